@@ -42,7 +42,7 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 def has_gpu(session: nox.Session) -> bool:
-    """True with a usable GPU; a driver that is there and fails ends the session with one line."""
+    """Return True with a usable GPU; a driver that is there and fails ends the session with one line."""
     try:
         return bool(find_gpus())
     except GpuUnusable as error:
@@ -72,7 +72,7 @@ def install(session: nox.Session, extras: str, *pinned: str) -> None:
 
 
 def is_passthrough(session: nox.Session) -> bool:
-    """True under --no-venv: the Python that runs nox is the one to use."""
+    """Return True under --no-venv: the Python that runs nox is the one to use."""
     return isinstance(session.virtualenv, nox.virtualenv.PassthroughEnv)
 
 
@@ -87,7 +87,7 @@ def run_to_its_end(session: nox.Session, *arguments: str) -> None:
     nox itself would answer 1 to all of them, and end a program 0.3 s after Ctrl-C.
     """
     interpreter = sys.executable if is_passthrough(session) else shutil.which("python", path=session.bin)
-    # To nox a variable that is None is one to take away.
+    # nox unsets a variable whose value is None.
     environment = {name: value for name, value in (os.environ | session.env).items() if value is not None}
     process = subprocess.Popen([interpreter, *arguments], env=environment)
     while True:

@@ -16,7 +16,7 @@ SMALL_FLOPS = 2**22
 ANY_FROM = 17
 
 # No free dimension is drawn smaller: of an answer of very few elements one may come out near 0 by chance, and its
-# rounding is then large beside it. What happens at 1 the announced sizes ask, with numbers of which that is known.
+# rounding is then large beside it. Size 1 is covered by the announced sizes, whose inputs are safe there.
 LEAST = 8
 
 # Dimensions that must be a multiple of another.
@@ -24,7 +24,7 @@ MULTIPLES = {"strided_read": {"N": "S"}}
 
 
 def small(problem: Problem, workloads: Sequence[Workload] = ()) -> tuple[Workload, ...]:
-    """The workloads that are quick to ask on a CPU; at least the quickest one."""
+    """Return the workloads that are quick to ask on a CPU; at least the quickest one."""
     of = tuple(workloads) or problem.check_on
     return tuple(w for w in of if _is_small(problem, w)) or (min(of, key=problem.flops),)
 
@@ -56,7 +56,7 @@ def draw(
 
 
 def _turned(problem: Problem, workloads: Sequence[Workload], w: Workload, free: Sequence[str]) -> Workload:
-    """A tall size for a wide one: code that takes rows for columns is right for one of the two only.
+    """Return a tall size for a wide one: code that takes rows for columns is right for one of the two only.
 
     The same one again where a dimension would be larger than any that the problem or the task names.
     """
@@ -89,7 +89,7 @@ def _one(
 
 
 def _step(workloads: Sequence[Workload], name: str) -> int:
-    """Common divisor of all announced sizes of a dimension, if there are several.
+    """Return the common divisor of all announced sizes of a dimension, if there are several.
 
     A kernel that moves 16 bytes at a time takes multiples of 8 alone, and only those are then announced.
     """

@@ -159,7 +159,7 @@ class Host:
 
     @contextmanager
     def stranger(self, task: Task) -> Iterator[Stranger]:
-        """A stranger's process, its file not yet loaded; it and its folder are gone afterwards."""
+        """Yield a stranger's process, its file not yet loaded; it and its folder are gone afterwards."""
         self.ready()
         folder = Path(tempfile.mkdtemp(prefix="judge-"))
         ours, theirs = Channel.pair()
@@ -278,7 +278,7 @@ class Stranger:
         return Asked(mark, cast(type[A], question.answer))
 
     def listen(self, asked: Asked[A]) -> A:
-        """The answer to a question."""
+        """Return the answer to a question."""
         answer, _ = self._receive(self._limits.seconds)
         if not isinstance(answer, dict) or answer.pop("of", None) != asked.mark:
             raise Broken("out of turn", f"it sent {escaped(shown(answer), 80)}")
@@ -364,7 +364,7 @@ class Stranger:
 
 
 def _read(kind: type[A], answer: Any) -> A:
-    """An answer of a worker's, which may have sent anything.
+    """Return an answer of a worker's, which may have sent anything.
 
     Raises:
         Broken: it is of another form.
@@ -417,7 +417,7 @@ def _how(status: int) -> str:
 
 
 def _memory_of(processes: set[int]) -> int:
-    """Bytes that processes have written to, files apart; what several share counts once."""
+    """Return bytes that processes have written to, files apart; what several share counts once."""
     several = len(processes) > 1
     name, field = ("smaps_rollup", "Pss_Anon:") if several else ("status", "RssAnon:")
     total = 0

@@ -70,7 +70,7 @@ class _Examination:
         self.size = ""
 
     def of(self, stranger: Stranger, workloads: Sequence[Workload], time_on: Workload | None) -> Verdict:
-        """The verdict on a stranger whose file is loaded."""
+        """Return the verdict on a stranger whose file is loaded."""
         function = Remote(stranger, self._problem, self._device)
         unannounced = draw(self._problem, workloads, self._rng)
         try:
@@ -108,7 +108,7 @@ class _Examination:
         RemoteCheck(function, field, workload, self._rng.getrandbits(32), self._device).before()
 
     def _once_more(self, function: Remote, workload: Workload) -> None:
-        """A single question, as a stranger who counts calls cannot foresee."""
+        """Ask a single question, which a stranger who counts calls cannot foresee."""
         self.size = workload.label
         field = {"it": Competitor("the file", self._problem, function)}
         function.begin(workload)
@@ -127,7 +127,7 @@ class RemoteCheck(Check):
         self._remote = function
 
     def once(self) -> None:
-        """One question, and no more."""
+        """Check one question, and no more."""
         from course_kernels.measure.check import _Wrong
 
         working = self._draw()

@@ -71,7 +71,7 @@ class Remote:
         second: Sequence[torch.Tensor],
         options: Mapping[str, Any],
     ) -> tuple[Any, ...]:
-        """The answer to the second values, asked for behind work that holds the stream back."""
+        """Return the answer to the second values, asked for behind work that holds the stream back."""
         places = self._share(working, first, second)
         self._poison()
         for group, values in zip(places, (working, first, second), strict=True):
@@ -129,7 +129,7 @@ class Remote:
                     raise Broken("out of bounds", f"{count} element{many} stored {where} of input {number}")
 
     def _gap(self, end: int) -> int:
-        """Bytes of guard behind a place that ends here."""
+        """Return how many bytes of guard lie behind a place that ends here."""
         return aligned(end) - end + GUARD_BYTES
 
     # --- answers -------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Remote:
 def _in_memory_of(
     tensor: torch.Tensor, dtype: torch.dtype, shape: Sequence[int], numbers: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """A tensor whose storage is another's, as the stranger's was; with the numbers, where they fit."""
+    """Return a tensor whose storage is another's, as the stranger's was; with the numbers, where they fit."""
     if (
         numbers is not None
         and tensor.dtype == dtype

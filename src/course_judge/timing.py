@@ -99,7 +99,7 @@ class Timed:
 
 
 def of_peak(samples: Measurement) -> str:
-    """The percent of peak of a measurement's median, as a clause."""
+    """Return the percent of peak of a measurement's median, as a clause."""
     machine = machine_for(torch.cuda.get_device_name())
     if machine is None:
         return " (no data sheet of this card in course_kernels/measure/machine.py)"
@@ -107,7 +107,7 @@ def of_peak(samples: Measurement) -> str:
 
 
 def calls_of_a_batch(about_us: float, size: int, free: int) -> int:
-    """Number of calls in a batch.
+    """Return the number of calls in a batch.
 
     Args:
         about_us: of a call.
@@ -178,7 +178,7 @@ class Times:
     # the samples
 
     def _samples(self) -> Measurement:
-        """Samples of the process's own clock; it asks for inputs, and hands over its last answer."""
+        """Return samples of the process's own clock, which asks for inputs, and hands over its last answer."""
         asked = self._stranger.tell(Time(SECONDS, self._rng.getrandbits(31)))
         values: tuple[torch.Tensor, ...] = ()
         places: list[list[Place]] = []
@@ -218,7 +218,7 @@ class Times:
     # the judge's own clock
 
     def _by_our_clock(self, about_us: float) -> tuple[float, float]:
-        """The most a call can have taken, in microseconds; and the share of a batch that asking takes."""
+        """Return the most a call can have taken, in microseconds; and the share of a batch that asking takes."""
         base = self._draw_inputs()
         size = sum(t.numel() * t.element_size() + 2 * GUARD_BYTES for t in base) + self._out_bytes()
         calls = calls_of_a_batch(about_us, size, torch.cuda.mem_get_info()[0])

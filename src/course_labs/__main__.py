@@ -143,7 +143,7 @@ def _first_file(lab: Lab, root: Path, door: str) -> Path:
 
 
 def _begun(lab: Lab, root: Path) -> list[Path]:
-    """The student's files of a lab, in the order of its doors."""
+    """Return the student's files of a lab, in the order of its doors."""
     files = [root / FOLDER / lab.student_file(door) for door in lab.doors]
     return [file for file in files if file.exists()]
 

@@ -41,7 +41,7 @@ def check(truth: Truth, workload: Workload, function: Callable[..., Any], seed: 
 
 
 def is_right(truth: Truth, workload: Workload, inputs: Arrays, outputs: Arrays) -> bool:
-    """True if these outputs, of the right shapes, are the answer for these inputs."""
+    """Return True if these outputs, of the right shapes, are the answer for these inputs."""
     due = _as_tuple(truth.reference(*inputs, **truth.options(workload)))
     with np.errstate(all="ignore"):
         errors = [_errors(out, it, truth.rows_apart, None) for out, it in zip(outputs, due, strict=True)]
@@ -101,7 +101,7 @@ class _Asked:
         return outputs
 
     def ask(self, working: Arrays, values: Arrays) -> tuple[Any, str]:
-        """Result of a call, and what it did to its inputs; empty if they are as they were."""
+        """Return the result of a call, and what it did to its inputs; empty if they are as they were."""
         for array, new in zip(working, values, strict=True):
             array[...] = new
         result = self.function(*working, **self.options)
@@ -116,7 +116,7 @@ class _Asked:
         return result, ""
 
     def outputs(self, result: Any, working: Arrays) -> Arrays:
-        """The arrays of a result, once they are of the kind that is asked for."""
+        """Return the arrays of a result, once they are of the kind that is asked for."""
         outputs = _as_tuple(result)
         if len(outputs) != len(self.shapes) or not all(isinstance(out, np.ndarray) for out in outputs):
             given = ", ".join(type(out).__name__ for out in outputs)
@@ -145,7 +145,7 @@ class _Asked:
         return outputs
 
     def error(self, outputs: Arrays, due: Arrays, usual: Sequence[float] = ()) -> tuple[float, int, int]:
-        """The worst scaled error, the number of its output, and its flat index."""
+        """Return the worst scaled error, the number of its output, and its flat index."""
         found = []
         for number, (out, expected) in enumerate(zip(outputs, due, strict=True)):
             errors = _errors(out, expected, self.truth.rows_apart, usual[number] if usual else None)
@@ -156,7 +156,7 @@ class _Asked:
     def judge(
         self, outputs: Arrays, touched: str, due: Arrays, usual: Sequence[float] = (), where: str = ""
     ) -> float:
-        """The error of a right answer; whatever else is refused."""
+        """Return the error of a right answer; refuse any other."""
         worst, number, at = self.error(outputs, due, usual)
         if touched:
             raise WrongArray(touched)
@@ -171,7 +171,7 @@ class _Asked:
     def plant(
         self, inputs: Arrays, planted: Mapping[int, Iterable[float]]
     ) -> tuple[Arrays, dict[int, list[float]]]:
-        """Inputs with values planted at places drawn at random, each at one; and the values there was room for."""
+        """Plant values at places of the inputs drawn at random, each at one; return those there was room for."""
         held: dict[int, list[float]] = {}
         for index, wanted in planted.items():
             array = inputs[index]
@@ -194,7 +194,7 @@ class _Asked:
         return f"where {' and '.join(of_each)}"
 
     def name_of(self, index: int) -> str:
-        """An input as the reference calls it."""
+        """Return an input as the reference calls it."""
         names = list(inspect.signature(self.truth.reference).parameters)
         return names[index] if index < len(names) else str(index)
 
@@ -216,7 +216,7 @@ def _errors(out: np.ndarray, due: np.ndarray, rows_apart: bool, usual: float | N
 
 
 def _rms(due: np.ndarray) -> float:
-    """The root mean square of the finite elements."""
+    """Return the root mean square of the finite elements."""
     finite = due[np.isfinite(due)].astype(np.float64)
     return float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
 
@@ -247,7 +247,7 @@ def _why_wrong(
 
 
 def _held_by(dtype: np.dtype, values: Iterable[float]) -> list[float]:
-    """Values that a type can hold; a finite one is brought within half of the type's range."""
+    """Return values that a type can hold; a finite one is brought within half of the type's range."""
     if dtype.kind != "f":
         return []
     most = float(np.finfo(dtype).max) / 2

@@ -87,7 +87,7 @@ class Suspect:
 
 
 def recorded(root: Path, suspects: Sequence[Suspect]) -> dict[str, dict[str, Any]] | None:
-    """Recorded words of the profiler on each, by the suspects' names; None while no record has all of them.
+    """Return the profiler's recorded words on each, by the suspects' names; None while no record has all of them.
 
     The build looks whether a record is sealed and fresh; here it is only read.
     """
@@ -101,7 +101,7 @@ def recorded(root: Path, suspects: Sequence[Suspect]) -> dict[str, dict[str, Any
 
 
 def counters_of(told: Mapping[str, Any]) -> dict[str, float]:
-    """Every counter of one kernel, by its name; the bytes of device memory are those of the whole call."""
+    """Return every counter of one kernel, by its name; the bytes of device memory are those of the whole call."""
     reading = told["reading"]
     more = {READ: reading["read_bytes"], WRITE: reading["write_bytes"]}
     known = {name: float(value) for name, value in more.items() if value is not None}
@@ -140,7 +140,7 @@ def table(
 
 
 def _rows(values: Mapping[str, float], counters: Mapping[str, str]) -> list[str]:
-    """A line for each counter: its value, its name and what it says."""
+    """Return a line for each counter: its value, its name and what it says."""
     wide = max(map(len, counters))
     shown = {name: f"{values[name]:.6g}" if name in values else "-" for name in counters}
     return [f"  {shown[name]:<14} {name:<{wide}}  {what}" for name, what in counters.items()]
@@ -158,7 +158,7 @@ def hand_out(lab: Lab, root: Path) -> list[str]:
 
 
 def completed(lab: Lab, root: Path) -> Callable[[str], str]:
-    """Function that puts the recorded values into a file of the lab, behind the counters that it names.
+    """Return a function that puts the recorded values into a file of the lab, behind the counters that it names.
 
     No file holds them: they are measured, and a new record has others. Without a record nothing is put in.
     """
@@ -184,7 +184,7 @@ def completed(lab: Lab, root: Path) -> Callable[[str], str]:
 
 
 def found_in(file: Path, suspects: Sequence[Suspect]) -> dict[str, tuple[Any, ...]] | Verdict:
-    """The table FOUND of a file, a line for each kernel; or what is wrong with its form."""
+    """Return the table FOUND of a file, a line for each kernel; or what is wrong with its form."""
     try:
         tree = ast.parse(file.read_bytes())
     except SyntaxError as error:
@@ -243,7 +243,9 @@ class SuspectsGrader:
         self._alone: Cause | None = None
 
     def verdict(self, file: Path, seconds: float) -> Verdict:
-        """The first thing that is wrong, in the order of the lab: reasons, counters, values, kernels, the last task.
+        """Return the first thing that is wrong, in the order of the lab.
+
+        Reasons, counters, values, kernels, the last task.
 
         Raises:
             CannotGrade, CannotJudge: something that grading needs is missing, or has ended.
@@ -325,7 +327,7 @@ class SuspectsGrader:
         )
 
     def _each(self, file: Path, seconds: float) -> Iterator[Verdict]:
-        """A verdict for each kernel, up to the first that is wrong."""
+        """Yield a verdict for each kernel, up to the first that is wrong."""
         for one, grader in zip(self.suspects, self._graders, strict=True):
             verdict = grader.verdict(file, seconds)
             on = f"{one.name}, {verdict.on}" if verdict.on else one.name
@@ -345,14 +347,14 @@ class SuspectsGrader:
 
 
 def _advised(verdict: Verdict) -> Verdict:
-    """The same with what to try next, where the usual list of complaints has none."""
+    """Return the verdict with what to try next, where the usual list of complaints has none."""
     if verdict.found in NEXT and not verdict.next:
         return dataclasses.replace(verdict, next=NEXT[verdict.found])
     return verdict
 
 
 def fix_of(lab: Lab, one: Suspect) -> Lab:
-    """The kernel anew, as a lab of its own."""
+    """Return the kernel anew, as a lab of its own."""
     path = lab.folder / GIVEN / "profile.toml"
     sizes = tomllib.loads(path.read_text(encoding="utf-8"))
     return dataclasses.replace(

@@ -66,19 +66,19 @@ class Tried:
         return f"{self.expect}, by {100 * self.low:.0f} to {100 * self.high:.0f} in a hundred"
 
     def holds(self, ratio: float) -> bool:
-        """True if it is right, given the changed kernel's share of the unchanged one's speed."""
+        """Return True if it is right, given the changed kernel's share of the unchanged one's speed."""
         if self.expect == "the same":
             return abs(ratio - 1) <= SAME
         return self.low <= (ratio - 1 if self.expect == "faster" else 1 - ratio) <= self.high
 
 
 def is_tried(lab: Lab) -> bool:
-    """True for a lab with a kernel to try things on."""
+    """Return True for a lab with a kernel to try things on."""
     return (lab.folder / FILE).is_file()
 
 
 def needs_torch(lab: Lab, file: Path) -> bool:
-    """True where a card is there, by its driver, and the file has a change to try on it."""
+    """Return True where a card is there, by its driver, and the file has a change to try on it."""
     if not (is_tried(lab) and file.is_file() and TABLE in file.read_text(encoding="utf-8", errors="replace")):
         return False
     try:
@@ -89,7 +89,7 @@ def needs_torch(lab: Lab, file: Path) -> bool:
 
 
 def also(lab: Lab, file: Path, verdict: Verdict, environment: Mapping[str, str] | None = None) -> Verdict:
-    """A verdict on a file, with what is to say of its TRIED where all else is right."""
+    """Return a verdict on a file, with what is to say of its TRIED where all else is right."""
     if verdict.found != RIGHT or not is_tried(lab):
         return verdict
     try:
@@ -115,7 +115,7 @@ def also(lab: Lab, file: Path, verdict: Verdict, environment: Mapping[str, str] 
 
 
 def _table(file: Path) -> tuple[Any] | None:
-    """Value of the last TRIED = … of a file: (None,) if it is no plain table; None without one."""
+    """Return the value of the last TRIED = … of a file: (None,) if it is no plain table; None without one."""
     given = [
         node.value
         for node in ast.parse(file.read_bytes()).body
@@ -131,7 +131,7 @@ def _table(file: Path) -> tuple[Any] | None:
 
 
 def read(table: Any, constants: Mapping[str, tuple[int, int, int]]) -> Tried | Verdict:
-    """The prediction in a table, or what is wrong with its form.
+    """Return the prediction in a table, or what is wrong with its form.
 
     Args:
         table: the value of TRIED.
@@ -205,7 +205,7 @@ def measured(kernel: Any, tried: Tried, environment: Mapping[str, str]) -> Verdi
 
 
 def judged(tried: Tried, what: str, before: float, after: float) -> Verdict:
-    """A prediction against two rates, TFLOP/s as it was and changed."""
+    """Return a prediction against two rates, TFLOP/s as it was and changed."""
     rates = (
         f"{before:.0f} TFLOP/s as it was, {after:.0f} changed, in bursts: {after / before:.3f} of the speed"
     )

@@ -144,7 +144,7 @@ _HOSTS: dict[Any, Host] = {}
 
 
 def _host(kind: str, gpu: bool, environment: Mapping[str, str], *also: str) -> Host:
-    """A process that has loaded what files of one kind need; kept, for it takes seconds."""
+    """Return a process that has loaded what files of one kind need; kept, for it takes seconds."""
     key = kind, gpu, also, tuple(sorted(environment.items()))
     if key not in _HOSTS:
         modules, more = MODULES[kind], {}
@@ -163,7 +163,7 @@ def _close() -> None:
 
 
 def _ready(host: Host, doors: Sequence[str]) -> Host:
-    """The same, once it has loaded all.
+    """Return the host, once it has loaded all.
 
     Raises:
         CannotGrade: something is not installed.
@@ -178,7 +178,7 @@ def _ready(host: Host, doors: Sequence[str]) -> Host:
 
 
 def _missing(module: str, said: str, doors: Sequence[str] = ()) -> str:
-    """Words for a module that is not installed; `said` begins with its name."""
+    """Return the words for a module that is not installed; `said` begins with its name."""
     if module == "triton":
         others = ", ".join(other for other in doors if other != "triton")
         return f"{said}: pip install triton" + (f", or take another door: {others}" if others else "")
@@ -209,7 +209,8 @@ class Grader:
         compile: bool = False,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """
+        """Prepare to grade files of a lab through one of its doors.
+
         Raises:
             CannotGrade: something that grading needs is missing on this machine.
         """
@@ -277,7 +278,7 @@ class Grader:
             self.tries += [w for w in self.problem.check_on if self._alike(w, self.tries)]
 
     def _alike(self, workload: Any, tries: list[Any]) -> bool:
-        """True for one more size of the same kind.
+        """Return True for one more size of the same kind.
 
         A further dimension asks for options that a student's function does not take, another type, or another value
         of what is a constant in the file, for another kernel.
@@ -303,7 +304,7 @@ class Grader:
         return dataclasses.replace(verdict, alone=alone)
 
     def _is_begun(self, file: Path) -> bool:
-        """True for a .cu with a kernel of the name that cannot be found by it, for want of its extern "C"."""
+        """Return True for a .cu with a kernel of the name that cannot be found by it, for want of its extern "C"."""
         name = self.lab.entry[0]
         return self.door == "cuda" and bool(
             re.search(rf"__global__[^;{{]*\b{name}\s*\(", without_comments(file.read_text(encoding="utf-8")))
@@ -562,12 +563,12 @@ class Grader:
 
 
 def _count(workload: Any) -> int:
-    """All sizes of a workload, multiplied."""
+    """Return all sizes of a workload, multiplied."""
     return math.prod(size for size in workload.dims.values() if not isinstance(size, bool))
 
 
 def size_of(workload: Any) -> str:
-    """A workload as a student reads it: "N=1000 float32"."""
+    """Return a workload as a student reads it: "N=1000 float32"."""
     dims = [
         f"{name}={value}" if not isinstance(value, bool) else name
         for name, value in workload.dims.items()
@@ -577,7 +578,7 @@ def size_of(workload: Any) -> str:
 
 
 def agrees(got: Any, expected: Any, within: float) -> bool:
-    """True if a student's value is right: exactly, or for a float as near as asked."""
+    """Return True if a student's value is right: exactly, or for a float as near as asked."""
     if isinstance(expected, float):
         with contextlib.suppress(OverflowError):  # a whole number past every float
             return math.isclose(got, expected, rel_tol=within)

@@ -105,7 +105,7 @@ NUMPYS_ADVICE = ". Use a.any() or a.all()"  # what a mask never wants
 
 
 def broken(found: str, why: str, on: str, door: str, given: str = "") -> Verdict:
-    """The verdict on a file whose process said what went wrong, or did not answer.
+    """Return the verdict on a file whose process said what went wrong, or did not answer.
 
     Args:
         given: advice that came with it.
@@ -138,7 +138,7 @@ def advice_after(said: str, door: str = "") -> str:
 
 
 def not_in_blocks(program: str, entry: str, started: int, on: str) -> Verdict:
-    """The verdict on right numbers that no program has written.
+    """Return the verdict on right numbers that no program has written.
 
     Args:
         program: the function that says what one program does.
@@ -156,7 +156,7 @@ def not_in_blocks(program: str, entry: str, started: int, on: str) -> Verdict:
 
 
 def blocks_of_a_wrong_size(program: str, started: int, numbers: int, most: int, on: str) -> Verdict:
-    """The verdict on right numbers by too many programs, or by too few.
+    """Return the verdict on right numbers by too many programs, or by too few.
 
     Args:
         most: numbers that one program may have for its own.
@@ -170,14 +170,14 @@ def blocks_of_a_wrong_size(program: str, started: int, numbers: int, most: int, 
 
 
 def not_its_own_block(program: str, started: int, kept: str, on: str) -> Verdict:
-    """The verdict on right numbers for which the programs that were kept are enough: `first` or `others`."""
+    """Return the verdict on right numbers for which the programs that were kept are enough: `first` or `others`."""
     what = "does all of them" if kept == "first" else "is not needed for any"
     why = f"right numbers, but the first of {started} calls of {program} {what}"
     return Verdict("not in blocks", why, on, NEXT_OF_ANOTHERS_BLOCK)
 
 
 def wrong(why: str, on: str, door: str) -> Verdict:
-    """The verdict behind a line of the checker's."""
+    """Return the verdict behind a line of the checker's."""
     verdict = refused(why, on)
     found, rest, advice = verdict.found, verdict.why, ""
     if found == "not written":
@@ -192,7 +192,7 @@ def wrong(why: str, on: str, door: str) -> Verdict:
 
 
 def is_strange(said: str, on: str) -> bool:
-    """True for a number that ordinary inputs cannot make, such as the fill of the guards around them."""
+    """Return True for a number that ordinary inputs cannot make, such as the fill of the guards around them."""
     found = re.search(r": expected (\S+), got (\S+);", said)
     if not found or ", where " in said or "inputs times" in on:
         return False

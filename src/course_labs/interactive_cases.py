@@ -69,11 +69,11 @@ class Answer:
     taken: int = 0
 
     def told(self) -> str:
-        """Returned value, short."""
+        """Return the returned value, short."""
         return self.strange[:60] or shown(self.value)
 
     def number(self, call: str) -> int:
-        """The whole number that was returned.
+        """Return the whole number that was returned.
 
         Raises:
             Slip: it is none.
@@ -89,7 +89,7 @@ class Answer:
         return self.value
 
     def list(self, call: str, of: str) -> list[Any]:
-        """The list that was returned.
+        """Return the list that was returned.
 
         Raises:
             Slip: it is none.
@@ -156,7 +156,7 @@ def counted(number: int, what: str) -> str:
 
 
 def has_plays(lab: Lab) -> bool:
-    """True for a lab of this kind."""
+    """Return True for a lab of this kind."""
     return not lab.problem and not has_given_kernels(lab) and any(map(_is_play, _cases(lab)))
 
 

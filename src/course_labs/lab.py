@@ -137,21 +137,21 @@ class Lab:
         return f"{self.entry[0]}_program"
 
     def solution(self, door: str) -> Path:
-        """The answer with the function of the last task added: a file that no page shows."""
+        """Return the answer with the function of the last task added: a file that no page shows."""
         return self.folder / door / f"alone{SUFFIXES[door]}"
 
     def snapshot(self, door: str, stage: int) -> Path:
-        """The file after a stage; stage 0 is the starter, the last is the answer."""
+        """Return the file after a stage; stage 0 is the starter, the last is the answer."""
         stem = f"stage{stage}" if stage else "starter"
         return self.folder / door / f"{stem}{SUFFIXES[door]}"
 
     def student_file(self, door: str) -> str:
-        """The name of the student's file."""
+        """Return the name of the student's file."""
         same = [other for other in self.doors if SUFFIXES[other] == SUFFIXES[door]]
         return f"{self.name}{'' if door == same[0] else '_' + door}{SUFFIXES[door]}"
 
     def door_of(self, file: Path) -> str | None:
-        """The door a student's file belongs to, by its name; None where no door takes such a file."""
+        """Return the door a student's file belongs to, by its name; None where no door takes such a file."""
         fitting = [door for door in self.doors if SUFFIXES[door] == file.suffix]
         named = [door for door in fitting if file.stem.endswith(f"_{door}") or file.parent.name == door]
         return next(iter(named + fitting), None)
@@ -162,7 +162,7 @@ class Lab:
 
 
 def find_labs(root: Path) -> dict[str, Lab]:
-    """Every lab of a repository, by name.
+    """Return every lab of a repository, by name.
 
     Raises:
         LabError: one of them is wrong, or lies in a folder of another name.
@@ -177,7 +177,7 @@ def find_labs(root: Path) -> dict[str, Lab]:
 
 
 def find_lab(root: Path, name: str) -> Lab:
-    """One lab by name.
+    """Return one lab by name.
 
     Raises:
         LabError: there is none, or one of the labs is wrong.
@@ -253,7 +253,7 @@ def load_lab(path: Path) -> Lab:
 
 
 def _alone(lab: Lab, table: dict[str, Any]) -> Lab:
-    """The last task, as a lab of its own."""
+    """Return the last task, as a lab of its own."""
     return replace(
         lab,
         title=table["title"],
@@ -279,12 +279,12 @@ def _alone(lab: Lab, table: dict[str, Any]) -> Lab:
 
 
 def has_given_kernels(lab: Lab) -> bool:
-    """True for a lab of several kernels, each slow for one reason; it is known by the folder that lies in it."""
+    """Return True for a lab of several kernels, each slow for one reason; it is known by the folder that lies in it."""
     return (lab.folder / GIVEN).is_dir()
 
 
 def given_files(lab: Lab) -> list[Path]:
-    """The kernels that a student is given, and then how they are launched."""
+    """Return the kernels that a student is given, and then how they are launched."""
     files = [file for file in (lab.folder / GIVEN).iterdir() if file.suffix in (".cu", ".py", ".toml")]
     return sorted(files, key=lambda file: (file.suffix == ".toml", file.name))
 
@@ -300,7 +300,7 @@ def load_file(path: Path, name: str) -> ModuleType:
 
 
 def same_lines(expected: str, printed: str) -> bool:
-    """True if the first lines printed are the expected ones; `…` stands for anything within a line."""
+    """Return True if the first lines printed are the expected ones; `…` stands for anything within a line."""
     wanted, got = expected.strip().splitlines(), printed.strip().splitlines()
     return len(got) >= len(wanted) and all(map(_fits, wanted, got))
 

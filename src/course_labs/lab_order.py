@@ -35,7 +35,7 @@ def along_the_road(labs: Iterable[Lab], root: Path) -> list[tuple[str, Lab]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A TOML file; nothing where there is none, as in a course without sessions."""
+    """Return a TOML file; nothing where there is none, as in a course without sessions."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

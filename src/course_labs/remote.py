@@ -49,14 +49,14 @@ class RemoteArrays:
         return self._asked(inputs, options)[0]
 
     def weigh(self, inputs: Sequence[np.ndarray], options: Mapping[str, Any]) -> int:
-        """The most bytes that are held at once in one call, by the other process's own account."""
+        """Return the most bytes that are held at once in one call, by the other process's own account."""
         self.begin()
         return self._asked(inputs, options, weigh=True)[1].held
 
     def with_programs(
         self, runs: str, inputs: Sequence[np.ndarray], options: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], int, bool]:
-        """One call in which only some of its programs run.
+        """Make one call in which only some of its programs run.
 
         Args:
             runs: `EVERY`, `FIRST` for the first alone, or `OTHERS` for all but that one.
@@ -143,7 +143,7 @@ class RemoteArrays:
         return found if about.plain else found.view(type(kind, (np.ndarray,), {}))
 
     def _laid(self, found: np.ndarray, strides: list[int]) -> np.ndarray:
-        """The same numbers, laid out as they were in the other process."""
+        """Return the same numbers, laid out as they were in the other process."""
         if strides == [step // found.itemsize for step in found.strides] or not found.size:
             return found
         steps = [abs(step) for step in strides]
@@ -156,7 +156,7 @@ class RemoteArrays:
         return laid
 
     def _where(self, found: np.ndarray, about: Output, inputs: Sequence[np.ndarray]) -> np.ndarray:
-        """An array in the memory of an input, or of the first answer, where the other process had it there."""
+        """Return an array in the memory of an input, or of the first answer, where the other process had it there."""
         if 0 <= about.shares < len(inputs) and inputs[about.shares].size:
             return _over(inputs[about.shares], found)
         if about.again and self._first and self._first[0].size:
@@ -165,7 +165,7 @@ class RemoteArrays:
 
 
 def _over(array: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """An array with the kind and, where they fit, the numbers of another, in this one's memory."""
+    """Return an array with the kind and, where they fit, the numbers of another, in this one's memory."""
     if array.dtype == found.dtype and array.shape == found.shape and array.flags.c_contiguous:
         array[...] = found
         return array

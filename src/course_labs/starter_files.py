@@ -70,7 +70,7 @@ def keep_and_replace(path: Path, text: bytes, word: str) -> Path | None:
 
 
 def _keep(path: Path, word: str) -> Path:
-    """A second name for a file's present text; one that nothing has yet."""
+    """Give a file's present text a second name, which nothing has yet, and return it."""
     number = 1
     while True:
         kept = path.with_name(f"{path.stem}.{word}{'' if number == 1 else f'-{number}'}{path.suffix}")

@@ -46,7 +46,7 @@ class WrongAnswer:
 
 
 def wrong_answers(lab: Lab) -> list[WrongAnswer]:
-    """All of a lab, by name.
+    """Return all of a lab, by name.
 
     Raises:
         LabError: one of them cannot be read; one line.
@@ -60,7 +60,7 @@ def wrong_answers(lab: Lab) -> list[WrongAnswer]:
 
 
 def wrong_files(lab: Lab) -> dict[Path, WrongAnswer]:
-    """Each of them as a file: where it lies, or in a temporary folder that lasts as long as the process.
+    """Return each of them as a file: where it lies, or in a temporary folder that lasts as long as the process.
 
     Raises:
         LabError: see `wrong_answers`.
@@ -107,7 +107,7 @@ def _edited(lab: Lab) -> Iterator[WrongAnswer]:
 
 
 def _made(lab: Lab, name: str, table: Any) -> WrongAnswer:
-    """The file that the edits of a table make.
+    """Return the file that the edits of a table make.
 
     Raises:
         ValueError: the table is no such table, or an edit does not fit.
@@ -136,7 +136,7 @@ def _made(lab: Lab, name: str, table: Any) -> WrongAnswer:
 
 
 def edited(text: str, edits: Sequence[Sequence[str]] | None) -> str:
-    """A text in which every edit, a pair of old and new, was made once.
+    """Return a text in which every edit, a pair of old and new, was made once.
 
     Raises:
         ValueError: an old text stands nowhere in it, or more than once, or in the place of another.

@@ -39,7 +39,7 @@ def problem_of(subject: Subject) -> Problem:
 
 
 def workload_of(subject: Subject, problem: Problem) -> Workload:
-    """The size that is profiled.
+    """Return the size that is profiled.
 
     Raises:
         Unusable: no such size.
@@ -60,7 +60,7 @@ def workload_of(subject: Subject, problem: Problem) -> Workload:
 def competitor_of(
     subject: Subject, problem: Problem, workload: Workload, starts: Starts | None = None
 ) -> Competitor:
-    """The kernel, as the house measures one.
+    """Return the kernel, as the house measures one.
 
     Args:
         workload: what it is called for; a table's formulas are over its sizes.
@@ -150,7 +150,7 @@ def _signature(subject: Subject) -> Kernel:
 
 
 def _numbers(kernel: Kernel, subject: Subject, given: Mapping[str, Any]) -> list[Any]:
-    """Number for each parameter of a kernel, a size or an option of its name; None for an address."""
+    """Return a number for each parameter of a kernel, a size or an option of its name; None for an address."""
     found: list[Any] = []
     for parameter in kernel.parameters:
         if not parameter.pointer and (parameter.name not in given or not hasattr(np, parameter.number)):

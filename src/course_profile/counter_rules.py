@@ -29,7 +29,7 @@ def launch(reading: Reading) -> Evidence | None:
 
 
 def _least(reading: Reading, time_us: float) -> float:
-    """The time the card itself needs, where kernels were counted."""
+    """Return the time the card itself needs, where kernels were counted."""
     return min(time_us, reading.kernels_us) if reading.kernels_us else time_us
 
 
@@ -68,7 +68,7 @@ def uncoalesced(reading: Reading) -> Evidence | None:
 
 
 def _is_felt(reading: Reading, wasted_bytes: float) -> bool:
-    """False where L1 picks up what one request leaves lying, and is not full of it either."""
+    """Return False where L1 picks up what one request leaves lying, and is not full of it either."""
     least = reading.least_bytes or 0
     if r.FROM_L2 in reading.counters:
         past_l1 = thresholds.SECTOR_BYTES * (reading[r.FROM_L2] + reading.counters.get(r.TO_L2, 0.0))
@@ -93,7 +93,7 @@ def bank_conflicts(reading: Reading) -> Evidence | None:
 
 
 def _turns_a_cycle(reading: Reading, turns: float) -> float | None:
-    """Turns of shared memory in each cycle of an SM; None where time or card are not known."""
+    """Return the turns of shared memory in each cycle of an SM; None where time or card are not known."""
     time_ns = reading.counters.get(r.TIME)
     if not time_ns or not reading.sms:
         return None

@@ -20,7 +20,10 @@ STYLE = """
 
 
 def roofline(profile: Profile) -> str:
-    """The card's two roofs, and the kernel below them; without a time, the place under the roof where it belongs."""
+    """Return the card's two roofs, and the kernel below them.
+
+    Without a time, the place under the roof where it belongs.
+    """
     machine, reading = profile.machine, profile.reading
     peak = machine.peak_tflops.get(profile.math, max(machine.peak_tflops.values()))
     tera_a_byte = machine.bandwidth_gb_per_s / 1e3

@@ -13,7 +13,7 @@ STALLS = 3  # reasons that are shown
 
 
 def table(profile: Profile, diagnosis: Diagnosis, hint: bool = False) -> str:
-    """The whole answer, as text."""
+    """Return the whole answer, as text."""
     where = f" on {profile.gpu}" if profile.gpu else ""
     lines = [f"{profile.subject.name}, {profile.workload.label}{where}"]
     facts = rows(profile)
@@ -35,7 +35,7 @@ def table(profile: Profile, diagnosis: Diagnosis, hint: bool = False) -> str:
 
 
 def advice(finding: Finding) -> list[str]:
-    """The next thing to try, with the rule behind it and the page that teaches it."""
+    """Return the next thing to try, with the rule behind it and the page that teaches it."""
     rule = finding.rule
     return [
         f"  next: {rule.next}",
@@ -46,7 +46,7 @@ def advice(finding: Finding) -> list[str]:
 
 
 def rows(profile: Profile) -> list[tuple[str, str]]:
-    """The facts, each with its name."""
+    """Return the facts, each with its name."""
     found = [("computes", profile.formula), ("answer", profile.checked)]
     found += [("time", time_of(profile)), ("floor", floor_of(profile))]
     found += [("bytes", bytes_of(profile)), ("waits for", waits_of(profile))]
@@ -56,7 +56,7 @@ def rows(profile: Profile) -> list[tuple[str, str]]:
 
 
 def time_of(profile: Profile) -> str:
-    """The time, and the percent of peak."""
+    """Return the time, and the percent of peak."""
     reading = profile.reading
     if reading.time_us is None:
         return ""
@@ -66,7 +66,7 @@ def time_of(profile: Profile) -> str:
 
 
 def floor_of(profile: Profile) -> str:
-    """The least time, what binds, and how often it fits into the time."""
+    """Return the least time, what binds, and how often it fits into the time."""
     reading = profile.reading
     if reading.floor_us is None:
         return ""
@@ -76,7 +76,7 @@ def floor_of(profile: Profile) -> str:
 
 
 def bytes_of(profile: Profile) -> str:
-    """Bytes counted, against those that must move."""
+    """Return bytes counted, against those that must move."""
     reading = profile.reading
     if reading.least_bytes is None:
         return ""
@@ -88,7 +88,7 @@ def bytes_of(profile: Profile) -> str:
 
 
 def waits_of(profile: Profile) -> str:
-    """The largest reasons for waiting."""
+    """Return the largest reasons for waiting."""
     stalls = list(profile.reading.stalls.items())[:STALLS]
     return ", ".join(f"{reason} {share:.0%}" for reason, share in stalls)
 
@@ -108,7 +108,7 @@ def places_of(profile: Profile) -> str:
 
 
 def blocks_of(profile: Profile) -> str:
-    """The launch of a `.cu`, and how often it fills the card."""
+    """Return the launch of a `.cu`, and how often it fills the card."""
     if not profile.launch:
         return ""
     grid, block, _ = profile.launch
@@ -138,7 +138,7 @@ def host_of(profile: Profile) -> str:
 
 
 def as_json(profile: Profile, diagnosis: Diagnosis) -> dict[str, Any]:
-    """The same, as plain data."""
+    """Return the same, as plain data."""
     return {
         "file": profile.subject.file.name,
         "function": profile.subject.function,

@@ -17,7 +17,7 @@ _OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def value(text: str | int, sizes: Mapping[str, int], where: str) -> int:
-    """The value of a formula: + - * // over names and whole numbers, and ceil(a / b).
+    """Return the value of a formula: + - * // over names and whole numbers, and ceil(a / b).
 
     Args:
         text: the formula, or a number.

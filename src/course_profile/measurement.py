@@ -130,7 +130,7 @@ class Reading:
     missing: Sequence[str] = ()
 
     def __getitem__(self, name: str) -> float:
-        """A counter.
+        """Return a counter.
 
         Raises:
             NotCounted: it was not told.
@@ -140,7 +140,7 @@ class Reading:
         return self.counters[name]
 
     def known(self, attribute: str) -> float:
-        """An attribute that is a number.
+        """Return an attribute that is a number.
 
         Raises:
             NotCounted: it is not known.
@@ -214,7 +214,7 @@ class Reading:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Reading:
-        """The inverse of `as_json`.
+        """Return the inverse of `as_json`.
 
         Raises:
             ValueError: a key that no reading has.

@@ -50,7 +50,7 @@ def ask(line: Callable[[str], str] = input) -> Forecast:
 
 
 def report(profile: Profile, diagnosis: Diagnosis, forecast: Forecast, hint: bool = False) -> str:
-    """The page, as Markdown; with `hint` the counter that must move is filled in too."""
+    """Return the page, as Markdown; with `hint` the counter that must move is filled in too."""
     reading, told = profile.reading, forecast.answers
     sections = {
         "What it does": [

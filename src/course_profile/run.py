@@ -83,7 +83,7 @@ def environment(gpu: bool) -> dict[str, str]:
 
 
 def looked(subject: Subject, told: Mapping[str, Any]) -> Profile:
-    """The profile without counters, from what the process that ran the file says."""
+    """Return the profile without counters, from what the process that ran the file says."""
     workload = Workload.from_json(told["workload"])
     cost = _Cost(told["reads_bytes"], told["writes_bytes"], told["flops"], told["math"])
     gpu = told.get("gpu", "")
@@ -191,7 +191,7 @@ def _ask(
 
 
 def _said_by(command: Sequence[str], environment: Mapping[str, str], limit_s: float) -> str:
-    """Prints of a process until it ends. If its time is up first, it ends with all that it has started."""
+    """Return what a process prints until it ends. If its time is up first, it ends with all that it has started."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -251,14 +251,14 @@ def command_of(metrics: Sequence[str]) -> list[str]:
 
 
 def unknown_metrics(output: str, wanted: Sequence[str]) -> list[str]:
-    """The counters that ncu complains of."""
+    """Return the counters that ncu complains of."""
     lines = [line for line in output.splitlines() if line.startswith(("==ERROR==", "==WARNING=="))]
     words = {word.strip("'\".,:;()") for line in lines if "metric" in line.lower() for word in line.split()}
     return [name for name in wanted if name in words]
 
 
 def with_counters(found: Profile, launches: Sequence[Any], missing: Sequence[str] = ()) -> Profile:
-    """The profile with what ncu counted: the kernel that ran longest, and the bytes of all."""
+    """Return the profile with what ncu counted: the kernel that ran longest, and the bytes of all."""
     times = [_nanoseconds(launch) for launch in launches]
     longest = launches[max(range(len(launches)), key=lambda n: times[n])]
     # A ratio of nothing to nothing is no number.
@@ -296,7 +296,7 @@ def _sum(launches: Sequence[Any], metric: str) -> float | None:
 
 
 def with_recorded(found: Profile, text: str) -> Profile:
-    """The profile with a reading that was taken on a card before, as `--json` printed it.
+    """Return the profile with a reading that was taken on a card before, as `--json` printed it.
 
     Raises:
         Unusable: it is none, or one of another kernel or size.

@@ -72,12 +72,12 @@ class Subject:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Subject:
-        """The inverse of `as_json`."""
+        """Return the inverse of `as_json`."""
         return cls(**{**data, "file": Path(data["file"])})
 
 
 def take(text: str, problem: str = "", size: str = "", root: Path = ROOT) -> Subject:
-    """The kernel behind FILE[:function].
+    """Return the kernel behind FILE[:function].
 
     Args:
         text: what was asked for.
@@ -139,7 +139,7 @@ def _split(text: str) -> tuple[Path, str]:
 
 
 def _defined(file: Path) -> list[str]:
-    """The functions of a file, or the kernels; read and not run."""
+    """Return the functions of a file, or the kernels; read and not run."""
     try:
         text = file.read_text(encoding="utf-8")
         if file.suffix == ".cu":
@@ -196,7 +196,7 @@ def _kind(kind: Any) -> str:
 
 
 def _lab(file: Path, root: Path) -> Lab | None:
-    """The lab that a file belongs to; None where there is none."""
+    """Return the lab that a file belongs to; None where there is none."""
     if file.parent.name != FOLDER and not file.is_relative_to(root / LABS):
         return None
     for lab in find_labs(root).values():
@@ -207,7 +207,7 @@ def _lab(file: Path, root: Path) -> Lab | None:
 
 
 def _of_lab(file: Path, lab: Lab | None) -> tuple[str, str, str]:
-    """The problem, the launcher and the size that a lab says; empty texts where it says none."""
+    """Return the problem, the launcher and the size that a lab says; empty texts where it says none."""
     if lab is None or not lab.problem:
         return "", "", ""
     launcher = lab.folder / "launch.py"
@@ -238,7 +238,7 @@ def _has_a_kernel(file: Path, lab: Lab | None) -> None:
 
 
 def _imported(file: Path) -> set[str]:
-    """The packages that a file names, its own neighbours among them; read and not run."""
+    """Return the packages that a file names, its own neighbours among them; read and not run."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

@@ -188,7 +188,7 @@ def _launch(subject: Subject, problem: Problem, workload: Workload) -> list[Any]
 
 
 def _without_memory(subject: Subject, problem: Problem, workload: Workload) -> list[Any]:
-    """Inputs that hold nothing. Where a table says the sizes, their shapes do not count, and small ones are quicker."""
+    """Return inputs that hold nothing; small ones, where a table says the sizes and their shapes do not count."""
     import torch
 
     if subject.launcher or not subject.problem:

@@ -1,1 +1,1 @@
-"""What turns pages and their records into the site; knows nothing about any one kernel."""
+"""The build of the site from pages and their records; it knows nothing about any one kernel."""

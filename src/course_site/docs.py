@@ -212,7 +212,7 @@ def _build(root: Path, slug: str | None, options: argparse.Namespace) -> int:
 
 
 def _asks_to_measure(options: argparse.Namespace) -> list[str]:
-    """The options that mean nothing where nothing is measured."""
+    """Return the options that mean nothing where nothing is measured."""
     asked = {
         "--measure-only": options.measure_only, "--stale": options.stale, "--page": options.page,
         "--tests": options.tests, "--minutes": options.minutes, "--archive": options.archive,
@@ -225,7 +225,7 @@ def _asks_to_measure(options: argparse.Namespace) -> list[str]:
 
 
 def one_model(gpus: list[Gpu]) -> list[Gpu]:
-    """The devices of the first one's model: an edition belongs to one GPU model."""
+    """Return the devices of the first one's model: an edition belongs to one GPU model."""
     chosen = [gpu for gpu in gpus if gpu.name == gpus[0].name]
     for gpu in gpus:
         if gpu.name != gpus[0].name:

@@ -79,6 +79,6 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Ten thousand tests, and what they import, are there to the end: nobody looks through them for garbage again."""
+    """Exempt what is imported so far from garbage collection."""
     gc.freeze()
     gc.enable()

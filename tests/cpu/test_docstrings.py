@@ -1,69 +1,45 @@
-"""Docstrings begin with a noun phrase or an imperative: what a thing is, or what it does, comes first."""
+"""Docstrings begin with a noun phrase or, of a function, a verb in the imperative; ruff's D401 asks for the latter."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 SRC = Path(__file__).parents[2] / "src"
-PACKAGES = ("course_judge", "course_labs", "course_profile")
-NO_BEGINNING = {
-    *(
-        "What",
-        "Who",
-        "Whose",
-        "Which",
-        "Where",
-        "When",
-        "How",
-        "Why",
-        "Whether",
-        "Of",
-        "To",
-        "From",
-        "For",
-        "There",
-    ),
-    *(
-        "Is",
-        "Does",
-        "Loads",
-        "Reads",
-        "Answers questions",
-        "Grades",
-        "Compiles",
-        "Watches",
-        "Starts",
-        "Runs",
-        "Says",
-    ),
-}
+PACKAGES = sorted(path.parent.name for path in SRC.glob("*/__init__.py"))
+# A clause that begins so has no head: a reader learns at its end what it is about. The second row has verbs in the
+# third person, which D401 sees in functions alone.
+CLUMSY = re.compile(
+    r"(What|Who|Whose|Whom|Which|Where|When|How|Why|Whether|Of|To|From|For|As|In|With|By|On|At|That|There|Nothing"
+    r"|Is|Does|Loads|Reads|Answers questions|Grades|Compiles|Watches|Starts|Runs|Says|Gives)\b"
+)
 
 
-def beginnings(source):
-    """(line, first words) of every docstring."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            text = ast.get_docstring(node)
-            if text:
-                yield getattr(node, "lineno", 1), text.split("\n")[0]
-
-
-def clumsy(text):
-    return any(text == words or text.startswith((f"{words} ", f"{words}:")) for words in NO_BEGINNING)
+def headless(source):
+    """Return (line, first line) of every docstring that begins with neither a noun nor an imperative."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    found = [
+        (node, ast.get_docstring(node))
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, documented)
+    ]
+    return [
+        (getattr(node, "lineno", 1), text.splitlines()[0])
+        for node, text in found
+        if text and CLUMSY.match(text)
+    ]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_docstrings_begin_with_what_a_thing_is_or_does(package):
-    found = [
-        f"{file.relative_to(SRC)}:{line}: {text}"
-        for file in sorted((SRC / package).rglob("*.py"))
-        for line, text in beginnings(file.read_text(encoding="utf-8"))
-        if clumsy(text)
-    ]
-    assert found == []
+    files = sorted((SRC / package).rglob("*.py"))
+    found = {str(file.relative_to(SRC)): headless(file.read_text(encoding="utf-8")) for file in files}
+    assert files
+    assert {file: lines for file, lines in found.items() if lines} == {}
 
 
-def test_a_clumsy_beginning_is_seen():
-    source = '"""What it is."""\ndef f():\n    """Of these, one."""\nclass A:\n    """Grades files."""\n'
-    assert [line for line, text in beginnings(source) if clumsy(text)] == [1, 2, 4]
+def test_a_headless_beginning_is_seen_wherever_it_is():
+    source = '"""What a page is."""\nclass A:\n    """Reads it."""\n    async def f(self):\n        """Of it, one."""\n'
+    assert [line for line, _ in headless(source)] == [1, 2, 4]
+    assert headless('"""Pages."""\ndef f():\n    """Return what is left."""\n') == []

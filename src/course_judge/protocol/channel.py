@@ -35,7 +35,7 @@ class Channel:
 
     @classmethod
     def pair(cls) -> tuple[Channel, Channel]:
-        """Two ends."""
+        """Return the two ends of a new channel."""
         one, other = socket.socketpair()
         return cls(one), cls(other)
 
@@ -56,7 +56,7 @@ class Channel:
             raise Gone(str(error)) from None
 
     def receive(self, seconds: float | None = None) -> tuple[Any, list[int]]:
-        """The next message and the files that came with it.
+        """Return the next message and the files that came with it.
 
         Raises:
             Gone: the other side has ended.

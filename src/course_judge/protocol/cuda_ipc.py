@@ -36,7 +36,7 @@ def _do(name: str, *arguments: Any) -> None:
 
 
 def allocate(size: int) -> tuple[int, str]:
-    """Bytes on the card: their address, and a ticket with which another process opens them."""
+    """Return bytes on the card: their address, and a ticket with which another process opens them."""
     address, handle = ctypes.c_uint64(), (ctypes.c_byte * HANDLE_BYTES)()
     _do("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(-(-size // PAGE_BYTES) * PAGE_BYTES))
     _do("cuIpcGetMemHandle", ctypes.byref(handle), address)
@@ -48,7 +48,7 @@ class _Handle(ctypes.Structure):
 
 
 def opened(ticket: str) -> int:
-    """The address, in this process, of what another has allocated."""
+    """Return the address, in this process, of what another has allocated."""
     address = ctypes.c_uint64()
     handle = _Handle.from_buffer_copy(bytes.fromhex(ticket))
     _do("cuIpcOpenMemHandle_v2", ctypes.byref(address), handle, ctypes.c_uint(_LAZY_PEER_ACCESS))

@@ -35,12 +35,12 @@ class Place:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Place:
-        """A place from plain data, unchecked."""
+        """Return a place from plain data, unchecked."""
         return cls(**{**data, "shape": tuple(data["shape"]), "strides": tuple(data["strides"])})
 
 
 def aligned(size: int) -> int:
-    """Bytes, up to where something else may begin."""
+    """Return bytes, up to where something else may begin."""
     return -(-size // ALIGNED) * ALIGNED
 
 
@@ -58,14 +58,14 @@ class Layout:
         self._end = 0
 
     def place(self, shape: Sequence[int], strides: Sequence[int], dtype: str, item_bytes: int) -> Place:
-        """The next place."""
+        """Return the next place."""
         at = self._end + GUARD_BYTES
         span = span_of(shape, strides)
         self._end = at + aligned(span * item_bytes)
         return Place(at, span, item_bytes, dtype, tuple(shape), tuple(strides))
 
     def room(self, size: int) -> int:
-        """The byte where so many bytes of room begin."""
+        """Return the byte where so many bytes of room begin."""
         at = self._end + GUARD_BYTES
         self._end = at + aligned(size)
         return at

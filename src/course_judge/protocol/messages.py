@@ -301,7 +301,7 @@ ON_TENSORS: tuple[type[Question[Any]], ...] = (Memory, Call, Hold, Time, Batch)
 
 
 def plain(message: Any) -> dict[str, Any]:
-    """The fields of a message that differ from their defaults, as JSON can hold them."""
+    """Return the fields of a message that differ from their defaults, as JSON can hold them."""
     found = {}
     for one in fields(message):
         value = getattr(message, one.name)
@@ -322,7 +322,7 @@ T = TypeVar("T")
 
 
 def read(kind: type[T], data: Any) -> T:
-    """A message of this class, from plain data.
+    """Return a message of this class, from plain data.
 
     Raises:
         Malformed: the data are of another form.
@@ -331,7 +331,7 @@ def read(kind: type[T], data: Any) -> T:
 
 
 def question_in(message: Mapping[str, Any], kinds: Iterable[type[Question[Any]]]) -> Question[Any]:
-    """The question that a message asks.
+    """Return the question that a message asks.
 
     Raises:
         Malformed: it asks none of these kinds.
@@ -344,7 +344,7 @@ def question_in(message: Mapping[str, Any], kinds: Iterable[type[Question[Any]]]
 
 
 def shown(value: Any) -> str:
-    """A value that came from elsewhere, short."""
+    """Return a value that came from elsewhere, short."""
     try:
         text = repr(value)
     except RecursionError:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def children() -> dict[int, list[int]]:
-    """The children of every process, by its number; empty on a system that does not tell."""
+    """Return the children of every process, by its number; empty on a system that does not tell."""
     found: dict[int, list[int]] = {}
     for entry in _running():
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -19,7 +19,7 @@ def children() -> dict[int, list[int]]:
 
 
 def is_running(process: int) -> bool:
-    """True while a process runs: not for one that has ended, even if nobody has asked yet how."""
+    """Return True while a process runs: not for one that has ended, even if nobody has asked yet how."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (OSError, IndexError):
@@ -27,7 +27,7 @@ def is_running(process: int) -> bool:
 
 
 def tree(root: int) -> set[int]:
-    """A process and all below it; one that has left its parent is found when that one ends."""
+    """Return a process and all below it; one that has left its parent is found when that one ends."""
     below, found, new = children(), set(), [root]
     while new:
         one = new.pop()

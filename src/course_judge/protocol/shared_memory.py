@@ -8,7 +8,7 @@ import tempfile
 
 
 def made(size: int) -> tuple[mmap.mmap, int]:
-    """New memory of so many bytes, and the open file with which another process takes it over."""
+    """Return new memory of so many bytes, and the open file with which another process takes it over."""
     if hasattr(os, "memfd_create"):
         file = os.memfd_create("judge", os.MFD_CLOEXEC)
     else:
@@ -19,7 +19,7 @@ def made(size: int) -> tuple[mmap.mmap, int]:
 
 
 def taken(file: int, size: int) -> mmap.mmap:
-    """The same memory in the other process; closes the file."""
+    """Return the same memory in the other process; closes the file."""
     memory = mmap.mmap(file, size)
     os.close(file)
     return memory

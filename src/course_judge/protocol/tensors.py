@@ -41,7 +41,7 @@ class SharedMemory:
 
     @classmethod
     def make(cls, device: str, size: int) -> SharedMemory:
-        """New memory, on the judge's side."""
+        """Allocate memory, on the judge's side."""
         if device == "cuda":
             from course_judge.protocol import cuda_ipc
 
@@ -52,7 +52,7 @@ class SharedMemory:
 
     @classmethod
     def taken(cls, memory: Memory, files: Sequence[int]) -> SharedMemory:
-        """The same memory, in a worker."""
+        """Return the same memory, in a worker."""
         if memory.device == "cuda":
             from course_judge.protocol import cuda_ipc
 
@@ -61,12 +61,12 @@ class SharedMemory:
         return cls("cpu", memory.size, host_memory.taken(file, memory.size))
 
     def as_message(self) -> tuple[Memory, list[int]]:
-        """The message, and the open file, with which the worker takes it over."""
+        """Return the message, and the open file, with which the worker takes it over."""
         files = [] if self._file < 0 else [self._file]
         return Memory(self.size, self.device, self._ticket), files
 
     def raw(self, at: int, size: int) -> torch.Tensor:
-        """Bytes, as a tensor whose storage is these bytes alone."""
+        """Return bytes, as a tensor whose storage is these bytes alone."""
         if at < 0 or at + size > self.size:
             raise ValueError(f"bytes {at} to {at + size} of {self.size}")
         if not size:
@@ -76,7 +76,10 @@ class SharedMemory:
         return torch.frombuffer(self._memory, dtype=torch.uint8, count=size, offset=at)
 
     def tensor(self, place: Place) -> torch.Tensor:
-        """The tensor at a place, with the guards in its storage: reading past an end is no fault of the system's."""
+        """Return the tensor at a place, with the guards in its storage.
+
+        Reading past an end is no fault of the system's.
+        """
         dtype = getattr(torch, place.dtype)
         if not place.span:
             return torch.empty(place.shape, dtype=dtype, device=self.device)
@@ -103,17 +106,17 @@ class SharedMemory:
 
 
 def name_of(dtype: torch.dtype) -> str:
-    """A type's name, as torch spells it: "float32"."""
+    """Return a type's name, as torch spells it: "float32"."""
     return str(dtype).removeprefix("torch.")
 
 
 def place_in(layout: Layout, tensor: torch.Tensor) -> Place:
-    """The next place for a tensor."""
+    """Return the next place for a tensor."""
     return layout.place(tensor.shape, tensor.stride(), name_of(tensor.dtype), tensor.element_size())
 
 
 def touched(zone: torch.Tensor, fill: int, item_bytes: int) -> int:
-    """Number of items in a zone of bytes that differ from its fill."""
+    """Return the number of items in a zone of bytes that differ from its fill."""
     if zone.device.type == "cpu" and zone.numpy().tobytes() == bytes([fill]) * zone.numel():
         return 0  # by far the quickest way to see it, on a machine that has other work
     changed = zone != fill

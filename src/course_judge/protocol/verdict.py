@@ -99,7 +99,7 @@ class Verdict:
 
 
 def refused(why: str, on: str = "") -> Verdict:
-    """The verdict behind a line of the checker's, `course_kernels.measure.check.WrongResult.why`."""
+    """Return the verdict behind a line of the checker's, `course_kernels.measure.check.WrongResult.why`."""
     if why.startswith(AFTER):
         return Verdict("wrong in the end", why.removeprefix(AFTER), on)
     if "shares memory with" in why:
@@ -110,6 +110,6 @@ def refused(why: str, on: str = "") -> Verdict:
 
 
 def escaped(text: str, most: int = 400) -> str:
-    """A stranger's words as a terminal and a page may show them: no control characters, and not too many."""
+    """Return a stranger's words as a terminal and a page may show them: no control characters, and not too many."""
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[:most])
     return shown + ("…" if len(text) > most else "")

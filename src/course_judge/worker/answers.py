@@ -89,7 +89,7 @@ class Answers:
         return self._memory
 
     def tensors(self, places: Iterable[Place]) -> list[torch.Tensor]:
-        """The same objects for the same places: who keeps an answer for a tensor meets that tensor again."""
+        """Return the same objects for the same places: who keeps an answer for a tensor meets that tensor again."""
         found = []
         for place in places:
             if place not in self._inputs:
@@ -157,7 +157,7 @@ class Answers:
         return about
 
     def _held(self, hold: Hold) -> Outputs:
-        """The answer behind work that holds the stream back."""
+        """Return the answer behind work that holds the stream back."""
         from course_kernels.measure.check import Check
 
         function, options = self._function, hold.options
@@ -193,7 +193,7 @@ _FOUND = {
 
 
 def _watched_memory(inputs: Sequence[torch.Tensor]) -> Any:
-    """A watch over what a Triton kernel touches, where the interpreter runs it; else nothing."""
+    """Return a watch over what a Triton kernel touches, where the interpreter runs it; else nothing."""
     if os.environ.get("TRITON_INTERPRET") != "1" or "triton" not in sys.modules:
         return contextlib.nullcontext()
     from course_judge.worker.interpreter import watched_memory
@@ -212,7 +212,7 @@ def _rooms(outputs: Sequence[Any], at: int) -> list[int]:
 
 
 def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """True if two tensors lie on common bytes."""
+    """Return True if two tensors lie on common bytes."""
     if one.device != other.device or not one.numel() or not other.numel():
         return False
 

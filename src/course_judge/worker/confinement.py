@@ -69,7 +69,10 @@ def adopt_orphans() -> bool:
 
 
 def _without_network() -> bool:
-    """A network namespace of its own, with nothing in it. Needs root, or a system that allows user namespaces."""
+    """Return a network namespace of its own, with nothing in it.
+
+    Needs root, or a system that allows user namespaces.
+    """
     new_user, new_net = 0x10000000, 0x40000000
     libc = ctypes.CDLL(None)
     return libc.unshare(new_net) == 0 or libc.unshare(new_user | new_net) == 0

@@ -17,7 +17,7 @@ class Connection:
         self._mark = ""  # of the question that was heard last
 
     def hear(self, kinds: Iterable[type[Question[Any]]]) -> tuple[Question[Any], list[int]]:
-        """The next question, and the files that came with it.
+        """Return the next question, and the files that came with it.
 
         Raises:
             Gone: the judge has ended.

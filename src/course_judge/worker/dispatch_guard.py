@@ -81,7 +81,7 @@ def ask_no_block_for_a_yes_or_no() -> None:
 
 
 def _caller() -> str:
-    """The file of the innermost frame outside of torch and of this file."""
+    """Return the file of the innermost frame outside of torch and of this file."""
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -106,7 +106,10 @@ class Zones:
         self._guarded.clear()
 
     def around(self, tensor: torch.Tensor, name: str, fill: int) -> torch.Tensor:
-        """The same values in memory that has guard zones; a tensor of a strange layout is given back as it is."""
+        """Return the same values in memory that has guard zones.
+
+        A tensor of a strange layout is given back as it is.
+        """
         if not tensor.is_contiguous():
             return tensor
         size = tensor.numel() * tensor.element_size()
@@ -117,7 +120,7 @@ class Zones:
         return inside
 
     def broken(self) -> str:
-        """Stores past an end, in words; empty if there are none."""
+        """Describe stores past an end in words; empty if there are none."""
         for name, fill, buffer, inside in self._guarded:
             for where, zone in (
                 ("past the end", buffer[-GUARD_BYTES:]),
@@ -172,7 +175,7 @@ class _Methods(TorchFunctionMode):
 def watched(
     function: Callable[..., Any], watch: Watch, zones: Zones, allow: Iterable[str], refuse: Iterable[str]
 ) -> Callable[..., Any]:
-    """The student's function, with everything it calls looked at."""
+    """Return the student's function, with everything it calls looked at."""
 
     def call(*inputs: Any, **options: Any) -> Any:
         with _Operators(watch, zones, allow, refuse), _Methods(watch), watch.watching():

@@ -14,7 +14,7 @@ LONGEST = 2000  # characters
 
 
 def report(error: BaseException, file: Path) -> Failed:
-    """The property that failed and why, as a worker tells the judge."""
+    """Return the property that failed and why, as a worker tells the judge."""
     if isinstance(error, Rejected):
         return Failed(error.found, str(error), error.next)
     while type(error).__module__.startswith("triton") and error.__cause__ is not None:
@@ -36,20 +36,20 @@ def report(error: BaseException, file: Path) -> Failed:
 
 
 def line_of(error: BaseException, file: Path) -> int | None:
-    """The line of a file in which an exception came up; None where it did elsewhere."""
+    """Return the line of a file in which an exception came up; None where it did elsewhere."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
     return frames[-1].lineno if frames else None
 
 
 def compiler_message(error: BaseException, file: Path) -> str:
-    """The last line that Triton's compiler says, with its line in the file."""
+    """Return the last line that Triton's compiler says, with its line in the file."""
     said = next((part for part in reversed(str(error).splitlines()) if part.strip()), "").strip()
     line = _compiled_line(error, file) or line_of(error, file)
     return f"{f'line {line}: ' if line else ''}{type(error).__name__}{f': {said}' if said else ''}"
 
 
 def _compiled_line(error: Any, file: Path) -> int | None:
-    """The line Triton's compiler stopped at, counted in the file; it counts within the function."""
+    """Return the line Triton's compiler stopped at, counted in the file; it counts within the function."""
     source, node = getattr(error, "src", None), getattr(error, "node", None)
     if not source or node is None or not hasattr(node, "lineno"):
         return None

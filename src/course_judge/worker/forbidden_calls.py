@@ -47,7 +47,7 @@ class Watch(importlib.abc.MetaPathFinder):
         self._banned = frozenset(banned)  # loaded already, for the grader's own use
 
     def line(self) -> int | None:
-        """The line of the student's file that runs; None if none does."""
+        """Return the line of the student's file that runs; None if none does."""
         return line_in(self.file, sys._getframe(1))
 
     def refuse(self, what: str, found: str = "not yours", line: int | None = None) -> NoReturn:
@@ -147,7 +147,7 @@ def hook() -> None:
 
 
 def line_in(file: Path, frame: FrameType | None) -> int | None:
-    """The line of the innermost frame that runs a file."""
+    """Return the line of the innermost frame that runs a file."""
     while frame is not None:
         if frame.f_code.co_filename == str(file):
             return frame.f_lineno

@@ -77,7 +77,7 @@ class _Place:
         return f"{self.name} ({self.parameter})" if self.parameter not in ("", self.name) else self.name
 
     def holds(self, address: int, size: int = 1) -> bool:
-        """True if a piece of true memory is part of it."""
+        """Return True if a piece of true memory is part of it."""
         return self.start <= address and address + size <= self.start + self.size
 
     def cells(self, addresses: np.ndarray, width: int) -> np.ndarray:
@@ -97,7 +97,7 @@ class _Place:
         self._marks = {which: np.repeat(marks, times) for which, marks in self._marks.items()}
 
     def words(self) -> np.ndarray:
-        """Its memory, as whole numbers of the size of an element."""
+        """Return its memory, as whole numbers of the size of an element."""
         if self._words is None:
             memory = (ctypes.c_ubyte * (self.size // self.unit * self.unit)).from_address(self.start)
             self._words = np.ctypeslib.as_array(memory).view(f"u{self.unit}")
@@ -108,7 +108,7 @@ class _Place:
         return self._marks[which] if self._marked_in.get(which) == launch else None
 
     def mark(self, which: str, launch: int) -> np.ndarray:
-        """The same, to write to."""
+        """Return the marks of a launch, to write to."""
         self._marked_in[which] = launch
         if which not in self._marks:
             self._marks[which] = np.zeros(self.size // self.unit, dtype=np.int32)
@@ -199,7 +199,7 @@ class Memory:
             self._shuffle.shuffle(self._order)
 
     def _begin_program(self, x: int, y: int, z: int) -> tuple[int, int, int]:
-        """The program to run where (x, y, z) is due."""
+        """Return the program to run where (x, y, z) is due."""
         self._settle()
         _, columns, layers = self._grid
         number = (x * columns + y) * layers + z
@@ -223,7 +223,7 @@ class Memory:
     # --- findings ---------------------------------------------------------------------------
 
     def _line(self) -> int | None:
-        """The line of the innermost frame in the file of the kernel that was launched."""
+        """Return the line of the innermost frame in the file of the kernel that was launched."""
         frame = sys._getframe(1)
         while frame is not None:
             if frame.f_code.co_filename == self._file:
@@ -279,7 +279,7 @@ class Memory:
         return self._look_closely(addresses, active, width)
 
     def _look_closely(self, addresses: np.ndarray, active: np.ndarray, width: int) -> _Access:
-        """The same, of addresses in several tensors, or outside."""
+        """Return the same, of addresses in several tensors, or outside."""
         true, inside, parts = addresses.copy(), np.zeros(addresses.shape, dtype=bool), []
         for place in self._places:
             if place.size < width:
@@ -610,7 +610,7 @@ def _hook_swap(memory: Memory, original: Callable[..., Any], interpreter: Any) -
 
 
 def _nothing(element: Any, dtype: np.dtype) -> Any:
-    """Value that is read where nothing is: NaN if the type has one."""
+    """Return the value that is read where nothing is: NaN if the type has one."""
     return math.nan if dtype.kind == "f" else NAN_BITS.get(str(element), 0)
 
 
@@ -619,7 +619,7 @@ def _elements(count: Any) -> str:
 
 
 def _yes_or_no(mask: Any) -> np.ndarray:
-    """A mask's data; the interpreter leaves whole numbers where a mask was made with a plain True or False."""
+    """Return a mask's data; the interpreter leaves whole numbers where a mask was made with a plain True or False."""
     return np.asarray(mask.data).astype(bool, copy=False)
 
 

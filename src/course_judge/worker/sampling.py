@@ -21,7 +21,7 @@ class Answers(Protocol):
         """Work in other shared memory from now on."""
 
     def tensors(self, places: Iterable[Place]) -> list[torch.Tensor]:
-        """The tensors at places."""
+        """Return the tensors at places."""
 
     def told(self, outputs: Sequence[Any], inputs: Sequence[torch.Tensor], room: int) -> tuple[Output, ...]:
         """Hand outputs over."""

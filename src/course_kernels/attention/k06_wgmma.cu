@@ -337,7 +337,7 @@ __device__ inline bool softmax(float (&s)[BLOCK_N / 2], Rows &rows, float (&repa
     const float less = power_of_2(fminf((rows.top[half] - top) * scale, 0.f));
     // The weights are rounded before they meet V, and their sum is not. That shows where one weight is much of its row's
     // sum, unless it is exactly 1: so such a one becomes what the exponents count from. All rows of a warp or none.
-    // No && here: it would make branches, and nothing is moved across one.
+    // & and not &&: && would branch, and the compiler moves nothing across a branch.
     const bool heavy = (top > rows.top[half]) & ((less < 1.f / (1 << SLACK)) | (rows.sum[half] * less <= 1));
     const bool moves = SLACK == 0 || __any_sync(0xffffffffu, heavy);
     any |= moves;

@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     if (c == 0) squares_of_warps[warp][eight * 8 + r] = squares[eight];
   }
 
-  // There is one row of threads, which the compiler does not know: else it would make the constant anew for every word.
+  // threadIdx.y is always 0, but the compiler cannot know: the constant stays in a register.
   const unsigned nibbles = NIBBLES | threadIdx.y;
   const Stage *stage = ring;
   int side = 0, turn = 0;

@@ -1,4 +1,4 @@
-"""Is the answer right? No number is taken before this file says yes, and none is kept unless it says so again.
+"""The check of an answer: no number is taken before it passes, and none is kept unless it passes again.
 
 Every check draws fresh inputs, poisons the memory the output is made in, compares every element with the
 float64 truth, looks whether the inputs are still what they were, fills the same tensors with other values and

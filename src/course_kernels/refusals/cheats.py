@@ -58,7 +58,7 @@ def input_modified(x: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
 
 
 def cached_result(x: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
-    """Answers once for every tensor, and never looks at its values again."""
+    """Answer once for every tensor, and never look at its values again."""
     if not hasattr(x, "answer"):
         x.answer = x * s[:, None]
     return x.answer

@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     to[0] = eight_numbers.x, to[1] = eight_numbers.y, to[2] = eight_numbers.z, to[3] = eight_numbers.w;
   }
 
-  // There is one row of threads, which the compiler does not know: else it would make the constant anew for every word.
+  // threadIdx.y is always 0, but the compiler cannot know: the constant stays in a register.
   const unsigned nibbles = NIBBLES | threadIdx.y;
   const Stage *stage = ring;
   int side = 0;

@@ -13,6 +13,6 @@ EVERY, FIRST, OTHERS = "every", "first", "others"  # the programs that run in a 
 
 
 def array_at(memory: Any, place: Place) -> np.ndarray:
-    """The array at a place of shared memory."""
+    """Return the array at a place of shared memory."""
     flat = np.frombuffer(memory, np.dtype(place.dtype), place.span, place.at)
     return as_strided(flat, place.shape, [step * place.item_bytes for step in place.strides])

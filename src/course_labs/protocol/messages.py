@@ -208,6 +208,6 @@ class Do(Question[Played]):
 
 
 def shown(value: Any) -> str:
-    """A value, short, as a verdict has it."""
+    """Return a value, short, as a verdict has it."""
     text = f"{value:.6g}" if isinstance(value, float) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -9,7 +9,7 @@ _NUMPY = re.compile(rb"^\s*(?:import|from)[ \t]+numpy\b", re.MULTILINE)
 
 
 def takes_arrays(file: Path) -> bool:
-    """True for a file that imports NumPy."""
+    """Return True for a file that imports NumPy."""
     return file.is_file() and bool(_NUMPY.search(file.read_bytes()))
 
 

@@ -84,7 +84,9 @@ def _step(*values: Any) -> None:
 
 
 def _made(array: Any, *sources: Any, room: bool = False) -> Any:
-    """An array the student has made, watched; refused if it is too long. A view of a source holds nothing itself.
+    """Return an array the student has made, watched; refused if it is too long.
+
+    A view of a source holds nothing itself.
 
     Room waits until the student's function is back: the answer must lie somewhere.
     """
@@ -209,7 +211,7 @@ def _method(name: str) -> Any:
 
 @contextmanager
 def makers_watched(watch: Watch) -> Iterator[None]:
-    """An array the student makes themselves is a `Watched` one too: copying A and B into it frees nobody."""
+    """Watch the arrays that students make themselves, too: copying A and B into it frees nobody."""
 
     def watching(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
         def made(*args: Any, **keywords: Any) -> Any:
@@ -267,7 +269,7 @@ def watched(
     longest: int = 0,
     at_once: int = 0,
 ) -> Callable[..., Any]:
-    """The student's function over arrays, as one that the checker can call.
+    """Return the student's function over arrays, as one that the checker can call.
 
     Args:
         longest: the longest axis of an array that the student makes, save one with the shape of an input, the room
@@ -296,7 +298,7 @@ def watched(
 
 @contextmanager
 def _weighed() -> Iterator[list[int]]:
-    """The most bytes held at once meanwhile, over what there was: arrays of every type, lists and numbers."""
+    """Yield the most bytes held at once meanwhile, over what there was: arrays of every type, lists and numbers."""
     found = [0]
     tracemalloc.start()
     try:
@@ -376,7 +378,7 @@ class ArrayAnswers:
         return ArrayOutputs(tuple(told), held[0], self._programs.started, self._programs.returned)
 
     def _input(self, place: Place) -> np.ndarray:
-        """The same object for the same place: who keeps an answer for an array meets that array again."""
+        """Return the same object for the same place: who keeps an answer for an array meets that array again."""
         if place not in self._inputs:
             self._inputs[place] = array_at(self._memory, place)
         return self._inputs[place]

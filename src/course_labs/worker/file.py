@@ -171,7 +171,7 @@ class Worker:
                     self.watch.refuse(f"calls Triton's own tl.{name}", line=getattr(node, "lineno", None))
 
     def cuda(self) -> Callable[..., Any] | None:
-        """A function over tensors that launches the student's kernel; None without a GPU, once it compiles."""
+        """Return a function over tensors that launches the student's kernel; None without a GPU, once it compiles."""
         from course_kernels.cuda.compile import CompileError, compile_cubin
         from course_kernels.cuda.headers import CudaMissingError
 
@@ -229,7 +229,7 @@ class Worker:
             return  # the compiler says so
 
     def started(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """A function over tensors that starts a kernel as launch.py does, in its function for this task."""
+        """Return a function over tensors that starts a kernel as launch.py does, in its function for this task."""
         from course_judge.worker import dispatch_guard
 
         path = self.lab.folder / "launch.py"
@@ -265,7 +265,7 @@ class Constants(dict[str, int]):
 
 
 def constants_of(file: Path) -> Constants:
-    """The whole numbers that a .cu file names: `constexpr int BM = 64, BN = 64;`."""
+    """Return the whole numbers that a .cu file names: `constexpr int BM = 64, BN = 64;`."""
     text = without_comments(file.read_text(encoding="utf-8"))
     named = re.findall(r"\bconstexpr\s+int\s+([^;]*);", text)
     return Constants(
@@ -274,6 +274,6 @@ def constants_of(file: Path) -> Constants:
 
 
 def first_error(log: str) -> str:
-    """The first error of a compiler's log, with its line."""
+    """Return the first error of a compiler's log, with its line."""
     found = re.search(r"\((\d+)\): (?:catastrophic )?error:? (?:#\S+ )?(.*)", log)
     return f"line {found[1]}: {found[2].strip()}" if found else (log.strip().splitlines() or ["?"])[-1]

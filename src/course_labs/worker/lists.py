@@ -55,7 +55,7 @@ class ListAnswers:
 
 
 def shape_of(result: Any) -> list[int]:
-    """The lengths along each axis of nested lists.
+    """Return the lengths along each axis of nested lists.
 
     Raises:
         TypeError: something in it is no number.

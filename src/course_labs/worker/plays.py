@@ -85,7 +85,7 @@ def told(got: Any) -> Played:
 
 
 def plain(value: Any) -> Any:
-    """A value without classes of its own; a tuple, and an array, as a list.
+    """Return a value without classes of its own; a tuple, and an array, as a list.
 
     Raises:
         Strange: there is more to it.

@@ -64,7 +64,7 @@ class LaunchLog:
 
 
 def _launch(kernel: Any, args: Any, kwargs: dict[str, Any]) -> Launch | None:
-    """A launch as plain data; None for one with an argument that is neither a tensor nor a plain value."""
+    """Return a launch as plain data; None for one with an argument that is neither a tensor nor a plain value."""
     from triton.runtime.jit import _normalize_ty
 
     own = {name: value for name, value in kwargs.items() if name in kernel.arg_names}

@@ -111,7 +111,10 @@ def labels(settings: dict[str, Any]) -> Iterator[str]:
 
 
 def drawn_beside(settings: dict[str, Any], scope: Scope) -> Iterator[tuple[list[str], str]]:
-    """What a chart draws, each with the words that stand beside it: its own, and if all is of one card the chart's."""
+    """Yield what a chart draws, each with the words that stand beside it.
+
+    The words are its own, and those of the chart if all is of one card.
+    """
     items = [item for value in settings.values() if isinstance(value, list) for item in value]
     items = [item for item in items if isinstance(item, dict)]
     lone = [str(settings[key]) for key in _DRAWN if key in settings and isinstance(settings[key], str)]

@@ -1,1 +1,1 @@
-"""What is looked for in texts: typed numbers, values that are not what the words say, sums, predictions given away."""
+"""Checks of texts: typed numbers, values that are not what the words say, sums, predictions given away."""

@@ -1,4 +1,4 @@
-"""What a reader sees of a built page, as plain text: the last gate for numbers that somebody typed, and for sums.
+"""The visible text of a built page, and the last check of it for typed numbers and for sums.
 
 The page is read as HTML, after everything has been put together, so it does not matter how a number came in: by
 Markdown, an attribute, an entity, a template or a setting. Values of a record, code, drawn charts and what others are
@@ -11,6 +11,7 @@ import functools
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from course_site.lint.lint import BARE
 from course_site.lint.printed_sums import RAISE, wrong_sums
@@ -76,8 +77,7 @@ class Piece:
     printed: str = ""
 
 
-@dataclass(frozen=True)
-class _Open:
+class _Open(NamedTuple):
     tag: str
     kinds: frozenset[str]
     made: bool
@@ -101,7 +101,7 @@ class Words:
         self._column = 0  # the first one names the rows
 
     def start(self, tag: str, values: dict[str, str], line: int) -> None:
-        """An element begins."""
+        """Begin an element."""
         classes = frozenset(values.get("class", "").split())
         if tag in ("text", "br"):
             self._append(" ")  # of a picture: a number and its unit may be two texts, or two lines of one
@@ -129,7 +129,7 @@ class Words:
             )
 
     def end(self, tag: str) -> None:
-        """An element ends, and what was left open in it."""
+        """End an element, and what was left open in it."""
         if tag not in _IN_LINE and tag not in _DRAWN:
             self.flush()
         corner = tag == "td" and not self._column  # above the names of the rows, where there is no head
@@ -144,7 +144,7 @@ class Words:
                 break
 
     def text(self, data: str, line: int) -> None:
-        """Words of the element that is open."""
+        """Add words to the element that is open."""
         inside = self._open[-1] if self._open else None
         if not data.strip():
             if self._words:
@@ -181,7 +181,7 @@ class Words:
                 self.pieces.append(Piece(line, values[name], inside.condition if inside else None, kinds))
 
     def flush(self) -> None:
-        """A text ends."""
+        """End a text."""
         text = " ".join("".join(self._words).split())
         printed = " ".join("".join(self._printed).split())
         self._words.clear()

@@ -18,7 +18,7 @@ _NAME = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*(?:\.\w+)+(?:\.\*)?|(?<![\w.\"'])[
 
 
 def names(text: str, gpu: str, home: str, scope: Scope) -> bool:
-    """Whether a text names a card, in words or by a value such as `{{ w2.gpu.name }}`."""
+    """Return whether a text names a card, in words or by a value such as `{{ w2.gpu.name }}`."""
     word = short_name(gpu) if short_name(gpu) != short_name(home) else gpu
     if re.search(rf"(?<![\w^/-]){re.escape(word)}(?![\w/])", PLACEHOLDER.sub(" ", text), re.IGNORECASE):
         return True
@@ -34,7 +34,7 @@ def _names_of(expression: str) -> tuple[str, ...]:
 
 
 def faults_of(values: Iterable[str], beside: str, home: str, scope: Scope) -> Iterator[str]:
-    """What is wrong with values that share the text beside them: one line for each card that it does not name.
+    """Yield what is wrong with values that share the text beside them: one line for each card that it does not name.
 
     Args:
         values: their expressions, or groups of them.
@@ -52,7 +52,9 @@ def faults_of(values: Iterable[str], beside: str, home: str, scope: Scope) -> It
 
 
 def faults_of_prose(text: str, home: str, scope: Scope, beside: str = "") -> Iterator[str]:
-    """The same of every value of some Markdown, each beside its sentence; a row of a table has its head beside it.
+    """Yield what is wrong with the values of some Markdown, each beside its sentence.
+
+    A row of a table has its head beside it.
 
     Args:
         beside: further words that stand beside every value of it.
@@ -68,13 +70,16 @@ def faults_of_prose(text: str, home: str, scope: Scope, beside: str = "") -> Ite
 
 
 def of_one(texts: Iterable[str], scope: Scope) -> bool:
-    """Whether no two of the values in some texts are of different cards: then words over them all name it for all."""
+    """Return whether all values in some texts are of one card at most.
+
+    Words over them all then name the card for all.
+    """
     shown = (found for text in texts for found in expressions(text))
     return len(cards_of(shown, scope)) <= 1
 
 
 def cards_of(values: Iterable[str], scope: Scope) -> frozenset[str]:
-    """The cards of some values, or groups of them."""
+    """Return the cards of some values, or groups of them."""
     return frozenset(
         card for expression in values for name in _names_of(expression) for card in scope.cards_of(name)
     )

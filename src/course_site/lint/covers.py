@@ -1,4 +1,4 @@
-"""What answers a prediction further down its page, and is therefore covered until the prediction is made.
+"""Covers over what answers a prediction further down its page, until the prediction is made.
 
 `predictions` keeps the answer out of sight right below a question. A reader who reads on without having guessed still
 comes to it: a chart, a table, a paragraph, or what a cell printed. All of these up to the next heading, and those of
@@ -64,7 +64,7 @@ class _Piece:
 def cover(
     cells: Sequence[Tree | Cell], scope: Scope, outputs: Sequence[Sequence[dict[str, Any]]]
 ) -> tuple[list[Tree | Cell], dict[int, str]]:
-    """The cells of a page with what answers their predictions in `cover` blocks.
+    """Return the cells of a page with what answers their predictions in `cover` blocks.
 
     Args:
         cells: of prose as parsed, of code as they are.
@@ -156,7 +156,10 @@ def _wait(pieces: Sequence[_Piece]) -> None:
 
 
 def _prints(cell: _Piece, asked: _Question, is_next: bool) -> bool:
-    """Whether a cell prints an answer: its numbers, or where the reveal has none, whatever the next cell prints."""
+    """Return whether a cell prints an answer: the numbers of the reveal.
+
+    Where the reveal has none, whatever the next cell prints is an answer.
+    """
     if not cell.printed:
         return False
     if not asked.numbers:

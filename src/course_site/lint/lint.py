@@ -113,7 +113,7 @@ def _search(
     code: bool = True,
     guesses: bool = False,
 ) -> Iterator[Place]:
-    """The engine behind every function below: places are those of the original text."""
+    """Yield (place, excerpt, why) of every typed number: the engine of all functions below."""
     text, pieces, empty = plain(source, BARE)
     own = {*own, *DEFINITION.findall(text.text)}
 
@@ -225,7 +225,7 @@ def _search_markdown(source: Text, keys: Collection[str] | None) -> Iterator[Pla
 
 
 def _search_yaml(source: Text, keys: Collection[str] | None, *, chart: bool = False) -> Iterator[Place]:
-    """Every string of some YAML; in a chart or table, also a `value` that is a bare number."""
+    """Yield every string of some YAML; in a chart or table, also a `value` that is a bare number."""
     try:
         root = yaml.compose(source.text)
     except yaml.YAMLError:
@@ -413,7 +413,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def lint_output(text: str) -> list[Finding]:
-    """Performance numbers in what a cell printed: every line for itself, and no citation excuses one.
+    """Find performance numbers in what a cell printed: every line for itself, and no citation excuses one.
 
     A header with a unit over a column of numbers, and `tflops=…` as a repr prints it, count too.
     """
@@ -472,7 +472,7 @@ def lint_file(path: Path, *, keys: Collection[str] | None = None) -> list[Findin
 
 
 def lint_paths(paths: Iterable[Path], *, keys: Collection[str] | None = None) -> list[str]:
-    """One line for each typed number in the files and folders given: path:line:column: excerpt: why."""
+    """Return one line for each typed number in the files and folders given: path:line:column: excerpt: why."""
     lines = []
     for path in paths:
         files = sorted(path.rglob("*")) if path.is_dir() else [path]

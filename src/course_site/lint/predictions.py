@@ -66,7 +66,7 @@ class Asked:
 
 @dataclass
 class Reader:
-    """What a page shows of the values that a scope knows, in the order of reading."""
+    """Values of a scope that a page shows, in the order of reading."""
 
     scope: Scope
     sights: list[_Sight] = field(default_factory=list)
@@ -108,14 +108,14 @@ class Reader:
                     self.read(part)
 
     def asked(self, block: Block) -> Asked:
-        """What a prediction gives away, and what it asks for."""
+        """Return what a prediction gives away, and what it asks for."""
         reveal = block.parts["reveal"]
         answer, printed = self.first(reveal)
         given = self.values(block.argument) | self.all_of(block.body)
         return Asked(block.argument, given, answer, self.all_of(reveal), printed)
 
     def all_of(self, nodes: Sequence[str | Block]) -> frozenset[str]:
-        """What some prose and blocks show."""
+        """Return what some prose and blocks show."""
         found: set[str] = set()
         for node in nodes:
             if isinstance(node, str):
@@ -130,7 +130,7 @@ class Reader:
         return frozenset(found)
 
     def first(self, nodes: Sequence[str | Block]) -> tuple[frozenset[str], frozenset[str]]:
-        """What the first value of a reveal rests on, and the numbers that it shows."""
+        """Return what the first value of a reveal rests on, and the numbers that it shows."""
         for node in nodes:
             if isinstance(node, str):
                 match = PLACEHOLDER.search(node)
@@ -149,18 +149,21 @@ class Reader:
         return frozenset()
 
     def values(self, text: str) -> frozenset[str]:
-        """The measured things whose values stand in some prose."""
+        """Return the measured things whose values stand in some prose."""
         parts = (self.of_expression(match["expression"]) for match in PLACEHOLDER.finditer(text))
         return frozenset().union(*parts)
 
     def of_expression(self, expression: str) -> frozenset[str]:
-        """The measured things that an expression rests on; none where it cannot be read."""
+        """Return the measured things that an expression rests on; none where it cannot be read."""
         with contextlib.suppress(ExpressionError):
             return frozenset().union(*(self.leaves(name) for name in parse(expression).names))
         return frozenset()
 
     def leaves(self, name: str, page: str = "") -> frozenset[str]:
-        """The recorded things behind a name: of a kernel's time or speed the kernel, of a ratio both of its sides."""
+        """Return the recorded things behind a name.
+
+        A kernel's time or speed gives the kernel, a ratio both of its sides.
+        """
         scope = self.scope if not page else self.scope.others(page)
         if scope is None:
             return frozenset()
@@ -187,12 +190,12 @@ class Reader:
 
 
 def expressions(text: str) -> frozenset[str]:
-    """What stands between the braces of some prose."""
+    """Return what stands between the braces of some prose."""
     return frozenset(match["expression"] for match in PLACEHOLDER.finditer(text))
 
 
 def faults(page: Page, scope: Scope, outputs: Sequence[Sequence[dict[str, Any]]]) -> Iterator[str]:
-    """What spoils a prediction of a page, one line each.
+    """Yield what spoils a prediction of a page, one line each.
 
     Args:
         outputs: of every code cell, as recorded.
@@ -223,7 +226,7 @@ def faults(page: Page, scope: Scope, outputs: Sequence[Sequence[dict[str, Any]]]
 
 
 def of_cell(outputs: Sequence[dict[str, Any]]) -> tuple[str, list[str]]:
-    """The first line with numbers that a cell printed, and the names that it recorded."""
+    """Return the first line with numbers that a cell printed, and the names that it recorded."""
     printed, names = "", []
     for output in outputs:
         if output.get("output_type") == "stream":
@@ -261,7 +264,7 @@ def _above(sights: Sequence[_Sight], asked: Asked) -> Iterator[str]:
 
 
 def numbers_in(text: str) -> frozenset[str]:
-    """The numbers of some text, as they are printed."""
+    """Return the numbers of some text, as they are printed."""
     return frozenset(_NUMBER.findall(text))
 
 

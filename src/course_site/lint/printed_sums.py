@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from course_site.pages.plain_text import plain_words
 
@@ -39,6 +40,9 @@ _BYTES = re.compile(r"[KMGT]i?B|B$|bytes?")
 _SCALE_WORDS = frozenset({"thousand", "million", "billion"})
 _WORD = re.compile(r"[^\W\d_][\w'’]*")
 _EQUALS = frozenset({"is", "are", "makes", "make", "gives", "give"})
+# No text has a sum in it without one of each.
+_SAYS_EQUAL = re.compile(rf"[=≈]|(?<![^\W\d_])(?:{'|'.join(sorted(_EQUALS))})(?![\w'’])|a factor of ")
+_HAS_A_NUMBER = re.compile(rf"[\d{''.join(_FRACTIONS)}]|e{_RAISED.pattern}")
 _ABOUT = frozenset({"about", "near", "nearly", "roughly", "some", "around", "almost"})
 # No name of a thing that is counted goes on across these.
 _AND_ON = "and or so but that which what then than if with by from to at in on as not no only both"
@@ -47,8 +51,7 @@ _NO_THING = _EQUALS | _ABOUT | frozenset(f"{_AND_ON} {_AND_IS}".split())
 _LONGEST_THING = 4  # words
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str  # number, raised, sign, open, close, unit, word, other
     text: str
     start: int
@@ -78,19 +81,21 @@ class _NoSum(Exception):
 
 
 def wrong_sums(text: str) -> Iterator[tuple[str, str]]:
-    """Every printed sum of a text that does not come out: how it stands there, and what its digits give."""
+    """Yield every printed sum of a text that does not come out: how it stands there, and what its digits give."""
     for found, left, agrees in _sums(text):
         if not agrees:
             yield found, f"{left:.6g}"
 
 
 def sums(text: str) -> list[str]:
-    """Every printed sum of a text."""
+    """Return every printed sum of a text."""
     return [found for found, _, _ in _sums(text)]
 
 
 def _sums(text: str) -> Iterator[tuple[str, float, bool]]:
     text = plain_words(text)
+    if not (_SAYS_EQUAL.search(text) and _HAS_A_NUMBER.search(text)):
+        return
     tokens = list(_tokens(text))
     for at, token in enumerate(tokens):
         spoken = token.kind == "word" and token.text in _EQUALS
@@ -114,7 +119,7 @@ def _sums(text: str) -> Iterator[tuple[str, float, bool]]:
 
 
 def _is_shared(tokens: list[_Token], right: _Side) -> bool:
-    """Whether *128 a thread* or *4 for each* stands there: the sum was divided without a word."""
+    """Return whether *128 a thread* or *4 for each* stands there: the sum was divided without a word."""
     number = tokens.index(right.tokens[0])
     return any(token.text in ("a", "an", "for", "per", "each") for token in tokens[number + 1 : number + 3])
 
@@ -176,7 +181,7 @@ def _number(printed: str, at: int) -> _Token:
 
 
 def _left(tokens: list[_Token], equals: int, spoken: bool) -> _Side | None:
-    """The longest sum that ends here, unless it is a part of something that is no number."""
+    """Return the longest sum that ends here, unless it is a part of something that is no number."""
     first, words = equals, 0
     while first:
         token = tokens[first - 1]
@@ -203,7 +208,7 @@ def _left(tokens: list[_Token], equals: int, spoken: bool) -> _Side | None:
 
 
 def _goes_on_before(tokens: list[_Token], start: int) -> bool:
-    """Whether what stands before belongs to the sum, and is no printed number."""
+    """Return whether what stands before belongs to the sum, and is no printed number."""
     if not start:
         return False
     before = tokens[start - 1]
@@ -232,7 +237,7 @@ def _begins_a_sentence(tokens: list[_Token], start: int) -> bool:
 
 
 def _right(tokens: list[_Token], start: int) -> tuple[_Side | None, bool]:
-    """The sum that begins here, and whether it is said to be about so."""
+    """Return the sum that begins here, and whether it is said to be about so."""
     about = False
     while start < len(tokens) and tokens[start].text in _ABOUT:
         about, start = True, start + 1
@@ -326,7 +331,7 @@ def _agree(left: _Side, right: _Side, about: bool) -> bool:
 
 
 def _scales(left: _Side, right: _Side) -> set[float]:
-    """By what the two sides may differ: per cent, thousands, 1024 for 1000, eight bits."""
+    """Return the factors by which the two sides may differ: per cent, thousands, 1024 for 1000, eight bits."""
     units = left.words("unit") + right.words("unit")
     scales = {1.0}
     if "%" in left.words("sign") + right.words("sign"):

@@ -14,6 +14,8 @@ import string
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from course_site.pages.plain_text import lowered
+
 DIGIT = "\\d"  # stands for any digit; no text in lower case holds it as a word
 _RANGE = 20  # characters: a longer range says too little
 _MOST = 0.9  # of all texts, by estimate: a set that more of them pass spares too little
@@ -22,7 +24,7 @@ Alternatives = frozenset[str]  # one of these is in every text that matches
 
 
 def required(pattern: re.Pattern[str]) -> tuple[Alternatives, ...]:
-    """Sets of lower-case words: a text that matches holds at least one word of each.
+    """Return sets of lower-case words: a text that matches holds at least one word of each.
 
     Nothing is required where the parser of `re` is not where it is in the versions that we know.
     """
@@ -63,7 +65,7 @@ def _of_sequence(items: Iterable[tuple[Any, Any]]) -> Iterator[Alternatives]:
 
 
 def _of_set(items: Iterable[tuple[Any, Any]]) -> Iterator[str]:
-    """The signs of a set of characters, with "" for what cannot be listed."""
+    """Yield the signs of a set of characters, with "" for what cannot be listed."""
     for kind, what in items:
         name = str(kind)
         if name == "LITERAL":
@@ -77,13 +79,13 @@ def _of_set(items: Iterable[tuple[Any, Any]]) -> Iterator[str]:
 
 
 def _sign(code: int) -> str:
-    """A character in lower case; "" for one with a twin that only a search without case takes for it."""
+    """Return a character in lower case; "" for one with a twin that only a search without case takes for it."""
     sign = chr(code)
     return sign.lower() if sign.isascii() or sign.lower() == sign.upper() else ""
 
 
 def _share(words: Alternatives) -> float:
-    """A rough estimate of how many texts hold one of these words."""
+    """Return a rough estimate of how many texts hold one of these words."""
     return 1 - math.prod(1 - _SHARES.get(word, 0.4 ** len(word)) for word in words)
 
 
@@ -110,7 +112,7 @@ class Guarded:
         _know(word for words in self.required for each in words for word in each)
 
     def places(self, words: frozenset[str]) -> Iterator[int]:
-        """The places of the patterns that may match a text with these words, in order."""
+        """Yield the places of the patterns that may match a text with these words, in order."""
         called = set(self._always)
         for word in words & self._called_by.keys():
             called.update(self._called_by[word])
@@ -119,12 +121,12 @@ class Guarded:
                 yield place
 
     def finditer(self, text: str, words: frozenset[str]) -> Iterator[re.Match[str]]:
-        """Every match of each pattern in a text; `words` are those of `words_in`."""
+        """Yield every match of each pattern in a text; `words` are those of `words_in`."""
         for place in self.places(words):
             yield from self.patterns[place].finditer(text)
 
     def found_in(self, text: str, words: frozenset[str]) -> bool:
-        """Whether one of them is found in a text; `words` are those of `words_in`."""
+        """Return whether one of them is found in a text; `words` are those of `words_in`."""
         return any(self.patterns[place].search(text) for place in self.places(words))
 
 
@@ -141,10 +143,8 @@ def _know(words: Iterable[str]) -> None:
 
 @functools.lru_cache(maxsize=256)  # a sentence is asked about several times in a row
 def words_in(text: str) -> frozenset[str]:
-    """Which of the words that guarded patterns require stand in a text; those of its parts are among them."""
-    low = text.replace("İ", "i").lower()
-    if not low.isascii():  # a search without case takes these for the letters, too
-        low = low.replace("ſ", "s").replace("ı", "i")
+    """Return which of the words that guarded patterns require stand in a text; those of its parts are among them."""
+    low = lowered(text)
     found = {word for word in _SHORT if word in low}
     for start in _BY_START.keys() & {low[i : i + 3] for i in range(len(low) - 2)}:
         found.update(word for word in _BY_START[start] if word in low)

@@ -32,7 +32,7 @@ FRACTION = (
 
 
 def _any(words: str) -> str:
-    """One of these, which stand apart by blanks."""
+    """Return a pattern for any one of these words, which are separated by blanks."""
     return f"(?:{'|'.join(words.split())})"
 
 
@@ -339,7 +339,7 @@ _VERSION = re.compile(r"(?:7\.[05]|8\.[069]|9\.[0-3]|1[0-3]\.[0-3]|3\.1[0-4])")
 
 
 def speaks_of_speed(sentence: str) -> bool:
-    """Whether a sentence says something of how fast a program is, or of what it makes of a card."""
+    """Return whether a sentence says something of how fast a program is, or of what it makes of a card."""
     return _SPEED.found_in(sentence, words_in(sentence))
 
 

@@ -1,4 +1,4 @@
-"""What a typed performance number looks like: the words, the units, and the rules over one plain sentence."""
+"""Patterns of a typed performance number: the words, the units, and the rules over one plain sentence."""
 
 from __future__ import annotations
 
@@ -185,6 +185,7 @@ _DEFINES = re.compile(
     r"\s*)?(?:=|is|are|means|:)\s",
     re.IGNORECASE,
 )
+_ASKS = re.compile(r"\?[\"'”’)\]*_\s]*$")
 _ANY_NUMBER = re.compile(NUMBER)
 _ROUND = re.compile(
     r"(?:an?\s+|one\s+)?(?:thousand|million|billion|trillion)(?:\s+(?:thousand|million|billion|trillion))*\b|"
@@ -222,7 +223,7 @@ _OURS = re.compile(
 
 
 def is_excused(sentence: str, cited: bool) -> bool:
-    """Whether a sentence cites the source of its numbers; for ours there is none but a record."""
+    """Return whether a sentence cites the source of its numbers; for ours there is none but a record."""
     return cited and not _OURS.search(sentence)
 
 
@@ -230,7 +231,7 @@ def is_excused(sentence: str, cited: bool) -> bool:
 
 
 def _amount(words: str) -> float | None:
-    """The number in a piece of prose, as a factor: 0.25 of "a quarter", 2 of "twice"."""
+    """Return the number in a piece of prose, as a factor: 0.25 of "a quarter", 2 of "twice"."""
     whole = 100 if re.search(r"%|per\s?cent", words) else 1
     digits = re.search(r"\d+(?:\.\d+)?", words.replace(",", ""))
     if digits:
@@ -252,7 +253,7 @@ _ABOUT = re.compile(
 
 
 def _held_up(excerpt: str, condition: str, before: str) -> bool:
-    """True if a bound of a claim's condition holds up the number that the sentence types, in its direction."""
+    """Return True if a bound of a claim's condition holds up the number that the sentence types, in its direction."""
     amount = _amount(excerpt)
     percent = bool(re.search(r"%|per\s?cent|\bparts?\s+in\b", excerpt))
     if part := re.search(r"(\w+)\s+parts?\s+in\s+(?:an?\s+)?(\w+)", excerpt):
@@ -269,12 +270,17 @@ def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> tupl
     return tuple(_in_sentence(sentence, in_claim, condition))
 
 
+def _defines(sentence: str, excerpt: str) -> bool:
+    """Return whether a sentence says what a unit means, and the excerpt is a round number of it."""
+    is_round = all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt)))
+    return is_round and bool(_DEFINES.search(sentence))
+
+
 def _in_sentence(sentence: str, in_claim: bool, condition: str | None) -> Iterator[tuple[int, str, str]]:
     words = words_in(sentence)
     if not _HINT.found_in(sentence, words):
         return
-    asks = bool(re.search(r"\?[\"'”’)\]*_\s]*$", sentence))
-    defines = bool(_DEFINES.search(sentence))
+    asks = "?" in sentence and bool(_ASKS.search(sentence))
     taken: list[tuple[int, int]] = []
     states_nothing: object
     for kind, what, pattern in map(_RULES.__getitem__, _GUARDED.places(words)):
@@ -284,7 +290,7 @@ def _in_sentence(sentence: str, in_claim: bool, condition: str | None) -> Iterat
             excerpt, before = " ".join(match[0].split()), sentence[: match.start()]
             typed = bool(re.search(r"\d", excerpt))
             if kind == "unit":  # what a unit means is not how fast something is
-                states_nothing = defines and all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt)))
+                states_nothing = _defines(sentence, excerpt)
             elif kind == "ratio":
                 held = not typed if condition is None else _held_up(excerpt, condition, before)
                 states_nothing = _WHOLE.match(excerpt) or (asks and not typed) or (in_claim and held)
@@ -298,7 +304,7 @@ def _in_sentence(sentence: str, in_claim: bool, condition: str | None) -> Iterat
         return
     for match in beside_speed(sentence, words):
         excerpt = " ".join(match[0].split())
-        if defines and all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt))):
+        if _defines(sentence, excerpt):
             continue
         held = in_claim and (
             not re.search(r"\d", excerpt)

@@ -1,7 +1,7 @@
 """A value is tied to its words: its format, its names and the unit behind it.
 
-A `{{ value }}` that would print whatever somebody wants is refused: one that no recorded name moves, one with a number
-of its own added to it, one whose unit is another than the word behind it.
+Reject a `{{ value }}` that no record can change, that adds a literal of its own, or whose unit contradicts the next
+word.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _HEAD = re.compile(rf"(?:^|[\s,(])(?P<word>{_WORD})\)?\s*$")
 
 
 def unit_of_head(text: str) -> str:
-    """The unit at the end of a column's head; empty where it says none."""
+    """Return the unit at the end of a column's head; empty where it says none."""
     found = _HEAD.search(text)
     return found["word"] if found else ""
 
 
 def unit_behind(text: str) -> Unit | None:
-    """The unit that prose says behind a value; of several values in a row, the one behind the last."""
+    """Return the unit that prose says behind a value; of several values in a row, the one behind the last."""
     alone = True
     while between := _BETWEEN.match(text):
         text, alone = text[between.end() :], False
@@ -70,7 +70,7 @@ def _unit_of_words(words: str) -> Unit | None:
 
 
 def faults_of(expression: str, spec: str, behind: str, scope: Scope) -> Iterator[str]:
-    """What is wrong with a value of prose, each in one line.
+    """Yield what is wrong with a value of prose, each in one line.
 
     Args:
         spec: its format.
@@ -101,7 +101,7 @@ def faults_of(expression: str, spec: str, behind: str, scope: Scope) -> Iterator
 
 
 def defined_faults(found: Define, scope: Scope) -> Iterator[str]:
-    """What is wrong with a name that a page defines."""
+    """Yield what is wrong with a name that a page defines."""
     unit = unit_of(found.unit)
     parsed = parse(found.expression)
     if parsed.names and unit:
@@ -118,7 +118,7 @@ def defined_faults(found: Define, scope: Scope) -> Iterator[str]:
 
 
 def _unmoved(parsed: Expression, resolved: list[Resolved], spec: str, scope: Scope) -> Iterator[str]:
-    """Numbers that somebody typed into an expression, and names that do not count in it."""
+    """Yield numbers that somebody typed into an expression, and names that do not count in it."""
     text = parsed.text
     if not parsed.names:
         yield f"{text!r} has no name in it: a value comes from a record"
@@ -147,7 +147,7 @@ def _moves(parsed: Expression, values: list[float], i: int, factor: float, spec:
 
 
 def _typed(parsed: Expression) -> Iterator[float]:
-    """Numbers that are none of a sum by hand: no whole one, no power of ten, no half, quarter or eighth."""
+    """Yield numbers that are none of a sum by hand: no whole one, no power of ten, no half, quarter or eighth."""
     for node in ast.walk(parsed.tree):
         number = number_in(node) if isinstance(node, ast.Constant) else None
         if number and number * 8 != int(number * 8) and not np.isclose(np.log10(number) % 1, 0):

@@ -1,1 +1,1 @@
-"""What a page is made of: cells, blocks, headings, plain text, and the words and sources it leans on."""
+"""The parts of a page: cells, blocks, headings, plain text, and the words and sources it leans on."""

@@ -125,7 +125,7 @@ OTHERS = "and others"  # the last of a list of authors that was cut
 
 
 def reference(entry: Entry) -> str:
-    """One source as a line of Markdown."""
+    """Return one source as a line of Markdown."""
     names = entry.authors
     if len(names) > 4 or names[-1] == OTHERS:
         people = f"{names[0]} et al."

@@ -43,12 +43,12 @@ ROW = Plain(
 
 
 def one_of(*words: str) -> Plain:
-    """One of these words."""
+    """Return one of these words."""
     return Plain(f"one of: {', '.join(words)}", lambda value: value in words)
 
 
 def read(text: str, shape: Mapping[str, Shape]) -> dict[str, Any]:
-    """The body of a block as `key: value`.
+    """Return the body of a block as `key: value`.
 
     Raises:
         DirectiveError: it is no such thing, a key is unknown or missing, or a value has another shape.
@@ -92,7 +92,7 @@ def _check(value: Any, shape: Shape, where: str) -> None:
 
 
 def _fitting(value: Any, shapes: tuple[Shape, ...]) -> Shape:
-    """The shape whose kind of thing a value is; the last one where it is none's."""
+    """Return the shape whose kind of thing a value is; the last one where it is none's."""
     for shape in shapes:
         if isinstance(shape, Plain) and shape.holds(value):
             return shape

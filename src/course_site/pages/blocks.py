@@ -158,7 +158,7 @@ def _finish(block: Block) -> None:
 
 
 def walk_blocks(nodes: list[str | Block]) -> Iterator[Block]:
-    """Every block of a tree, outer before inner."""
+    """Yield every block of a tree, outer before inner."""
     for node in nodes:
         if isinstance(node, Block):
             yield node

@@ -1,4 +1,4 @@
-"""What a build leaves for the next one: pages as HTML, and texts in which no number was typed.
+"""Cache that a build leaves for the next one: pages as HTML, and texts in which no number was typed.
 
 Entries are keyed by a hash of their inputs: a stale one is never used, and a lost cache only costs time. The
 files in .cache/kept/ hold what the last build used and nothing older.
@@ -24,13 +24,13 @@ _JUDGES = ("lint", "values", "pages", "site/search.py", "site/page_cache.py")
 
 
 def digest(*parts: object) -> bytes:
-    """A name for what something was made from."""
+    """Return a name for what something was made from."""
     return hashlib.sha256(repr(parts).encode()).digest()[:16]
 
 
 @functools.cache
 def made_by() -> bytes:
-    """The versions of everything whose answers are kept."""
+    """Return the versions of everything whose answers are kept."""
     here = Path(__file__).parents[1]
     found = (here / name for name in _JUDGES)
     files = [file for place in found for file in (sorted(place.glob("*.py")) if place.is_dir() else [place])]
@@ -38,7 +38,7 @@ def made_by() -> bytes:
 
 
 class Kept:
-    """What is known from the build before, and what this one used of it or found out.
+    """Entries of the build before, and what this one used of them or found out.
 
     Args:
         name: of its file; each process that writes has one of its own.
@@ -76,14 +76,14 @@ class Kept:
             return
 
     def is_clean(self, name: bytes) -> bool:
-        """Whether nothing was found in this text before."""
+        """Return whether nothing was found in this text before."""
         if name in self._clean:
             self._used.add(name)
             return True
         return False
 
     def clean(self, name: bytes) -> None:
-        """Nothing was found in this text."""
+        """Note that nothing was found in this text."""
         self._clean.add(name)
         self._used.add(name)
 

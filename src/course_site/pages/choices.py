@@ -32,7 +32,7 @@ class Choice:
 
 
 def taken_apart(block: Block) -> tuple[list[str | Block], list[Choice]]:
-    """What a prediction says before its choices, and these; no choices of an open one.
+    """Return what a prediction says before its choices, and these; no choices of an open one.
 
     Raises:
         DirectiveError: choices without a mark, fewer than two, not at the end, or with marks that name no right one.
@@ -69,7 +69,7 @@ def taken_apart(block: Block) -> tuple[list[str | Block], list[Choice]]:
 
 
 def name_of(block: Block) -> str:
-    """The anchor of a prediction, by which a browser keeps what was called: other words, another prediction.
+    """Return the anchor of a prediction, by which a browser keeps what was called: other words, another prediction.
 
     Raises:
         DirectiveError: as above.

@@ -1,4 +1,7 @@
-"""What Markdown leaves as it is: fenced code, code spans, math. So does everything that rewrites a page's text."""
+"""Verbatim parts of Markdown: fenced code, code spans, math.
+
+Whatever rewrites a page's text leaves them as they are.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed from one source file to the next: the lines, their signs, and the words above them.
+"""Differences between one source file and the next: the lines, their signs, and the words above them.
 
 Told apart from a plain diff by what it leaves out: the comment at a file's head (it says in words what the lines
 say in code), the kernel's own name, and blanks that only moved.
@@ -56,7 +56,7 @@ class Difference:
 
     @property
     def words(self) -> str:
-        """What a caption says: "2 lines out, 3 lines in"."""
+        """The words of a caption: "2 lines out, 3 lines in"."""
         return f"{_count(self.lines_out)} out, {_count(self.lines_in)} in"
 
     @property
@@ -66,7 +66,7 @@ class Difference:
 
 
 def without_head(text: str, language: str) -> str:
-    """A source file without the comment or docstring it begins with."""
+    """Return a source file without the comment or docstring it begins with."""
     lines = text.split("\n")
     start = 0
     if language == "python":
@@ -86,7 +86,7 @@ def without_head(text: str, language: str) -> str:
 
 
 def compare(before: str, after: str, *, indents: bool, context: int = 3) -> Difference:
-    """The lines that differ, with `context` lines around them.
+    """Return the lines that differ, with `context` lines around them.
 
     Args:
         before, after: the two texts.
@@ -118,7 +118,7 @@ def compare(before: str, after: str, *, indents: bool, context: int = 3) -> Diff
 
 
 def as_text(difference: Difference, before: str, after: str) -> str:
-    """The lines with their signs in front, as other tools write them: for a notebook or a terminal."""
+    """Return the lines with their signs in front, as other tools write them: for a notebook or a terminal."""
     texts = (before.split("\n"), after.split("\n"))
     return "\n".join(
         f"{line.sign} {said}".replace(OUT, "-", 1).rstrip() for line, said in _said(difference, *texts)
@@ -126,7 +126,7 @@ def as_text(difference: Difference, before: str, after: str) -> str:
 
 
 def as_html(difference: Difference, before: str, after: str, language: str, label: str) -> str:
-    """The lines as a code block that needs no script: `ins`, `del` and signs, coloured as the language is.
+    """Return the lines as a code block that needs no script: `ins`, `del` and signs, coloured as the language is.
 
     Where a line is an older one changed, what differs stands in `b`.
     """
@@ -155,7 +155,7 @@ def _count(n: int) -> str:
 
 
 def _with_one_name(before: str, after: str) -> tuple[str, str]:
-    """Both texts, the old one with the kernels' new names."""
+    """Return both texts, the old one with the kernels' new names."""
     for pattern in _NAMES:
         old, new = pattern.findall(before), pattern.findall(after)
         if len(old) == len(new):
@@ -165,7 +165,7 @@ def _with_one_name(before: str, after: str) -> tuple[str, str]:
 
 
 def _keys(text: str, indents: bool) -> list[str]:
-    """What a line is compared by: its words, with one blank between them.
+    """Return what a line is compared by: its words, with one blank between them.
 
     A brace has no words, only its margin to say which block it ends.
     """
@@ -201,7 +201,10 @@ def _says_nothing(lines: list[str]) -> bool:
 
 
 def _marks(difference: Difference, before: list[str], after: list[str]) -> tuple[Marks, Marks]:
-    """Where the words differ in lines that were changed and not written anew, in the old text and in the new one."""
+    """Return where the words differ, in the old text and in the new one.
+
+    Only lines that were changed count, not those that were written anew.
+    """
     old: Marks = {}
     new: Marks = {}
     left: list[int] = []  # lines that went out and have met no successor
@@ -225,7 +228,7 @@ def _marks(difference: Difference, before: list[str], after: list[str]) -> tuple
 
 
 def _likeness(was: list[str], becomes: list[str]) -> float:
-    """How much of two lines is the same, 0 to 1; signs and blanks, which all lines have, do not count."""
+    """Return how much of two lines is the same, 0 to 1; signs and blanks, which all lines have, do not count."""
     old, new = ([word for word in words if re.match(r"\w", word)] for words in (was, becomes))
     return difflib.SequenceMatcher(None, old, new, autojunk=False).ratio()
 
@@ -249,7 +252,7 @@ def _ranges(words: Sequence[str], changed: list[tuple[int, int]]) -> list[tuple[
 
 
 def _coloured(text: str, language: str, marks: Marks) -> list[str]:
-    """Every line as HTML: a span for what has a colour, and `b` around what is marked."""
+    """Return every line as HTML: a span for what has a colour, and `b` around what is marked."""
     lines = [""]
     column = 0
     for kind, value in get_lexer_by_name(language, stripnl=False, ensurenl=False).get_tokens(text):
@@ -266,7 +269,7 @@ def _coloured(text: str, language: str, marks: Marks) -> list[str]:
 
 
 def _piece(text: str, css: str, column: int, marks: list[tuple[int, int]]) -> str:
-    """A part of a line that has one colour; it begins at a column and is cut where a mark begins or ends."""
+    """Return a part of a line that has one colour; it begins at a column and is cut where a mark begins or ends."""
     cuts = {
         0,
         len(text),
@@ -281,7 +284,7 @@ def _piece(text: str, css: str, column: int, marks: list[tuple[int, int]]) -> st
 
 
 def difference(before: Path, after: Path) -> str:
-    """What is typed between two snapshots, with the lines around it."""
+    """Return what is typed between two snapshots, with the lines around it."""
     old, new = (path.read_text(encoding="utf-8").splitlines() for path in (before, after))
     lines = list(difflib.unified_diff(old, new, lineterm="", n=2))[2:]
     return fenced("\n".join("…" if line.startswith("@@") else line for line in lines), ".diff .no-copy")

@@ -8,18 +8,18 @@ DOORS = {"triton": "Triton", "cuda": "CUDA C++", "numpy": "NumPy", "python": "Py
 
 
 def option(lab: Lab, door: str) -> str:
-    """What `nox -s lab` must be told for this door; nothing for the first."""
+    """Return what `nox -s lab` must be told for this door; nothing for the first."""
     return "" if door == next(iter(lab.doors)) else f" --door {door}"
 
 
 def said(lab: Lab, door: str, stage: int) -> str:
-    """What the grader says after a stage, on a machine that can run it."""
+    """Return what the grader says after a stage, on a machine that can run it."""
     if door == "cuda" and stage == len(lab.stages):
         return "right: …"
     return lab.on_gpu[door][stage] or lab.prints(door, stage)
 
 
 def reasons(lab: Lab, door: str, stage: int) -> list[str]:
-    """The same in lines without its advice for the next try, which is the students'."""
+    """Return the same in lines without its advice for the next try, which is the students'."""
     lines = said(lab, door, stage).splitlines()
     return [line for line in lines if line.strip() and not line.startswith("next:")]

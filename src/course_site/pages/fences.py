@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".py": "python", ".toml": "toml", ".md": "markdown"}
 
@@ -17,8 +17,7 @@ FENCED = re.compile(
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A line of Markdown, with its end; `part` is what it is of fenced code: open, code, end, or nothing."""
 
     text: str
@@ -27,13 +26,13 @@ class Line:
 
 
 def fenced(text: str, attributes: str) -> str:
-    """A fenced block; `attributes` are its classes and options, such as `.python title="…"`."""
+    """Return a fenced block; `attributes` are its classes and options, such as `.python title="…"`."""
     fence = "`" * max(3, 1 + max((len(m) for m in re.findall(r"`+", text)), default=0))
     return f"{fence} {{ {attributes} }}\n{text}\n{fence}"
 
 
 def lines(text: str) -> Iterator[Line]:
-    """Every line of some Markdown, in order."""
+    """Yield every line of some Markdown, in order."""
     done = 0
     for match in FENCED.finditer(text):
         yield from (Line(line) for line in _LINE.findall(text[done : match.start()]))

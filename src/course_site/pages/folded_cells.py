@@ -1,4 +1,4 @@
-"""Which code cells of a page stand folded: those in which the harness measures or records, and nothing is taught.
+"""Code cells that a page shows folded: those in which the harness measures or records, and nothing is taught.
 
 The rule: a cell is folded when it prints nothing, defines nothing, and all that it calls comes from the harness
 (`course_kernels.measure`, `problem` and `microbenchmarks`), asks the card what it is (`torch.cuda`), or comes with
@@ -25,7 +25,7 @@ _TEACHES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast
 
 
 def folded(page: Page) -> frozenset[Cell]:
-    """The code cells that a page shows folded."""
+    """Return the code cells that a page shows folded."""
     harness: set[str] = set()  # its names, from the cell that imports them on
     standard: set[str] = set()  # those of Python's own library
     found = set()
@@ -45,7 +45,7 @@ def folded(page: Page) -> frozenset[Cell]:
 
 
 def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Module and name of all that is imported."""
+    """Yield module and name of all that is imported."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield from ((node.module, name.asname or name.name) for name in node.names)
@@ -68,7 +68,7 @@ def _is_harness(tree: ast.Module, harness: set[str], standard: set[str]) -> bool
 
 
 def _root(function: ast.expr) -> str:
-    """The first name of what is called: Workload of `Workload.of`."""
+    """Return the first name of what is called: Workload of `Workload.of`."""
     while isinstance(function, ast.Attribute | ast.Subscript):
         function = function.value
     return function.id if isinstance(function, ast.Name) else ""

@@ -48,12 +48,12 @@ def without_code_blocks(text: str) -> str:
 
 
 def headings(page: Page) -> dict[str, str]:
-    """The anchors of a page's headings, as the site will have them, with their words."""
+    """Return the anchors of a page's headings, as the site will have them, with their words."""
     return _headings(tuple(cell.source for cell in page.cells if cell.kind == "markdown"))
 
 
 def beyond_the_core(page: Page) -> frozenset[str]:
-    """The anchors of a page's headings that stand in a folded section, its own heading among them."""
+    """Return the anchors of a page's headings that stand in a folded section, its own heading among them."""
     texts = [without_code_blocks(cell.source) for cell in page.cells if cell.kind == "markdown"]
     lines = [match[0] for match in _HEADING.finditer("\n\n".join(texts))]
     found, fold = set(), 0  # the level of the heading whose section is folded
@@ -67,7 +67,7 @@ def beyond_the_core(page: Page) -> frozenset[str]:
 
 
 def section_at(page: Page, cell: int, offset: int = 0) -> str:
-    """The anchor of the heading below which a place of a page stands, "" above the first one.
+    """Return the anchor of the heading below which a place of a page stands, "" above the first one.
 
     Args:
         cell: the number of the cell, from 0.

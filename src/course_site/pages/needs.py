@@ -14,12 +14,12 @@ _NEED = re.compile(r"gpu|gpu \S+|gpus (?:[2-9]|[1-9]\d+)|compiler|counters|capab
 
 
 def is_hardware(need: str) -> bool:
-    """Whether a need is one of the machine, or at least begins as one."""
+    """Return whether a need is one of the machine, or at least begins as one."""
     return need.partition(" ")[0] in _FIRST
 
 
 def fault_of(need: str) -> str:
-    """What is wrong with a need of the machine, or ""."""
+    """Return what is wrong with a need of the machine, or ""."""
     if not _NEED.fullmatch(need):
         return f"needs {need!r} is unknown; known: {KNOWN}"
     name = need.removeprefix("gpu ")
@@ -29,18 +29,18 @@ def fault_of(need: str) -> str:
 
 
 def card_of(need: str) -> Machine | None:
-    """The card that a need names; None for any other need."""
+    """Return the card that a need names; None for any other need."""
     return CARDS.get(need.removeprefix("gpu "))
 
 
 def gpus_of(needs: Iterable[str]) -> int:
-    """The number of GPUs that are used at once."""
+    """Return the number of GPUs that are used at once."""
     counts = (int(need.removeprefix("gpus ")) for need in needs if need.startswith("gpus "))
     return max(counts, default=1)
 
 
 def in_words(need: str) -> str:
-    """A need of the machine for a reader, such as "2 GPUs"."""
+    """Return a need of the machine for a reader, such as "2 GPUs"."""
     first, _, rest = need.partition(" ")
     card = card_of(need)
     if card:

@@ -72,7 +72,7 @@ class Page:
 
 
 def find_pages(root: Path) -> list[Page]:
-    """Every page under docs/ and handbook/, in the order of their paths.
+    """Return every page under docs/ and handbook/, in the order of their paths.
 
     Raises:
         PageError: a head is missing or wrong, or two pages share an id.

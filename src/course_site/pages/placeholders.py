@@ -11,5 +11,5 @@ BRACES = re.compile(r"(?<![\^_\\])\{\{(?P<inside>[^{}]*)\}\}")
 
 
 def expressions(text: str) -> Iterator[str]:
-    """The expression of every value in a text, in their order."""
+    """Return the expression of every value in a text, in their order."""
     return (match["expression"] for match in PLACEHOLDER.finditer(text))

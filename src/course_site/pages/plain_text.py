@@ -23,7 +23,7 @@ class Text:
 
     @classmethod
     def of(cls, text: str) -> Text:
-        """Text as it stands in the file."""
+        """Return the text as it stands in the file."""
         return cls(text, range(len(text)))
 
     def sub(self, pattern: re.Pattern[str], replace: str | Callable[[re.Match[str]], str]) -> Text:
@@ -51,7 +51,7 @@ class Text:
         return list(self.at[start : start + len(new)]) if inside >= 0 else [self.at[match.start()]] * len(new)
 
     def slice(self, start: int, end: int) -> Text:
-        """A part of it, still with its places."""
+        """Return a part of it, still with its places."""
         return Text(self.text[start:end], self.at[start:end])
 
 
@@ -98,17 +98,25 @@ _CRITIC = re.compile(r"\{(?:\+\+|--|==|>>|~~)|(?:\+\+|--|==|<<|~~)\}|(?<=\w)\+\+
 _ODD = re.compile(r"[^\x00-\x7f]")
 
 
+def lowered(text: str) -> str:
+    """Return a text in small letters, with those that a search without case takes for ASCII ones as these."""
+    low = text.replace("İ", "i").lower()
+    return low if low.isascii() else low.replace("ſ", "s").replace("ı", "i")
+
+
 def without_code(markdown: str) -> str:
     """Markdown without its fenced and inline code; every other character keeps its place and its line."""
 
     def blank(match: re.Match[str]) -> str:
         return re.sub(r"[^\n]", " ", match[0])
 
-    return _CODE.sub(blank, FENCED.sub(blank, markdown))
+    if "```" in markdown or "~~~" in markdown:
+        markdown = FENCED.sub(blank, markdown)
+    return _CODE.sub(blank, markdown)
 
 
 def without_marks(text: str) -> str:
-    """Words of a Markdown string that has its values already: no marks, no citations, no addresses."""
+    """Return words of a Markdown string that has its values already: no marks, no citations, no addresses."""
     text = re.sub(r"\[\^[\w.:-]+\]", "", text)
     text = re.sub(r"\[([^\]]*)\]\([^)\s]*\)", r"\1", text)
     text = re.sub(r"(?<!\w)([*_]{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)", r"\2", text)
@@ -150,8 +158,9 @@ def _plain_tag(match: re.Match[str]) -> str:
 
 
 def plain_words(text: str) -> str:
-    """What stands on a built page, with the signs of its formulas and its odd characters as plain ones."""
-    text = _MATH.sub(lambda match: _plain_math(match), text)
+    """Return what stands on a built page, with the signs of its formulas and its odd characters as plain ones."""
+    if "$" in text or "\\" in text:
+        text = _MATH.sub(lambda match: _plain_math(match), text)
     text = _ODD.sub(lambda match: _plain_character(match), text)
     return re.sub(r"~~|\\\s+", "", _CRITIC.sub("", text.replace("~>", " ")))
 
@@ -182,18 +191,25 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
         code.append(text.slice(match.start(2), match.end(2)))
         return HELD
 
+    # Each search is spared a text without the sign that it needs.
     text = source
-    text = text.sub(FENCED, fence)
-    text = text.sub(_CODE, span)
+    if "```" in text.text or "~~~" in text.text:
+        text = text.sub(FENCED, fence)
+    if "`" in text.text:
+        text = text.sub(_CODE, span)
     text = text.sub(BRACES, value)
     text = text.sub(_ENTITY, lambda match: html.unescape(match[0]))
     text = text.sub(_ODD, _plain_character)
     text = text.sub(re.compile(r"<!--|-->"), "\n\n")
     text = text.sub(_TAG, _plain_tag)
     text = text.sub(_LINK, lambda match: f"] {match[1]} " if match[1] else "]")
-    text = text.sub(_ADDRESS, HELD)
-    text = text.sub(_MATH, _plain_math)
-    text = text.sub(_QUOTED, "").sub(_CRITIC, "")
+    if "]:" in text.text or "://" in text.text:
+        text = text.sub(_ADDRESS, HELD)
+    if "$" in text.text or "\\" in text.text:
+        text = text.sub(_MATH, _plain_math)
+    if ">" in text.text:
+        text = text.sub(_QUOTED, "")
+    text = text.sub(_CRITIC, "")
     text = text.sub(re.compile(r"\\([%$*_#|~])"), r"\1")
     return text.sub(_MARKS, ""), code, empty
 

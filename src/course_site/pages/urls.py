@@ -1,4 +1,4 @@
-"""Where a file of the repository lies in the site, and how one page of the site names another."""
+"""Addresses in the site: of files of the repository, and from one page to another."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def site_uri(path: str) -> str:
 
 
 def artifact_uri(page: str, name: str) -> str:
-    """Where the site publishes a file that a page's cell made: in a folder beside the page."""
+    """Return where the site publishes a file that a page's cell made: in a folder beside the page."""
     return f"{posixpath.splitext(site_uri(page))[0]}.artifacts/{name}"
 
 
 def shown_file(root: Path, name: str) -> Path:
-    """A file of the repository that a page may show.
+    """Return a file of the repository that a page may show.
 
     Raises:
         ValueError: there is none, or it lies where no page may look.
@@ -39,7 +39,7 @@ def shown_file(root: Path, name: str) -> Path:
 
 
 def address_from(page: str, pages: Mapping[str, object]) -> Address:
-    """How a page of the site names another: a relative address, None for a page that is not there."""
+    """Return how a page of the site names another: a relative address, None for a page that is not there."""
 
     def address(path: str) -> str | None:
         target, _, fragment = path.partition("#")

@@ -38,7 +38,7 @@ TOO_LONG = """() => [...document.querySelectorAll(".handout")].filter(page => {
 
 
 class CannotStart(RuntimeError):
-    """Nothing was printed: one line that says why and what to do."""
+    """Refusal to print: one line that says why and what to do."""
 
 
 def main(arguments: Sequence[str], root: Path | None = None) -> int:
@@ -88,7 +88,7 @@ def _people(text: str) -> int:
 
 
 def find_chromium() -> str:
-    """The browser that prints.
+    """Return the browser that prints.
 
     Raises:
         CannotStart: there is none.
@@ -127,7 +127,7 @@ def _run(root: Path, options: argparse.Namespace) -> int:
 def documents(
     root: Path, wanted: Sequence[str], *, letter: bool = False, students: int = 0
 ) -> dict[str, tuple[str, list[Printed]]]:
-    """The document to print for each session, and the pages it is made of.
+    """Return the document to print for each session, and the pages it is made of.
 
     Raises:
         CannotStart: a session has no map that can be read.
@@ -144,7 +144,7 @@ def documents(
 def documents_of(
     course: Course, root: Path, wanted: Sequence[str], *, letter: bool = False, students: int = 0
 ) -> dict[str, tuple[str, list[Printed]]]:
-    """The same as `documents`, for a course that is rendered already."""
+    """Return the same as `documents`, for a course that is rendered already."""
     from course_site.printing.handout_pages import document, printed_pages
     from course_site.sessions.plain_data import as_plain, value_of, words_of
 
@@ -171,7 +171,7 @@ def documents_of(
 
 
 def _output(course: Course, page: str, word: str) -> str:
-    """The first output of a measured page that holds a word."""
+    """Return the first output of a measured page that holds a word."""
     record = course.records.get(page)
     outputs = [output for cell in record.outputs for output in cell] if record else []
     for text in (_text(output) for output in outputs if output.get("output_type") == "stream"):
@@ -181,7 +181,7 @@ def _output(course: Course, page: str, word: str) -> str:
 
 
 def _ran(course: Course, page: str) -> str:
-    """The card and the date of a page's record, and the page, where it was measured and still holds."""
+    """Return the card and the date of a page's record, and the page, where it was measured and still holds."""
     from course_site.site.ledger import date_words
 
     record = course.records.get(page)
@@ -197,7 +197,7 @@ def _text(output: dict[str, Any]) -> str:
 
 
 def _lay_out(root: Path, scratch: Path, texts: dict[str, str]) -> None:
-    """The documents beside what they show, as they would lie in the site."""
+    """Write the documents beside what they show, as they would lie in the site."""
     for folder in (FOLDER, RUN):
         (scratch / folder).mkdir(parents=True)
     shutil.copy(root / RUN / "sheet.css", scratch / RUN)
@@ -247,13 +247,13 @@ def printed(
 
 
 def _seen_from_here(path: Path) -> Path:
-    """A path as one would type it here."""
+    """Return a path as one would type it here."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _write(path: Path, data: bytes) -> None:
-    """A file is complete or not there."""
+    """Write a file that is complete or not there."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
         file.write(data)
     try:
@@ -265,7 +265,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _told(path: Path, printed: list[Printed]) -> str:
-    """A file in a line, and a line for every sheet that is copied, as its first page says."""
+    """Return a file in a line, and a line for every sheet that is copied, as its first page says."""
     from course_site.printing.handout_pages import solved_span, to_print
 
     lines = [f"{path}: {sum(page.pages for page in printed)} pages"]

@@ -108,7 +108,7 @@ class ToPrint:
 
 
 def to_print(pages: Iterable[Printed]) -> list[ToPrint]:
-    """The pages to copy, in their order: no blank sides, and nothing that is solved."""
+    """Return the pages to copy, in their order: no blank sides, and nothing that is solved."""
     found: list[ToPrint] = []
     at = 1
     for page in pages:
@@ -121,7 +121,7 @@ def to_print(pages: Iterable[Printed]) -> list[ToPrint]:
 
 
 def solved_span(pages: list[Printed]) -> str:
-    """The pages of the solved twins; "" where there are none."""
+    """Return the pages of the solved twins; "" where there are none."""
     count = sum(page.pages for page in pages)
     before = sum(
         page.pages for page in pages[: next((i for i, p in enumerate(pages) if p.solved), len(pages))]
@@ -148,7 +148,7 @@ def in_one_style(text: str) -> str:
 
 
 def document(session: Plain, printed: list[Printed], *, letter: bool = False) -> str:
-    """All pages in one file; it lies in handbook/handouts/, beside handbook/run/."""
+    """Return all pages in one file; it lies in handbook/handouts/, beside handbook/run/."""
     size = f"<style>{_LETTER}</style>" if letter else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -168,7 +168,7 @@ def printed_pages(
     ran: Callable[[str], str] = lambda page: "",
     students: int = 0,
 ) -> list[Printed]:
-    """Every page of a session, in the order in which they are printed.
+    """Return every page of a session, in the order in which they are printed.
 
     Args:
         session: the map as `plain_data.as_plain` gives it.
@@ -202,7 +202,7 @@ def printed_pages(
 
 
 def _at_foot(text: str, words: str) -> str:
-    """A page with words at its foot; the session sheet has sides of its own and stays as it is."""
+    """Return a page with words at its foot; the session sheet has sides of its own and stays as it is."""
     if not text.startswith('<section class="handout'):
         return text
     return text.replace("</section>\n", f'<p class="at">{words}</p></section>\n')
@@ -242,7 +242,7 @@ class _Maker:
     # --- pages ------------------------------------------------------------------------------------
 
     def sheets(self, kind: str, *, solved: bool) -> Iterator[Printed]:
-        """The pages of one kind; solved, only those with something to solve."""
+        """Yield the pages of one kind; solved, only those with something to solve."""
         has_front = False
         for entry in self.handouts.sheets if self.handouts else ():
             if entry.kind != kind:
@@ -266,7 +266,7 @@ class _Maker:
         return replace(made, cut=entry.is_cut, minute=minute)
 
     def minute(self, entry: Sheet) -> int:
-        """The minute at which the map wants a sheet."""
+        """Return the minute at which the map wants a sheet."""
         assert self.handouts is not None
         starts = {step["title"]["text"]: step["start"] for step in self.session["steps"]}
         if entry.at and entry.at not in starts:
@@ -277,7 +277,7 @@ class _Maker:
         return int(starts[entry.at]) if entry.at else AT_THE_START
 
     def on_fronts(self, pages: list[Printed]) -> list[Printed]:
-        """The pages with a side left blank before each that would else be the back of another sheet."""
+        """Return the pages with a side left blank before each that would else be the back of another sheet."""
         laid: list[Printed] = []
         at = 1
         for page in pages:
@@ -293,7 +293,7 @@ class _Maker:
         return Printed("left blank", "", text, solved=front.solved, blank=True)
 
     def cover(self, laid: list[Printed], students: int) -> Printed:
-        """The list of what to print, how often and when, from the pages as they lie in the file."""
+        """Return the list of what to print, how often and when, from the pages as they lie in the file."""
         heads = "".join(
             f'<th scope="col">{head}</th>'
             for head in ("pages", "sheet", "copies", "sides", "cut", "given out")
@@ -324,7 +324,7 @@ class _Maker:
 
     @staticmethod
     def name(entry: Sheet, solved: bool) -> str:
-        """The line for a name, on what a student keeps or hands in."""
+        """Return the line for a name, on what a student keeps or hands in."""
         signed = entry.kind == "sheet" and not (solved or entry.turned or entry.unsigned)
         return '<span class="name">Name</span>' if signed else ""
 
@@ -350,14 +350,14 @@ class _Maker:
         return f"{self.session['stop'] or 'Opening'} · "
 
     def board(self) -> Iterator[Printed]:
-        """The finished board, as large as a page."""
+        """Yield the finished board, as large as a page."""
         if self.session["board"]["svg"]:
             figure = f'<div class="figure">{self.session["board"]["svg"]}</div>'
             whom = "for the wall, or the projector if yours gives up"
             yield self.framed("the finished board", whom, "", figure, False)
 
     def tickets(self, *, solved: bool) -> Printed | None:
-        """The exit ticket, twice on a page."""
+        """Return the exit ticket, twice on a page."""
         pairs = self.session["exit_ticket"]
         if not pairs or not self.session["stop"]:
             return None
@@ -377,7 +377,7 @@ class _Maker:
         return int(self.session["steps"][-1]["start"])
 
     def after(self) -> Printed | None:
-        """The page for home: what to do and to read until the next session."""
+        """Return the page for home: what to do and to read until the next session."""
         session = self.session
         if not (session["read"] or session["worklog"]):
             return None
@@ -396,7 +396,7 @@ class _Maker:
     # --- parts ------------------------------------------------------------------------------------
 
     def bodies(self, entry: Sheet, solved: bool) -> Iterator[str]:
-        """The inside of a sheet: one page, or as many as its listing needs."""
+        """Yield the inside of a sheet: one page, or as many as its listing needs."""
         self.cut_name = self.name(entry, solved)
         out, row, parts = [], [], list(entry.parts)
         if parts[0].kind == "listing":
@@ -430,7 +430,7 @@ class _Maker:
         return str(self.words(text)["html"])
 
     def filled(self, text: str, part: Part, solved: bool, more: Mapping[str, Any] | None = None) -> str:
-        """A text as HTML, with gaps or with answers."""
+        """Return a text as HTML, with gaps or with answers."""
         assert self.handouts is not None
         answers: list[str] = []
         source = ""
@@ -449,7 +449,7 @@ class _Maker:
         return f'<span class="gap" style="width:{min(150, max(20, 3 * seen))}mm"></span>'
 
     def of_our_run(self, text: str) -> str:
-        """Recorded values beside an answer; "" if one of their pages has no valid record."""
+        """Return the recorded values beside an answer; "" if one of their pages has no valid record."""
         pages = dict.fromkeys(
             re.findall(r"(?<![\w.])([a-z]\w*)\.", " ".join(re.findall(r"\{\{(.*?)\}\}", text)))
         )
@@ -536,7 +536,7 @@ class _Maker:
         return f'<table style="{style}">{across}<tbody>{"".join(rows)}</tbody></table>'
 
     def _cut(self, part: Part, solved: bool) -> str:
-        """A line across the page, to cut along; what is below it wants a name of its own."""
+        """Return a line across the page, to cut along; what is below it wants a name of its own."""
         return f'<hr><p class="below">{self.cut_name}</p>' if self.cut_name else "<hr>"
 
     def _cards(self, part: Part, solved: bool) -> str:
@@ -560,7 +560,7 @@ class _Maker:
         return f'<div class="cut" style="{style}">{inside}</div>'
 
     def _drawing(self, part: Part, solved: bool) -> str:
-        """A frame to draw or to work in; solved, words for what is drawn there."""
+        """Return a frame to draw or to work in; solved, words for what is drawn there."""
         data = part.data
         answer = data.get("answer", "")
         self.blanks += bool(answer)
@@ -595,7 +595,7 @@ class _Maker:
         return paper.axes(x, y, data["height"], lines, points, solved, data.get("width", paper.WIDTH))
 
     def number(self, thing: float | str, part: Part) -> float:
-        """A coordinate, or what an expression makes of it."""
+        """Return a coordinate, or what an expression makes of it."""
         assert self.handouts is not None
         return float(
             self.handouts.work_out(thing.removeprefix("="), part.where, self.value)
@@ -668,13 +668,13 @@ class _Maker:
 
     @staticmethod
     def line(number: str, line: str, marked: bool, later: bool) -> str:
-        """A numbered line: marked as an answer, or as one that is typed later than those around it."""
+        """Return a numbered line: marked as an answer, or as one that is typed later than those around it."""
         text = f'<span class="solved">{html.escape(line)}</span>' if marked else html.escape(line)
         text = f'<b class="later">{text}</b>' if later else text
         return f'<span class="number">{number:>4}</span> {text}' if number else text
 
     def on_a_page(self, file: str, words: str, part: Part) -> list[tuple[str, str]]:
-        """The one piece of Python on a page that holds these words: a cell, or a block in its prose."""
+        """Return the one piece of Python on a page that holds these words: a cell, or a block in its prose."""
         assert self.handouts is not None
         try:
             cells = read_page(self.root / file, self.root).cells

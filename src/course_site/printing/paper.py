@@ -29,13 +29,13 @@ class Axis:
     is_log: bool = True
 
     def at(self, number: float) -> float:
-        """The place of a number on the axis, from 0 to 1."""
+        """Return the place of a number on the axis, from 0 to 1."""
         if self.is_log:
             return math.log(number / self.low) / math.log(self.high / self.low)
         return (number - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[tuple[float, bool]]:
-        """Numbers with a line, each with whether it is labelled."""
+        """Return numbers with a line, each with whether it is labelled."""
         if not self.is_log:
             return [(n, True) for n in range(math.ceil(self.low), math.floor(self.high) + 1)]
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
@@ -127,7 +127,7 @@ def squares(width: float = WIDTH, height: float = 253, size: float = 5) -> str:
 def ruler(
     low: float, high: float, marks: Iterable[float], answers: Iterable[tuple[float, str]], solved: bool
 ) -> str:
-    """A number line with marks at its whole numbers; solved, with the answers on it."""
+    """Return a number line with marks at its whole numbers; solved, with the answers on it."""
     inside, y, height = WIDTH - 16, 9.0, 19.0
 
     def px(number: float) -> float:
@@ -173,7 +173,7 @@ class _Name:
 
 
 def _along(text: str, one: _Place, other: _Place) -> Iterator[_Name]:
-    """A name along its line, above it or below it, from the middle outwards."""
+    """Yield a name along its line, above it or below it, from the middle outwards."""
     (x1, y1), (x2, y2) = sorted((one, other))
     angle = math.degrees(math.atan2(y2 - y1, x2 - x1))
     across = math.radians(angle)
@@ -185,7 +185,7 @@ def _along(text: str, one: _Place, other: _Place) -> Iterator[_Name]:
 
 
 def _beside(text: str, x: float, y: float, *, right_first: bool) -> Iterator[_Name]:
-    """A name beside its cross, then over and under it."""
+    """Yield a name beside its cross, then over and under it."""
     half = _LETTER * len(text) / 2
     sides = (1, -1) if right_first else (-1, 1)
     for side in sides:
@@ -201,7 +201,7 @@ def _beside(text: str, x: float, y: float, *, right_first: bool) -> Iterator[_Na
 def _first_clear(
     places: Iterable[_Name], lines: list[tuple[_Place, _Place]], names: list[_Name], frame: tuple[float, ...]
 ) -> _Name:
-    """The first place on which nothing else lies; the one with the least on it where there is none."""
+    """Return the first place on which nothing else lies; the one with the least on it where there is none."""
     taken = [point for name in names for point in name.covers()]
     left, top, right, bottom = frame
     top -= 1.5  # there is white paper above
@@ -226,7 +226,7 @@ def _first_clear(
 
 
 def _distance(point: _Place, one: _Place, other: _Place) -> float:
-    """The distance from a point to a line segment."""
+    """Return the distance from a point to a line segment."""
     (x, y), (x1, y1), (x2, y2) = point, one, other
     length = (x2 - x1) ** 2 + (y2 - y1) ** 2
     t = 0.0 if not length else max(0.0, min(1.0, ((x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)) / length))

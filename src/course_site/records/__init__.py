@@ -1,1 +1,1 @@
-"""From a page that runs to its record, and whether that record still holds."""
+"""Records of pages: how a run makes one, and whether it still holds."""

@@ -18,7 +18,7 @@ __all__ = ["FOLDER", "SUFFIX", "collected", "faults", "folder_of", "ownerless", 
 
 
 def folder_of(record: Path) -> Path:
-    """The folder beside a record where its artifacts lie."""
+    """Return the folder beside a record where its artifacts lie."""
     return record.with_suffix(SUFFIX)
 
 
@@ -61,7 +61,7 @@ def put(record: Path, files: Mapping[str, bytes]) -> None:
 
 
 def faults(record: Path, artifacts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Files beside a record that are not what it states: the path below its folder, what is wrong and what to do.
+    """Yield files beside a record that are not what it states: the path below its folder, what is wrong and what to do.
 
     Args:
         record: where it lies.
@@ -81,7 +81,7 @@ def faults(record: Path, artifacts: Mapping[str, Mapping[str, Any]]) -> Iterator
 
 
 def ownerless(root: Path, slug: str) -> Iterator[Path]:
-    """The folders of artifacts that lie beside no record."""
+    """Yield the folders of artifacts that lie beside no record."""
     for folder in sorted((root / "records" / slug).rglob(f"*{SUFFIX}")):
         if not folder.with_suffix(".ipynb").is_file():
             yield folder

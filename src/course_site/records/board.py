@@ -26,12 +26,12 @@ class Board:
             self.width = 0
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         self.clear()
         print(text, flush=True)
 
     def update(self, state: Progress) -> None:
-        """A page reached its next cell."""
+        """Show that a page reached its next cell."""
         if self.rewrites:
             self.draw()
         else:

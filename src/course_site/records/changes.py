@@ -36,7 +36,7 @@ class Moved:
 
 
 def moved(old: Record | None, new: Record, terms: BetweenRuns) -> list[Moved]:
-    """Values of a page that left the interval stated before; empty for a first record."""
+    """Return values of a page that left the interval stated before; empty for a first record."""
     if old is None:
         return []
     before = {name: leaf for name, leaf in walk_leaves(old.names) if _number(leaf) is not None}

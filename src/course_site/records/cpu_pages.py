@@ -33,7 +33,7 @@ SOURCES = ("src/course_kernels", "src/course_models", "src/course_judge", "src/c
 
 
 def computed(pages: Sequence[Page], root: Path) -> dict[str, Record | PageFailed]:
-    """The record of every page, by its id, or why it has none; only what is not fresh is executed."""
+    """Return the record of every page, by its id, or why it has none; only what is not fresh is executed."""
     root = root.resolve()
     known = _listing(root)
     found: dict[str, Record | PageFailed] = {}
@@ -51,7 +51,7 @@ def _cached(root: Path, page: Page) -> Path:
 
 
 def _listing(root: Path) -> str:
-    """A hash of which files the course has."""
+    """Return a hash of which files the course has."""
     names = []
     for folder, folders, files in (step for source in SOURCES for step in os.walk(root / source)):
         folders[:] = sorted(name for name in folders if name != "__pycache__")

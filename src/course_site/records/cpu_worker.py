@@ -58,7 +58,7 @@ class _Shown(DisplayHook):
 
 class _Shell(InteractiveShell):
     def _showtraceback(self, *what: Any) -> None:
-        """The error is in the answer, nobody reads it here."""
+        """Print nothing: the error is in the answer, nobody reads it here."""
 
 
 def main() -> None:

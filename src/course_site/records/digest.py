@@ -132,7 +132,7 @@ def _hash(data: bytes) -> str:
 
 
 def _never_returning(tree: ast.Module) -> frozenset[str]:
-    """The functions of a module that only ever raise: those annotated `-> NoReturn`."""
+    """Return the functions of a module that only ever raise: those annotated `-> NoReturn`."""
     return frozenset(
         node.name
         for node in ast.walk(tree)
@@ -143,7 +143,7 @@ def _never_returning(tree: ast.Module) -> frozenset[str]:
 
 
 def _is_refusal(call: ast.Call, refusing: frozenset[str]) -> bool:
-    """True for a call of a function that only ever raises, by its name or as a method of the same object."""
+    """Return True for a call of a function that only ever raises, by its name or as a method of the same object."""
     function = call.func
     if isinstance(function, ast.Attribute):
         owner = function.value
@@ -154,7 +154,7 @@ def _is_refusal(call: ast.Call, refusing: frozenset[str]) -> bool:
 def _write(
     out: list[str], node: object, refusing: frozenset[str], speaks: bool = False, raised: bool = False
 ) -> None:
-    """The tree as text, in pieces.
+    """Write the tree as text, in pieces.
 
     Args:
         out: where the pieces go.
@@ -179,8 +179,14 @@ def _write(
         out.append(ascii(node))
         return
     out += (type(node).__name__, "(")
-    for field, value in ast.iter_fields(node):
-        if field in _IGNORED_FIELDS or value is None or value == []:
+    for field in node._fields:
+        if field in _IGNORED_FIELDS:
+            continue
+        value = getattr(node, field, None)
+        if value is None or value == []:
+            continue
+        if isinstance(value, str | int):
+            out += (field, "=", ascii(value), ";")
             continue
         if field == "body" and isinstance(node, _WITH_DOCSTRING):
             value = _without_docstring(value)

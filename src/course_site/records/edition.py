@@ -123,7 +123,7 @@ class Edition:
                 )
 
     def left_over(self) -> Iterator[Fault]:
-        """Records of groups of GPU tests that there are no more."""
+        """Yield a fault for each record of a group of GPU tests that is there no more."""
         for old in gpu_test_records.left_over(
             self.root, self.slug, [verdict.group for verdict in self.tests]
         ):
@@ -134,12 +134,12 @@ class Edition:
 
 
 def machine_of(record: Record | None) -> Machine | None:
-    """Data sheet of the card of a record; None for a card without an entry."""
+    """Return the data sheet of the card of a record; None for a card without an entry."""
     return machine_for(record.edition["gpu"]) if record and record.measured else None
 
 
 def impossible(record: Record) -> Iterator[tuple[str, bool]]:
-    """Numbers of a record that its card's data sheet forbids: see `speed_of_light`."""
+    """Return numbers of a record that its card's data sheet forbids: see `speed_of_light`."""
     return speed_of_light.impossible(record.names, machine_of(record))
 
 

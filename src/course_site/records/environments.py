@@ -20,6 +20,6 @@ def environment_on_gpu(root: Path) -> dict[str, str]:
 
 
 def with_source(root: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which Python finds the course of this repository."""
+    """Return an environment in which Python finds the course of this repository."""
     paths = [str(root / "src"), environment.get("PYTHONPATH", "")]
     return {**environment, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}

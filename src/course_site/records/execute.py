@@ -235,7 +235,7 @@ async def _end(client: Any, manager: Any) -> None:
 
 
 def _scratch_folder() -> str:
-    """A folder for sockets; their path must stay under 108 bytes, which a long TMPDIR breaks."""
+    """Return a folder for sockets; their path must stay under 108 bytes, which a long TMPDIR breaks."""
     folder = tempfile.mkdtemp(prefix="course-")
     if len(folder) > 80:
         os.rmdir(folder)
@@ -328,7 +328,7 @@ def _plain(text: str) -> str:
 
 
 def published(outputs: Iterable[Any]) -> list[dict[str, Any]]:
-    """The outputs a record keeps: all but the error stream, without execution counts."""
+    """Return the outputs a record keeps: all but the error stream, without execution counts."""
     kept = []
     for output in json.loads(json.dumps(list(outputs))):
         if output["output_type"] == "stream" and output["name"] == "stderr":
@@ -412,6 +412,6 @@ def _holder(root: Path, file: str) -> str:
 
 
 def blob_id(path: Path) -> str:
-    """The name git gives a file's content, without git."""
+    """Return the name git gives a file's content, without git."""
     data = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()

@@ -64,7 +64,7 @@ def record_path(root: Path, slug: str, group: str) -> Path:
 
 
 def run_again(group: str) -> str:
-    """The command that renews a group's record, on the card."""
+    """Return the command that renews a group's record, on the card."""
     return f"nox -s tests -- tests/gpu --group {group}"
 
 
@@ -96,7 +96,7 @@ class Project:
         return [name for name in self.problems if any(shares(*sources_of(f)) for f in self._cuda_of(name))]
 
     def _cuda_of(self, problem: str) -> Iterator[Path]:
-        """Its kernels, and the stages of its labs."""
+        """Yield the CUDA files of a problem: its kernels, and the stages of its labs."""
         yield from (self.root / KERNELS / problem).glob("k*.cu")
         for lab in self.every_lab.values():
             if lab.problem == problem:
@@ -143,15 +143,18 @@ class Project:
         return sorted({*self.problems, *(LAB + name for name in self.labs), *of_files})
 
     def files_of(self, group: str) -> list[Path]:
-        """The test files with tests of a group."""
+        """Return the test files with tests of a group."""
         return [file for file, named in self.test_files.items() if group in named]
 
     def looks_at_time(self, group: str) -> bool:
-        """True where one of a group's test files says ALONE = True: nothing else may run on the card meanwhile."""
+        """Return True where one of a group's test files says ALONE = True.
+
+        Nothing else may run on the card meanwhile.
+        """
         return any(_assigned(file, "ALONE") is True for file in self.files_of(group))
 
     def coverage(self, group: str) -> dict[str, str]:
-        """Files that a group's outcome depends on, repository-relative, and the digest of what it means."""
+        """Return files that a group's outcome depends on, repository-relative, and the digest of what it means."""
         own = set(self._own(group))
         # What lies beside the tests is found by any of their imports, and conftest.py is part of each.
         beside = {file for file in (self.root / TESTS).glob("*.py") if file not in self.test_files}
@@ -179,7 +182,7 @@ class Project:
             yield from ((several, answer) for answer in wrong_answers(several) if answer.gpu_only)
 
     def _own(self, group: str) -> Iterator[Path]:
-        """Files that a group is about: its folder of course_kernels, or all that the grader reads of a lab."""
+        """Yield files that a group is about: its folder of course_kernels, or all that the grader reads of a lab."""
         if not group.startswith(LAB):
             # What its tests read besides: the judge's strangers, for one.
             for folder in (self.root / KERNELS / group, self.root / "tests" / group):
@@ -206,12 +209,12 @@ class Project:
                 yield answer.path
 
     def _of_suspects(self, group: str) -> Lab | None:
-        """The lab of this name, if it is one of several kernels: its door runs on a card too."""
+        """Return the lab of this name, if it is one of several kernels: its door runs on a card too."""
         lab = self.every_lab.get(group)
         return lab if lab and has_given_kernels(lab) else None
 
     def _closure(self, group: str, files: set[Path]) -> set[Path]:
-        """The files and all of the project that they import or include, without what is only derived."""
+        """Return the files and all of the project that they import or include, without what is only derived."""
         found, left = set(files), list(files)
         while left:
             file = left.pop()
@@ -263,12 +266,18 @@ class Project:
                 yield from self._modules[name]
 
     def _is_an_answer(self, file: Path) -> bool:
-        """A file in a student's place: what of the project it names is not its to have, and the grader says so."""
+        """Return whether a file is in a student's place.
+
+        Whatever it names of the project it may not have, and the grader says so.
+        """
         of_a_lab = (file.parents[1] / "lab.toml").exists()
         return of_a_lab or file.is_relative_to(self.root / "tests" / "judge")
 
     def _module(self, name: str) -> Iterator[Path]:
-        """The file of a module, or of the module that a name of a package comes from; and the packages above it."""
+        """Yield the files of a module, or of the module that a name of a package comes from.
+
+        The packages above it are among them.
+        """
         parts = name.split(".")
         for n in range(1, len(parts) + 1):
             base = self.root.joinpath("src", *parts[:n])
@@ -286,7 +295,7 @@ class Project:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """The files of a folder, without caches and what is only written about it."""
+    """Yield the files of a folder, without caches and what is only written about it."""
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.name == "__pycache__" or path.suffix in (".pyc", ".md"):
             continue
@@ -297,7 +306,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def shares(*files: Path) -> bool:
-    """True if sources in CUDA C++, headers among them, keep something that several threads write."""
+    """Return True if sources in CUDA C++, headers among them, keep something that several threads write."""
     return any(_SHARED.search(_COMMENT.sub("", file.read_text(encoding="utf-8"))) for file in files)
 
 
@@ -322,7 +331,7 @@ def declared_groups(file: Path) -> tuple[str, ...]:
 
 
 def _assigned(file: Path, name: str) -> Any:
-    """The constant that a file gives to a name at its top, read without running it; None without one.
+    """Return the constant that a file gives to a name at its top, read without running it; None without one.
 
     Raises:
         SyntaxError: it is no Python.
@@ -340,12 +349,16 @@ def _assigned(file: Path, name: str) -> Any:
 
 @functools.lru_cache(maxsize=1024)  # a page that is served is checked again after every edit
 def _names_in(source: str) -> tuple[tuple[str, str], ...]:
-    """Names in Python source: modules it imports, or runs by name, and CUDA files as strings."""
+    """Return names in Python source: modules it imports, or runs by name, and CUDA files as strings."""
     try:
         tree = ast.parse(source)
     except SyntaxError:  # a wrong answer of a lab
         return ()
     return tuple(dict.fromkeys(_walk(tree)))
+
+
+# Of these a tree has most, and none of them has a node in it, or is looked at.
+_SAYS_NO_NAME = (ast.Name, ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop, ast.alias)
 
 
 def _walk(node: ast.AST) -> Iterator[tuple[str, str]]:
@@ -373,7 +386,8 @@ def _walk(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield from _walk(statement)
         return
     for child in ast.iter_child_nodes(node):
-        yield from _walk(child)
+        if not isinstance(child, _SAYS_NO_NAME):
+            yield from _walk(child)
 
 
 @functools.lru_cache(maxsize=64)
@@ -467,6 +481,6 @@ def differences(then: dict[str, str], now: dict[str, str]) -> list[str]:
 
 
 def left_over(root: Path, slug: str, known: Iterable[str]) -> list[Path]:
-    """Records of groups that there are no more."""
+    """Return the records of groups that are there no more."""
     wanted = {record_path(root, slug, group) for group in known}
     return sorted(set((root / "records" / slug / "tests").glob("*.json")) - wanted)

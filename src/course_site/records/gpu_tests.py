@@ -42,7 +42,10 @@ def run_tests(root: Path, groups: list[Verdict], outcome: Outcome) -> None:
 
 
 def _shared_out(groups: list[Verdict], parts: int) -> list[list[Verdict]]:
-    """The groups in so many parts at most that take about as long as each other: each to the shortest one so far."""
+    """Return the groups in so many parts at most, which take about as long as each other.
+
+    Each group goes to the shortest part so far.
+    """
     found: list[list[Verdict]] = [[] for _ in range(min(parts, len(groups)))]
 
     def seconds(verdicts: list[Verdict]) -> float:

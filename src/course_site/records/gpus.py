@@ -51,7 +51,7 @@ class Gpu:
 
 
 def find_gpus() -> list[Gpu]:
-    """The devices a CUDA program would see here, in its order; an empty list where there are none.
+    """Return the devices a CUDA program would see here, in its order; an empty list where there are none.
 
     No driver library, no device, or CUDA_VISIBLE_DEVICES set to nothing (or -1) is an empty list.
     COURSE_FAKE_GPUS (JSON, a list of {"name", "capability", "memory_bytes"}, or {"error": "NAME"}) takes
@@ -74,7 +74,7 @@ def find_gpus() -> list[Gpu]:
 
 
 def ask_driver(driver: ctypes.CDLL, visible: str | None = None) -> list[Gpu]:
-    """The devices of a loaded libcuda; ``visible`` is the CUDA_VISIBLE_DEVICES it was loaded under.
+    """Return the devices of a loaded libcuda; ``visible`` is the CUDA_VISIBLE_DEVICES it was loaded under.
 
     Raises:
         GpuUnusable: any answer but success, or "no device" on the first call.

@@ -35,7 +35,7 @@ LIBRARIES = frozenset({"torch", "triton", "numpy", "cuda", "pynvml", "flashinfer
 
 
 def project_files(files: Iterable[str], root: Path, page: Page | None = None) -> list[str]:
-    """Sources of this project among ``files`` (absolute paths) that make a page stale, repository-relative.
+    """Return the sources of this project among ``files`` that make a page stale, repository-relative.
 
     Left out: what is derived after the samples exist, the page itself (its cells are hashed one by one),
     caches and build products, anything hidden, anything that no longer exists. A derived file is in where the
@@ -87,7 +87,7 @@ def project_files(files: Iterable[str], root: Path, page: Page | None = None) ->
 
 @functools.lru_cache(maxsize=1024)
 def derived_imports(source: str) -> frozenset[str]:
-    """Derived files that a Python source imports, by their stems; by name where it does not parse."""
+    """Return the derived files that a Python source imports, by their stems; by name where it does not parse."""
     try:
         tree = ast.parse(source)
     except SyntaxError:  # a cell with IPython magic
@@ -115,14 +115,14 @@ def derived_imports(source: str) -> frozenset[str]:
 
 
 def _home_of(name: str) -> str:
-    """The file of a name that `from course_kernels.measure import` hands over."""
+    """Return the file of a name that `from course_kernels.measure import` hands over."""
     from course_kernels.measure import _HOME
 
     return _HOME.get(name, name)
 
 
 def _includes_of(name: str, root: Path) -> list[str]:
-    """The project files a CUDA source is made of, itself among them.
+    """Return the project files a CUDA source is made of, itself among them.
 
     Raises:
         ValueError: one does not exist, or is named in a way that cannot be followed; one line.
@@ -155,7 +155,7 @@ def new_includes(manifest: Iterable[str], root: Path) -> list[str]:
 
 
 def strangers(root: Path) -> Iterator[tuple[str, str]]:
-    """Files that Python would import in the place of something else: the path, and what to do."""
+    """Yield files that Python would import in the place of something else: the path, and what to do."""
     source = root / "src"
     packages = _packages(root)
     for path in sorted(source.iterdir()) if packages and source.is_dir() else ():
@@ -188,7 +188,7 @@ def strangers(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _packages(root: Path) -> frozenset[str]:
-    """The packages that pyproject.toml says the project is made of."""
+    """Return the packages that pyproject.toml says the project is made of."""
     try:
         table = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
         listed = table["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
@@ -198,7 +198,7 @@ def _packages(root: Path) -> frozenset[str]:
 
 
 def _is_elsewhere(name: str, root: Path) -> bool:
-    """True where Python, or what is installed, has a module of that name."""
+    """Return True where Python, or what is installed, has a module of that name."""
     if name in sys.stdlib_module_names or name in LIBRARIES:
         return True
     paths = [path for path in sys.path if path and Path(path).resolve() not in (root, root / "src")]

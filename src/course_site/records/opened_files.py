@@ -119,7 +119,7 @@ def door_for_children(folder: Path, log: Path, root: Path) -> dict[str, str]:
 
 
 def read(log: Path) -> list[str]:
-    """The files a log names, absolute paths, each once, sorted; none where nothing was told."""
+    """Return the files a log names, absolute paths, each once, sorted; none where nothing was told."""
     try:
         told = log.read_bytes()
     except FileNotFoundError:

@@ -100,7 +100,7 @@ def counters_lacking() -> str | None:
 def jobs(
     root: Path, pages: list[Page], slug: str, gpus: list[Gpu], *, reference: str, only_stale: bool
 ) -> Iterator[Job]:
-    """The pages to measure, each with why and for how long; what this card lacks is printed."""
+    """Yield the pages to measure, each with why and for how long; what this card lacks is printed."""
     from course_site.records import artifacts
     from course_site.records.record import Record, RecordError, record_path, stale_reasons
 
@@ -138,7 +138,7 @@ def _difference(then: dict[str, str], now: dict[str, str]) -> str:
 
 
 def installed_edition(gpu: Gpu) -> dict[str, str] | None:
-    """The edition a page measured here would get, without importing torch; None if that cannot be told."""
+    """Return the edition a page measured here would get, without importing torch; None if that cannot be told."""
     from importlib.metadata import PackageNotFoundError, version
 
     from course_site.records.record import edition_of
@@ -202,7 +202,7 @@ def check_beside(root: Path, slug: str) -> None:
 def tests_to_run(
     root: Path, gpus: list[Gpu], slug: str, *, reference: str, asked: bool, will_build: bool
 ) -> list[Verdict]:
-    """The groups of GPU tests that were asked for, or that the build which follows would miss."""
+    """Return the groups of GPU tests that were asked for, or that the build which follows would miss."""
     if not (root / "tests" / "gpu").exists() or not (asked or will_build):
         return []
     from course_site.records import gpu_test_records
@@ -220,7 +220,7 @@ def tests_to_run(
 
 
 def _plan_of_tests(groups: list[Verdict]) -> Iterator[str]:
-    """A line with the groups and their seconds, and a line for each reason."""
+    """Yield a line with the groups and their seconds, and a line for each reason."""
     if not groups:
         return
     names = ", ".join(

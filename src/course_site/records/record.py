@@ -7,6 +7,7 @@ before the samples existed still mean what they meant.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -62,13 +63,13 @@ def _checksum(data: dict[str, Any]) -> str:
 
 
 def seal(data: dict[str, Any]) -> dict[str, Any]:
-    """A copy of `data` with a "checksum" over everything else in it."""
+    """Return a copy of `data` with a "checksum" over everything else in it."""
     body = {key: value for key, value in data.items() if key != "checksum"}
     return {**body, "checksum": _checksum(body)}
 
 
 def is_sealed(data: dict[str, Any]) -> bool:
-    """True when the checksum in `data` is the checksum of the rest."""
+    """Return True when the checksum in `data` is the checksum of the rest."""
     return data.get("checksum") == seal(data)["checksum"]
 
 
@@ -151,7 +152,7 @@ class Record:
         """The outputs of every code cell, in order."""
         return [cell["outputs"] for cell in self.notebook["cells"]]
 
-    @property
+    @functools.cached_property
     def names(self) -> dict[str, Any]:
         """Values that the cells recorded by name, as plain JSON; a kernel by its present name."""
         merged: dict[str, Any] = {}
@@ -205,7 +206,10 @@ class Record:
 
 
 def seconds_of(path: Path) -> float | None:
-    """The run time a record tells, in seconds, whatever its schema and whoever changed it; None if it tells none."""
+    """Return the run time a record tells, in seconds, whatever its schema and whoever changed it.
+
+    It is None if the record tells none.
+    """
     try:
         return float(sum(json.loads(path.read_text(encoding="utf-8"))["metadata"]["course"]["seconds"]))
     except (OSError, ValueError, KeyError, TypeError):
@@ -329,7 +333,7 @@ def stale_reasons(page: Page, record: Record, root: Path) -> list[str]:
 
 
 def changed_files(manifest: dict[str, str], root: Path) -> list[str]:
-    """The files of a manifest that changed their meaning or are gone."""
+    """Return the files of a manifest that changed their meaning or are gone."""
     reasons = []
     for path, digest in manifest.items():
         try:

@@ -96,7 +96,10 @@ def doubt_of_commit(root: Path, commit: str, date: str, manifest: dict[str, str]
 
 
 def is_lost(root: Path, commit: str) -> bool:
-    """True where a repository with all of its history lacks a commit: that of a branch since squashed or rebased."""
+    """Return True where a repository with all of its history lacks a commit.
+
+    Such is a commit of a branch since squashed or rebased.
+    """
     if not COMMIT.fullmatch(commit) or not _whole(root):
         return False
     return not _git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
@@ -107,7 +110,10 @@ def _whole(root: Path) -> bool:
 
 
 def _others(root: Path, commit: str, manifest: dict[str, str]) -> Iterator[str]:
-    """Files of a manifest that have another meaning in a commit, or are not in it; by the renames of that commit."""
+    """Yield files of a manifest that have another meaning in a commit, or are not in it.
+
+    Files are known by the renames of that commit.
+    """
     asked = [renames.FILE.as_posix(), *manifest]
     answer = io.BytesIO(
         _git(root, "cat-file", "--batch", told="".join(f"{commit}:./{path}\n" for path in asked).encode())

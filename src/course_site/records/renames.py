@@ -60,11 +60,14 @@ class _Names:
         raise RenamesWrong(f"{FILE}: {name} is renamed in a circle")
 
     def first(self, name: str) -> str:
-        """The oldest name of what a record calls so, in whichever of its names."""
+        """Return the oldest name of what a record calls so, in whichever of its names."""
         return self._follow(self._earlier, self.present(name))
 
     def _oldest(self, name: str) -> str:
-        """The oldest name of what is called so today; a name that was renamed away becomes one that nothing has."""
+        """Return the oldest name of what is called so today.
+
+        A name that was renamed away becomes one that nothing has.
+        """
         found = self._follow(self._earlier, name)
         return found if self.present(found) == name else _GONE + name
 
@@ -103,31 +106,31 @@ class Renames:
         return Renames, (self.entries,)
 
     def names_any(self, source: str) -> bool:
-        """True where a text has a word that may be a renamed one."""
+        """Return True where a text has a word that may be a renamed one."""
         return self._named is not None and self._named.search(source) is not None
 
     def present(self, path: str) -> str:
-        """Where the file or folder is today that a record calls so."""
+        """Return where the file or folder is today that a record calls so."""
         return self.paths.present(path)
 
     def in_present_names(self, manifest: Mapping[str, str]) -> dict[str, str]:
-        """Files and digests as a record has them, by the paths that the files have today."""
+        """Return files and digests as a record has them, by the paths that the files have today."""
         return {self.present(path): digest for path, digest in manifest.items()}
 
     def group(self, name: str) -> str:
-        """The present name of a group of GPU tests, or of a problem."""
+        """Return the present name of a group of GPU tests, or of a problem."""
         return self.present(f"{KERNELS}/{name}").removeprefix(f"{KERNELS}/")
 
     def oldest_group(self, name: str) -> str:
-        """The oldest name of a group of GPU tests: its record lies under it."""
+        """Return the oldest name of a group of GPU tests: its record lies under it."""
         return self.problems.get(name, name)
 
     def oldest_problem(self, name: str) -> str:
-        """The oldest name of the problem of a lab; one that was renamed away becomes a name that nothing has."""
+        """Return the oldest name of the problem of a lab; one that was renamed away becomes a name that nothing has."""
         return self.paths.oldest(f"{KERNELS}/{name}").removeprefix(f"{KERNELS}/")
 
     def kernel(self, name: str) -> str:
-        """The present id of a kernel that a record calls so: "gemm/k07_wide", "gemm/library.cublas"."""
+        """Return the present id of a kernel that a record calls so: "gemm/k07_wide", "gemm/library.cublas"."""
         if "/" not in name:
             return name
         stem, dot, function = name.partition(".")
@@ -136,7 +139,10 @@ class Renames:
         return path + dot + (self.group(function) if function == problem else function)
 
     def elsewhere(self, path: str, source: str) -> str:
-        """What tells apart a file that asks where it lies from itself before it was moved; "" where nothing need."""
+        """Return what tells apart a file that asks where it lies from itself before it was moved.
+
+        It is "" where nothing need.
+        """
         here, then = dirname(path), dirname(self.paths.oldest(path))
         if self.paths.oldest(here) != then:
             return _ELSEWHERE + here if _ITSELF.search(_MAIN.sub("", source)) else ""
@@ -147,7 +153,7 @@ class Renames:
         return ""
 
     def relative(self, name: str, path: str) -> str:
-        """A file's name as a source at ``path`` gives it, in the oldest names of both."""
+        """Return a file's name as a source at ``path`` gives it, in the oldest names of both."""
         folder = dirname(path)
         target = normpath(f"{folder}/{name}" if folder else name)
         oldest = self.paths.oldest(target)
@@ -158,12 +164,15 @@ class Renames:
         return relpath(oldest, dirname(self.paths.oldest(path)) or ".")
 
     def words(self, problem: str) -> dict[str, str]:
-        """What the function of a renamed problem is called, and any string that is that name; one to one."""
+        """Return what the function of a renamed problem is called, and any string that is that name; one to one."""
         old = self.problems[problem]
         return {problem: old, old: _GONE + old}
 
     def tokens(self, tokens: Iterable[str], path: str) -> Iterator[str]:
-        """The tokens of CUDA C++ in the oldest names: what it includes, and the names of its problem's function."""
+        """Yield the tokens of CUDA C++ in the oldest names.
+
+        These are names that it includes, and those of its problem's function.
+        """
         problem = path.removeprefix(f"{KERNELS}/").split("/")[0]
         words = self.words(problem) if problem in self.problems else {}
         before = ""
@@ -190,7 +199,7 @@ def _dotted(path: str) -> str:
 
 
 def load(root: Path) -> Renames:
-    """The map of a repository; an empty one where it has none.
+    """Return the map of a repository; an empty one where it has none.
 
     Raises:
         RenamesWrong: see `read`, and a path that should exist and does not, or the other way round.
@@ -230,7 +239,7 @@ def _checked(root: Path, text: str) -> Renames:
 
 @functools.lru_cache(maxsize=64)  # the same object for the same text: digests are kept by it
 def read(text: str) -> Renames:
-    """The map that a text writes, without a look at the files.
+    """Return the map that a text writes, without a look at the files.
 
     Raises:
         RenamesWrong: no TOML of paths; two names that become one; a circle; a file that becomes a folder.
@@ -293,22 +302,21 @@ class _Source:
     words: dict[str, str] = field(default_factory=dict)  # identifiers and strings, everywhere
     locals: dict[str, str] = field(default_factory=dict)  # variables, bound by imports alone
 
-    def _nodes(self) -> Iterator[ast.AST]:
-        for tree in self.trees:
-            yield from ast.walk(tree)
+    def __post_init__(self) -> None:
+        self.nodes = [node for tree in self.trees for node in ast.walk(tree)]
 
     def rewrite(self) -> None:
         self._exported_functions()
         self._local_names()
-        for node in self._nodes():
+        for node in self.nodes:
             for name, value in ast.iter_fields(node):
                 if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                     setattr(node, name, list(self._statements(value)))
-        for node in self._nodes():
+        for node in (node for tree in self.trees for node in ast.walk(tree)):
             self._identifiers(node)
 
     def _exported_functions(self) -> None:
-        imported = {module for node in self._nodes() for module in _imported(node)}
+        imported = {module for node in self.nodes for module in _imported(node)}
         for new in self.renames.problems:
             package = f"course_kernels.{new}"
             if self.path.startswith(f"{KERNELS}/{new}/") or any(
@@ -317,10 +325,10 @@ class _Source:
                 self.words |= self.renames.words(new)
 
     def _local_names(self) -> None:
-        """Which variables are called as a renamed module is, since the import of it binds them."""
+        """Note which variables are called as a renamed module is, since the import of it binds them."""
         by_import: dict[str, set[tuple[str, bool]]] = {}
         otherwise: set[str] = set()
-        for node in self._nodes():
+        for node in self.nodes:
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     bound = alias.asname or alias.name
@@ -330,7 +338,7 @@ class _Source:
                 otherwise.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
             else:
                 otherwise.update(_bound_by(node))
-        used = {node.id for node in self._nodes() if isinstance(node, ast.Name)}
+        used = {node.id for node in self.nodes if isinstance(node, ast.Name)}
         wanted: dict[str, str] = {}
         for bound, what in by_import.items():
             (full, plain), *more = what
@@ -355,7 +363,7 @@ class _Source:
         yield from self._block(block)
 
     def _block(self, block: list[ast.stmt]) -> Iterator[ast.stmt]:
-        """Imports that stand together: where they are sorted, their order is that of the oldest names."""
+        """Yield a block of imports: where they are sorted, their order is that of the oldest names."""
         ours = [n for n, statement in enumerate(block) if _is_ours(statement)]
         before = [_Import.of(statement, alias) for n in ours for statement, alias in _aliases(block[n])]
         after = [self._in_oldest_names(one) for one in before]
@@ -432,7 +440,7 @@ class _Source:
         return (self.renames.modules.oldest(bare) if "." in bare else bare) + end
 
     def _path(self, name: str) -> str:
-        """A path from the root, from src/ or from the problems; or a kernel by its id, "gemm/k07_wide"."""
+        """Return a path from the root, from src/ or from the problems; or a kernel by its id, "gemm/k07_wide"."""
         stem, dot, function = name.partition(".")
         for before, path, behind in (
             ("", name, ""),
@@ -482,7 +490,7 @@ def _said(statement: ast.stmt) -> str:
 
 
 def _grouped(imports: list[_Import]) -> list[ast.ImportFrom]:
-    """Imports as ruff writes them: one statement for each module, one for each `as`, all in their order."""
+    """Return imports as ruff writes them: one statement for each module, one for each `as`, all in their order."""
     modules: dict[str, list[_Import]] = {}
     for one in imports:
         modules.setdefault(one.module if one.asname is None else f"{one.module} {one}", []).append(one)
@@ -502,13 +510,13 @@ def _of_member(one: _Import) -> tuple[object, ...]:
 
 
 def _natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
-    """As people sort: k2 before k10."""
+    """Return a key that sorts as people do: k2 before k10."""
     parts = re.findall(r"\d+|\D", name.lower())
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts], name
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
-    """The dotted names that a node imports."""
+    """Yield the dotted names that a node imports."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -516,7 +524,7 @@ def _imported(node: ast.AST) -> Iterator[str]:
 
 
 def _bound_by(node: ast.AST) -> Iterator[str]:
-    """The variables that a node binds, an import aside."""
+    """Yield the variables that a node binds, an import aside."""
     if isinstance(node, ast.Name):
         if not isinstance(node.ctx, ast.Load):
             yield node.id

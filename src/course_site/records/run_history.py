@@ -36,7 +36,7 @@ FIELDS = frozenset({"page", "date", "card", "commit", "code", "values"})  # of e
 
 
 def load(root: Path, slug: str) -> list[dict[str, Any]]:
-    """Runs that are kept, oldest first; empty where none was.
+    """Return the runs that are kept, oldest first; empty where none was.
 
     Raises:
         RecordError: the file is cut short, was changed by hand, or is of another version.
@@ -99,18 +99,18 @@ def between(runs: Sequence[dict[str, Any]]) -> BetweenRuns:
 
 
 def _common(together: list[float], cards: int) -> float:
-    """A standard deviation around 0; a few cards that agree do not speak for those never seen."""
+    """Return a standard deviation around 0; a few cards that agree do not speak for those never seen."""
     found = float(np.sqrt(np.mean(np.square(together))))
     return found if cards >= CARDS_ENOUGH else max(found, UNSEEN_COMMON)
 
 
 def _own(apart: np.ndarray) -> float:
-    """A standard deviation that neither one wild number nor a long tail makes too large or too small."""
+    """Return a standard deviation that neither one wild number nor a long tail makes too large or too small."""
     return float(max(np.quantile(apart, 0.683), np.quantile(apart, 0.95) / 1.96))
 
 
 def _pairs(runs: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Runs of one page and the same code, two by two."""
+    """Yield the runs of one page and the same code, two by two."""
     same: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for run in runs:
         same[run["page"], run["code"]].append(run)
@@ -128,7 +128,7 @@ def _code(record: Record, names: renames.Renames) -> str:
 
 
 def _numbers(record: Record) -> Iterator[tuple[str, tuple[str, float]]]:
-    """Name, kind and median of everything a record holds that may differ from run to run."""
+    """Yield name, kind and median of everything a record holds that may differ from run to run."""
     for name, leaf in walk_leaves(record.names):
         kind, value = kind_of(leaf), middle(leaf)
         if kind is not None and value is not None:
@@ -156,7 +156,7 @@ def doubt(record: Record, runs: Sequence[dict[str, Any]]) -> str:
 
 
 def middle(leaf: dict[str, Any]) -> float | None:
-    """The central number of a leaf; None for a text or a trace."""
+    """Return the central number of a leaf; None for a text or a trace."""
     if leaf["kind"] == "measurement":
         return float(leaf["quantiles_us"]["0.5"])
     if leaf["kind"] == "samples":

@@ -16,7 +16,7 @@ from course_site.values.values import walk_leaves
 
 
 def impossible(names: dict[str, Any], machine: Machine | None) -> Iterator[tuple[str, bool]]:
-    """Numbers of a record that cannot be: what is wrong and what to do, and whether it can be read at all."""
+    """Yield numbers of a record that cannot be: what is wrong and what to do, and whether it can be read at all."""
     for name, data in walk_leaves(names):
         try:
             leaf = leaf_from_json(data)

@@ -255,7 +255,7 @@ def _without_extras(line: str) -> str:
 
 
 def _beside_the_runtime(line: str, have: dict[str, str]) -> str:
-    """The requirement in the version of the other machine's CUDA runtime, for what lies beside its headers."""
+    """Return the requirement in the version of the other machine's CUDA runtime, for what lies beside its headers."""
     from packaging.requirements import Requirement
 
     name = canonical(Requirement(line).name)
@@ -264,12 +264,12 @@ def _beside_the_runtime(line: str, have: dict[str, str]) -> str:
 
 
 def canonical(name: str) -> str:
-    """A package's name as an index writes it."""
+    """Return a package's name as an index writes it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _is_left_out(line: str, have: dict[str, str], options: argparse.Namespace) -> bool:
-    """True for what is not carried; a version that is there and too old does not count as there."""
+    """Return True for what is not carried; a version that is there and too old does not count as there."""
     from packaging.requirements import Requirement
     from packaging.version import InvalidVersion
 
@@ -298,7 +298,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def read_pip_list(path: Path) -> dict[str, str]:
-    """Names and versions from a saved `pip list`, in any of its formats (columns, freeze, json).
+    """Return names and versions from a saved `pip list`, in any of its formats (columns, freeze, json).
 
     Raises:
         WheelhouseFailed: the file cannot be read or holds no package.
@@ -322,7 +322,7 @@ def read_pip_list(path: Path) -> dict[str, str]:
 
 
 def platforms(tag: str) -> list[str]:
-    """The tag and every older one it includes: pip matches each manylinux tag only with itself."""
+    """Return the tag and every older one it includes: pip matches each manylinux tag only with itself."""
     match = re.fullmatch(r"manylinux_2_(\d+)_(\w+)", tag)
     if not match:
         return [tag]
@@ -352,7 +352,7 @@ def target_environment(python: str, platform: str) -> dict[str, str]:
 
 
 def _all_needs(folder: Path, asked: dict[str, list[str]], environment: dict[str, str]) -> list[str]:
-    """Requirements of all wheels in the folder, with the extras that are asked of them."""
+    """Return the requirements of all wheels in the folder, with the extras that are asked of them."""
     from packaging.requirements import Requirement
 
     needs: list[str] = []
@@ -364,7 +364,7 @@ def _all_needs(folder: Path, asked: dict[str, list[str]], environment: dict[str,
 
 
 def wheel_needs(wheel: Path, environment: dict[str, str], extras: Iterable[str] = ()) -> Iterator[str]:
-    """Requirements of a wheel on that machine and with these extras, as requirement lines without markers."""
+    """Yield the requirements of a wheel on that machine and with these extras, as lines without markers."""
     from packaging.requirements import Requirement
 
     with zipfile.ZipFile(wheel) as archive:
@@ -404,7 +404,7 @@ def _download(lines: list[str], folder: Path, options: argparse.Namespace) -> No
 
 
 def write_revision(root: Path, folder: Path) -> None:
-    """The commit, and under it git's name for every file of that commit that a record can depend on."""
+    """Write the commit, and under it git's name for every file of it that a record can depend on."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True)

@@ -21,7 +21,7 @@ Plain = Mapping[str, Any]
 def calendar_data(
     entries: Iterable[Entry], file: str, root: str, *, title: str = "", monday: bool = False
 ) -> dict[str, Any]:
-    """The data of calendar.js, for the key `calendar` of the page's JSON.
+    """Return the data of calendar.js, for the key `calendar` of the page's JSON.
 
     Args:
         file: how the file's name begins.
@@ -39,7 +39,7 @@ def calendar_data(
 
 
 def session_entries(session: Plain, folder: str) -> list[Entry]:
-    """One session as a mentor needs it in the calendar: its minutes, and the day before what to prepare.
+    """Return one session as a mentor needs it in the calendar: its minutes, and the day before what to prepare.
 
     Args:
         session: the map as `plain_data.as_plain` gives it.
@@ -64,7 +64,7 @@ def session_entries(session: Plain, folder: str) -> list[Entry]:
 
 
 def _plan(session: Plain) -> Iterator[str]:
-    """The session in words: what it is about, and its minutes from the start."""
+    """Yield the session in words: what it is about, and its minutes from the start."""
     yield session["about"]["text"]
     yield f"They leave with: {session['artifact']['text']}"
     for block in session["blocks"]:
@@ -78,7 +78,7 @@ def _plan(session: Plain) -> Iterator[str]:
 
 
 def calendar_form(plan: str, when: str, *, monday: bool = False) -> str:
-    """The form.
+    """Return the form of a calendar.
 
     Args:
         plan: id of the script element whose JSON has the key `calendar`.

@@ -79,7 +79,7 @@ class Report:
     taken: dict[str, dict[int, Taken]] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
-        """Lines about what is to come, one each."""
+        """Yield lines about what is to come, one each."""
         for name, steps in self.to_come.items():
             session = self.sessions[name]
             borrowed = sum(_elsewhere(step, session) for step in steps)
@@ -106,10 +106,10 @@ class Course(Protocol):
         """True when this is the edition whose claims gate the build."""
 
     def has_numbers(self, page_id: str) -> bool:
-        """True when the page has a record that holds."""
+        """Return True when the page has a record that holds."""
 
     def lab(self, name: str) -> Lab:
-        """The lab of this name; LabError where there is none."""
+        """Return the lab of this name; LabError where there is none."""
 
 
 def check(course: Course) -> Report:
@@ -146,7 +146,7 @@ def missing(report: Report) -> list[str]:
 
 
 def measured_commands(page: Page) -> dict[str, str]:
-    """The dict DEMOS of the page that measures the waits: a demo's name to what is typed."""
+    """Return the dict DEMOS of the page that measures the waits: a demo's name to what is typed."""
     for cell in page.code:
         for node in ast.parse(cell.source).body:
             if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["DEMOS"]:
@@ -369,7 +369,7 @@ class _Checker:
                 )
 
     def check_target(self, key: str, target: str, *, heading: bool = True) -> bool:
-        """True if a page#heading is there (or wrong, and said so); False if its page is to come."""
+        """Return True if a page#heading is there (or wrong, and said so); False if its page is to come."""
         path, _, fragment = target.partition("#")
         page = self.pages.get(path)
         if page is None:
@@ -404,7 +404,7 @@ class _Checker:
 
 
 def _elsewhere(step: Step, session: Session) -> bool:
-    """True for a step that points to a page that is not the session's own."""
+    """Return True for a step that points to a page that is not the session's own."""
     return step.anchor.partition("#")[0] not in ("", session.student_page)
 
 

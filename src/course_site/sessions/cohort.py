@@ -84,7 +84,7 @@ class Event:
 
 
 def read_cohort(root: Path) -> Cohort:
-    """The plan, checked: every session on exactly one day, in an order that goes forward.
+    """Return the plan, checked: every session on exactly one day, in an order that goes forward.
 
     Raises:
         PlanError: see the class.
@@ -117,7 +117,7 @@ def read_cohort(root: Path) -> Cohort:
 
 
 def entries(cohort: Cohort, sessions: Mapping[str, Session]) -> list[Entry]:
-    """All entries of the calendar, without dates: the one source of the file, here and in the browser.
+    """Return all entries of the calendar, without dates: the one source of the file, here and in the browser.
 
     Raises:
         PlanError: a session has no map yet, or a text holds what a calendar cannot show.
@@ -153,7 +153,7 @@ def entries(cohort: Cohort, sessions: Mapping[str, Session]) -> list[Entry]:
 def events(
     cohort: Cohort, sessions: Mapping[str, Session], start: date, at: time, zone: ZoneInfo, site: str = ""
 ) -> list[Event]:
-    """Every event of a cohort whose first week begins on `start`.
+    """Return every event of a cohort whose first week begins on `start`.
 
     Args:
         start: the Monday of the first week.
@@ -172,7 +172,7 @@ def events(
 
 
 def calendar(title: str, dated: Sequence[Event], stamp: datetime) -> bytes:
-    """The events as an iCalendar file (RFC 5545)."""
+    """Return the events as an iCalendar file (RFC 5545)."""
     import icalendar
 
     book = icalendar.Calendar()
@@ -273,7 +273,7 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def _words(text: str, where: str) -> str:
-    """A text without marks. Measured values have no place in a calendar, which nobody renews."""
+    """Return a text without marks. Measured values have no place in a calendar, which nobody renews."""
     if "{{" in text:
         raise PlanError(
             f"{where}: {text[:40]!r} …: holds a measured value, and a calendar cannot renew it: leave it out"

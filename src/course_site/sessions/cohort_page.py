@@ -69,7 +69,7 @@ def _milestone(milestone: Milestone, words: Words) -> str:
 
 
 def cohort_form(cohort: Cohort, sessions: Mapping[str, Session], folder: str) -> str:
-    """The form for the calendar of the whole cohort, with the plan.
+    """Return the form for the calendar of the whole cohort, with the plan.
 
     Args:
         folder: the folder of the page in the site.

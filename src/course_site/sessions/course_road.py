@@ -63,23 +63,23 @@ class Road:
         return self.before + self.stops
 
     def number(self, session: str) -> int:
-        """The place of a session among the stops, from 1; 0 for one before the road."""
+        """Return the place of a session among the stops, from 1; 0 for one before the road."""
         return self.stops.index(session) + 1 if session in self.stops else 0
 
     def half(self, session: str) -> str:
-        """The title of the half in which a session has its stop, or ""."""
+        """Return the title of the half in which a session has its stop, or ""."""
         return next((title for title, stops in self.halves if session in stops), "")
 
 
 def load_road(root: Path) -> Road:
-    """The road of a repository; one without stops if it is missing or wrong, see `read_road`."""
+    """Return the road of a repository; one without stops if it is missing or wrong, see `read_road`."""
     with contextlib.suppress(PlanError):
         return read_road(root)
     return Road()
 
 
 def read_road(root: Path) -> Road:
-    """The road of a repository, checked.
+    """Return the road of a repository, checked.
 
     Raises:
         PlanError: see the class.
@@ -104,7 +104,7 @@ def read_road(root: Path) -> Road:
 
 
 def road_tables(root: Path) -> dict[str, dict[str, Any]]:
-    """Every [road.NAME] of the file by its name, as it is written there.
+    """Return every [road.NAME] of the file by its name, as it is written there.
 
     Raises:
         PlanError: the file is no TOML, or has no road of the course.

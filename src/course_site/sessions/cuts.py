@@ -21,7 +21,10 @@ _FORBIDS = re.compile(
 
 
 def in_order(steps: Sequence[Step], now: int) -> list[Step]:
-    """The steps still to come whose cut may be proposed at step `now`, which counts from 1; first things first."""
+    """Return the steps still to come whose cut may be proposed at step `now`, which counts from 1.
+
+    The first step comes first.
+    """
     order: list[Step] = []
     left = sorted(
         (step for step in steps if step.number > now and step["cut"]), key=lambda step: step.priority
@@ -33,7 +36,7 @@ def in_order(steps: Sequence[Step], now: int) -> list[Step]:
 
 
 def standing(step: Step, steps: Sequence[Step], now: int, cut: Sequence[Step]) -> list[Step]:
-    """The steps that need this one, and are neither over nor cut as a whole."""
+    """Return the steps that need this one, and are neither over nor cut as a whole."""
     gone = {other.number for other in cut if other.saves == other.minutes}
     return [s for s in steps if step.title in s.needs and s.number >= now and s.number not in gone]
 

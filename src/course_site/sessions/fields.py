@@ -113,36 +113,36 @@ FIELDS = (
 
 
 def keys() -> frozenset[str]:
-    """Their names in the map."""
+    """Return the names of all fields in the map."""
     return frozenset(field.key for field in FIELDS)
 
 
 def texts() -> dict[str, str]:
-    """Those that are Markdown, each with what to write there; "" for one that may be left out."""
+    """Return the fields that are Markdown, each with what to write there; "" for one that may be left out."""
     return {field.key: field.needed for field in FIELDS if field.is_text}
 
 
 def limit(key: str) -> int:
-    """The most characters of a text, 0 for as many as you like; a block's title is as long as a step's."""
+    """Return the most characters of a text, 0 for as many as you like; a block's title is as long as a step's."""
     return next((field.limit for field in FIELDS if field.key == key), 0)
 
 
 def on_page(side: str) -> Iterator[Field]:
-    """The fields of one half of a step on the map's page."""
+    """Return the fields of one half of a step on the map's page."""
     return (field for field in FIELDS if field.page and field.side == side)
 
 
 def in_run_view() -> list[Field]:
-    """The fields of a step in the run view."""
+    """Return the fields of a step in the run view."""
     return sorted((field for field in FIELDS if field.run), key=lambda field: field.last)
 
 
 def in_column(column: str) -> Iterator[Field]:
-    """The fields in one column of the printed sheet, or below its table; what you do before what they do."""
+    """Return the fields in one column of the printed sheet, or below its table; what you do before what they do."""
     fields = (field for field in FIELDS if field.column == column)
     return iter(sorted(fields, key=lambda field: SIDES.index(field.side))) if column == BELOW else fields
 
 
 def labelled(label: str, priority: int, saves: int) -> str:
-    """A label, with the cut of its step filled in."""
+    """Return a label, with the cut of its step filled in."""
     return label.format(priority=priority, saves=saves, s="s" * (saves != 1))

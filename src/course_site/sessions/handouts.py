@@ -134,7 +134,7 @@ class Handouts:
     def work_out(
         self, expression: str, where: str, value: Value, more: Mapping[str, Any] | None = None
     ) -> Any:
-        """The value of an expression of the file.
+        """Return the value of an expression of the file.
 
         Args:
             value: gives a number of a record by its name.
@@ -155,7 +155,7 @@ class Handouts:
 
 
 def read_handouts(root: Path, session_id: str) -> Handouts | None:
-    """The handouts of a session; None where there is no file.
+    """Return the handouts of a session; None where there is no file.
 
     Raises:
         HandoutError: the file is no TOML, or says something that cannot be printed.
@@ -180,12 +180,12 @@ def read_handouts(root: Path, session_id: str) -> Handouts | None:
 
 
 def recorded_on(handouts: Handouts | None) -> dict[str, str]:
-    """The sheet whose solved twin shows the numbers of a demo, by the demo's name."""
+    """Return the sheet whose solved twin shows the numbers of a demo, by the demo's name."""
     return {demo: sheet.title for sheet in (handouts.sheets if handouts else ()) for demo in sheet.recorded}
 
 
 def _worked_out(path: Path) -> dict[str, Any]:
-    """The names that the module beside a file defines; none without a module."""
+    """Return the names that the module beside a file defines; none without a module."""
     if not path.exists():
         return {}
     spec = importlib.util.spec_from_file_location(f"handouts_{path.stem}", path)
@@ -226,13 +226,13 @@ def _sheet(table: Any, where: str, path: str) -> Sheet:
 
 
 def copies_of(whom: str) -> str:
-    """The number of copies of a sheet for somebody, such as "n ÷ 2"; "" where it is not said."""
+    """Return the number of copies of a sheet for somebody, such as "n ÷ 2"; "" where it is not said."""
     begins = [words for words in COPIES if re.match(rf"{re.escape(words)}\b", whom)]
     return COPIES[max(begins, key=len)] if begins else ""
 
 
 def counted(copies: str, students: int) -> str:
-    """The number of copies for so many students; as it was if the number of talks decides."""
+    """Return the number of copies for so many students; as it was if the number of talks decides."""
     if not students or "talks" in copies:
         return re.sub(r"^n", str(students or "n"), copies)
     left, _, shared = copies.partition(" ÷ ")
@@ -261,7 +261,7 @@ class Piece:
 def pieces(
     text: str, handouts: Handouts, where: str, value: Value, more: Mapping[str, Any] | None = None
 ) -> Iterator[Piece]:
-    """A text cut at its blanks, everything in it worked out."""
+    """Yield a text cut at its blanks, everything in it worked out."""
     rest = _WORKED.sub("", text)
     if "[=" in rest or "[[" in rest or "]]" in rest:
         raise HandoutError(
@@ -293,7 +293,7 @@ def _formatted(
 
 
 def blanks(handouts: Handouts, value: Value) -> Iterator[tuple[str, str]]:
-    """Every blank's place and answer, for whoever wants to check them."""
+    """Yield every blank's place and answer, for whoever wants to check them."""
     for sheet in handouts.sheets:
         for part in sheet.parts:
             for text, more in texts(part, handouts, value):
@@ -303,7 +303,7 @@ def blanks(handouts: Handouts, value: Value) -> Iterator[tuple[str, str]]:
 
 
 def texts(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every text of a part that may hold a blank, with the names that it may use."""
+    """Yield every text of a part that may hold a blank, with the names that it may use."""
     data = part.data
     if part.kind in ("text", "code"):
         yield data["text"], {}
@@ -317,7 +317,7 @@ def texts(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[str, M
 
 
 def asked_beside(part: Part) -> Iterator[tuple[list[str], str]]:
-    """The numbers of records that a part asks for, each with the words beside it on paper.
+    """Yield the numbers of records that a part asks for, each with the words beside it on paper.
 
     Of a table and of questions these are the row, with the table's head; of every other part they are the whole part.
     """
@@ -338,7 +338,7 @@ def _asked(text: str) -> list[str]:
 
 
 def _strings(data: Any) -> Iterator[str]:
-    """Every string in some data, keys left out."""
+    """Yield every string in some data, keys left out."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, Mapping):
@@ -350,7 +350,10 @@ def _strings(data: Any) -> Iterator[str]:
 
 
 def table_rows(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[list[str], dict[str, Any]]]:
-    """The rows of a table with the names that their cells may use: one for each of `each`, then those written out."""
+    """Yield the rows of a table with the names that their cells may use.
+
+    There is one for each of `each`; those written out follow.
+    """
     each = part.data.get("each", {})
     lists = {
         name: handouts.work_out(items[1:], part.where, value) if isinstance(items, str) else items

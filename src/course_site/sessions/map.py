@@ -78,7 +78,7 @@ class Tools:
 
 
 def markdown(session: Session, folder: str, tools: Tools) -> str:
-    """The inside of a map's block.
+    """Return the inside of a map's block.
 
     Args:
         folder: the folder of the page in the repository, to which its links are relative.
@@ -141,7 +141,7 @@ class _Map:
             yield "\n".join(f"- {tools.source(item.source)} {self.say(item.why)}" for item in session.read)
 
     def _awaited(self) -> str:
-        """The steps whose heading comes with the page; until then some point to another page."""
+        """Return the steps whose heading comes with the page; until then some point to another page."""
         if not self.to_come:
             return ""
         rows = [
@@ -160,7 +160,7 @@ class _Map:
         return self.tools.say(relinked(text, self.folder, self.tools.heading)).strip()
 
     def link(self, target: str) -> str:
-        """A link to a heading, by its words."""
+        """Return a link to a heading, by its words."""
         words = self.tools.heading(target)
         if words is None:
             return TO_COME
@@ -190,7 +190,7 @@ class _Map:
         )
 
     def _everything(self, page: str) -> str:
-        """The PDF of everything to print, or how to make it."""
+        """Return the PDF of everything to print, or how to make it."""
         name = self.session.id
         if self.tools.printed:
             pdf = posixpath.relpath(f"{PRINTED}/{name}.pdf", page)
@@ -227,7 +227,7 @@ class _Map:
         return _div(f"step{rest}", "\n\n".join([title, when, *halves]))
 
     def _field(self, field: Field, step: Step) -> str:
-        """One field of a step under its label; "" where it is empty."""
+        """Return one field of a step under its label; "" where it is empty."""
         spelled = {"demo": self._runs, "stage": self._stage, "anchor": self._page, "check": self._check}
         if field.is_text:
             text = self.say(step[field.key]) or field.heart[0] * step.protected
@@ -327,7 +327,7 @@ class _Map:
         return "\n\n".join(parts)
 
     def _typed(self, lab: Lab, door: str, stage: int) -> str:
-        """The typing of one stage through one door, and how to catch up."""
+        """Return the typing of one stage through one door, and how to catch up."""
         typed = self.tools.say(lab.stages[stage - 1].type[door])
         # A block of code opens on a line of its own, or it is no block of code.
         gap = "\n\n" if typed.lstrip().startswith("```") else " "
@@ -344,7 +344,7 @@ class _Map:
 
     @staticmethod
     def _printed(lab: Lab, door: str, stage: int) -> str:
-        """The grader's reason; its advice for the next try is on the students' page."""
+        """Return the grader's reason; its advice for the next try is on the students' page."""
         lines = reasons(lab, door, stage)
         return "<br>".join("`" + line.replace("|", "\\|").replace("`", "'") + "`" for line in lines)
 
@@ -353,7 +353,7 @@ _LETTERS = 11.2  # 12 px on a phone
 
 
 def timeline(session: Session, plain: Words) -> str:
-    """The session as four lanes over its minutes, in SVG; its alternative text says every step."""
+    """Return the session as four lanes over its minutes, in SVG; its alternative text says every step."""
     left, right, lane, top = 70.0, 342.0, 18.0, 6.0
     minutes = max(session.minutes, 1)
     used = {LANES.get(step.kind, "talk") for step in session.steps()}
@@ -418,7 +418,7 @@ def timeline(session: Session, plain: Words) -> str:
 
 
 def _command(text: str) -> str:
-    """A command, broken before its options where it is long; the next one behind && has a line of its own."""
+    """Return a command, broken before its options where it is long; the next one behind && has a line of its own."""
     text = " ".join(text.split())
     if len(text) > 60:
         text = re.sub(r" (?=--\w)", " \\\n    ", text).replace(" && ", " &&\n")

@@ -35,12 +35,12 @@ def as_plain(course: Course, session: Session) -> dict[str, Any]:
 
 
 def words_of(course: Course, session: Session) -> Callable[[str], dict[str, str]]:
-    """Turns a Markdown string of a session into words and HTML, its values filled in."""
+    """Return a function from a Markdown string of a session to words and HTML, its values filled in."""
     return _Plain(course, session).words
 
 
 def value_of(course: Course, session: Session) -> Callable[[str], Any]:
-    """Gives a number of a record by its name, such as `l1.ridge`; 0 where it is not known here."""
+    """Return a function from a name to the recorded number, such as `l1.ridge`; 0 where it is not known here."""
     scope = _Plain(course, session).scope
 
     def value(name: str) -> Any:
@@ -115,7 +115,7 @@ class _Plain:
         return {name: self.words(text) if text else None for name, text in texts.items()}
 
     def taken(self, step: Step) -> dict[str, float] | None:
-        """The minutes it really took, where mentors handed them in."""
+        """Return the minutes it really took, where mentors handed them in."""
         taken = self.course.maps.taken.get(self.session.id, {}).get(step.number)
         return {"median": taken.median, "runs": taken.runs} if taken else None
 
@@ -157,7 +157,7 @@ class _Plain:
         return {"alt": alt, "svg": inline_svg(svg, alt, f"board-{self.session.id}") if svg else ""}
 
     def reading(self, item: Reading) -> dict[str, Any]:
-        """A source by its title; the words alone where the bibliography has it not, which the check has said."""
+        """Return a source by its title; the words alone where the bibliography has it not, which the check has said."""
         source = self.course.sources.get(item.source)
         link = {"label": source.title, "href": source.url} if source else {"label": item.source, "href": None}
         return {"source": link, "why": self.words(item.why)}
@@ -168,7 +168,7 @@ class _Plain:
     # --- texts and links --------------------------------------------------------------------------
 
     def words(self, text: str) -> dict[str, str]:
-        """A Markdown string as plain text and as HTML."""
+        """Return a Markdown string as plain text and as HTML."""
         filled = outside_verbatim(text, lambda part: _CITATION.sub("", PLACEHOLDER.sub(self._value, part)))
         filled = _LINK.sub(self._link, filled)  # the words of a link may be code
         body = _html(filled)
@@ -193,7 +193,7 @@ class _Plain:
         return {"label": label, "href": self.address(path)} if path else None
 
     def anchor(self, target: str) -> dict[str, Any]:
-        """A page's heading, by its words."""
+        """Return a page's heading, by its words."""
         path, _, fragment = target.partition("#")
         page = self.pages.get(path)
         if page is None:

@@ -23,40 +23,40 @@ class Plan:
                 raise self.wrong(f"unknown key; known: {', '.join(sorted(keys))}", key)
 
     def wrong(self, message: str, key: str = "") -> PlanError:
-        """The error to raise: the file, the place in it, and the message."""
+        """Return the error to raise: the file, the place in it, and the message."""
         place = ", ".join(filter(None, (self.where, key)))
         return PlanError(f"{self.file}: {place}: {message}" if place else f"{self.file}: {message}")
 
     def whole(self, key: str) -> int:
-        """A whole number."""
+        """Return a whole number."""
         value = self.data.get(key)
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.wrong(f"needs a whole number, got {value!r}", key)
         return value
 
     def hours(self, key: str) -> float:
-        """A number of hours."""
+        """Return a number of hours."""
         value = self.data.get(key)
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
             raise self.wrong(f"needs a number of hours above 0, got {value!r}", key)
         return float(value)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts, none if it is left out."""
+        """Return a list of texts, none if it is left out."""
         values = self.data.get(key, [])
         if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
             raise self.wrong(f"needs a list of texts, got {values!r}", key)
         return tuple(values)
 
     def text(self, key: str) -> str:
-        """A text that says something."""
+        """Return a text that says something."""
         value = self.data.get(key)
         if not isinstance(value, str) or not value.strip():
             raise self.wrong(f"needs a text, got {value!r}", key)
         return value.strip()
 
     def sessions(self, key: str, known: Collection[str] | None = None) -> tuple[str, ...]:
-        """A list of sessions; with `known`, of these."""
+        """Return a list of sessions; with `known`, of these."""
         names = self.data.get(key)
         if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
             raise self.wrong(f"needs a list of sessions, got {names!r}", key)
@@ -70,7 +70,7 @@ class Plan:
             raise self.wrong(f"{name!r} is no session; known: {', '.join(known)}", key)
 
     def tables(self, key: str, keys: Collection[str]) -> Iterator[Plan]:
-        """The tables of [[key]], none if it is left out; or those of [key.NAME], by their names."""
+        """Yield the tables of [[key]], none if it is left out; or those of [key.NAME], by their names."""
         value, inside = self.data.get(key, []), ".".join(filter(None, (self.where, key)))
         if isinstance(value, dict):
             named = [(f"{inside}.{name}", table) for name, table in value.items()]
@@ -85,7 +85,7 @@ class Plan:
 
 
 def read_plan(root: Path, file: str, keys: Collection[str]) -> Plan:
-    """The whole of a file as one table.
+    """Return the whole of a file as one table.
 
     Raises:
         PlanError: it is no TOML, or has a key that is not among these.

@@ -22,12 +22,14 @@ _MEASURES = re.compile(
 
 
 def one_line(command: str) -> str:
-    """A command without the ends of its lines."""
+    """Return a command without the ends of its lines."""
     return " ".join(command.replace("\\\n", " ").split())
 
 
 def measured(command: str) -> Counter[str] | None:
-    """The kernels that a command measures, each with what makes it another kernel; None if it does other things too.
+    """Return the kernels that a command measures, each with what makes it another kernel.
+
+    It is None if the command does other things too.
 
     Args:
         command: in one line; in a loop a kernel counts once for each turn.

@@ -24,12 +24,12 @@ Plain = Mapping[str, Any]
 
 
 def sheet_name(session_id: str) -> str:
-    """The file of a session's sheet, beside its run view."""
+    """Return the file of a session's sheet, beside its run view."""
     return f"{session_id}_print.html"
 
 
 def sheet_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
-    """Every file of the printed sheets by its place in the built site.
+    """Return every file of the printed sheets by its place in the built site.
 
     Args:
         sessions: each map as `plain_data.as_plain` gives it.
@@ -45,7 +45,7 @@ def sheet_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
 
 
 def sheet(session: Plain, frame: str, recorded: Mapping[str, str] | None = None) -> str:
-    """The sheet of one session, whole, in its frame.
+    """Return the sheet of one session, whole, in its frame.
 
     Args:
         recorded: the printed sheet whose solved twin shows the numbers of a demo, by the demo's name.
@@ -92,7 +92,7 @@ def _column(column: str, step: Plain) -> str:
 
 
 def _field(field: Field, step: Plain) -> str:
-    """One field of a step in its column; "" where it is empty."""
+    """Return one field of a step in its column; "" where it is empty."""
     value = step[field.key]
     if not field.is_text:
         return f" <b>{_SPELLED[field.key](value)}.</b>" if value else ""
@@ -140,7 +140,7 @@ def _pairs(title: str, pairs: list[Plain]) -> str:
 
 
 def _demos(demos: list[Plain], recorded: Mapping[str, str]) -> str:
-    """The commands of the room, how long each keeps it waiting, and where the numbers are if it fails."""
+    """Return the commands of the room, how long each keeps it waiting, and where the numbers are if it fails."""
     items = []
     for demo in demos:
         said = [f"You wait about {demo['wait']}."] if demo["wait"] else []
@@ -157,7 +157,10 @@ def _demos(demos: list[Plain], recorded: Mapping[str, str]) -> str:
 
 
 def _stages(steps: list[Plain]) -> str:
-    """The stages of the lab by their steps: what the grader says when one is done, and how those behind catch up."""
+    """Return the stages of the lab by their steps.
+
+    Each says what the grader says when it is done, and how those behind catch up.
+    """
     staged = [(step["number"], step["stage"]) for step in steps if step["stage"]]
     if not staged:
         return ""
@@ -174,7 +177,7 @@ def _stages(steps: list[Plain]) -> str:
 
 
 def _first_reason(stage: Plain) -> str:
-    """The grader's words through the door that the lab offers first, up to their details."""
+    """Return the grader's words through the door that the lab offers first, up to their details."""
     said: str = next(iter(stage["says"].values()))[0]
     return said.partition(";")[0]
 

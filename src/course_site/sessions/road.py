@@ -19,7 +19,7 @@ _OTHERS = {
 
 
 def place_of(path: str, sessions: Mapping[str, Session]) -> tuple[Session, str] | None:
-    """The session a page belongs to and which of its pages it is; None for a page off the road.
+    """Return the session a page belongs to and which of its pages it is; None for a page off the road.
 
     Of a session before the road only the map has one.
     """
@@ -38,7 +38,7 @@ def road_html(
     address: Address,
     first: tuple[tuple[str, str], ...] = (),
 ) -> str:
-    """The road as a list of links, with the two halves of the course.
+    """Return the road as a list of links, with the two halves of the course.
 
     Args:
         here: the session; None on a page of `first`.
@@ -74,7 +74,7 @@ def road_html(
 
 
 def _first(title: str, target: str) -> str:
-    """A page before the first session."""
+    """Return the stop of a page before the first session."""
     title = html.escape(title)
     if not target:
         return (

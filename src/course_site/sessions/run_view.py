@@ -41,7 +41,7 @@ Plain = Mapping[str, Any]
 
 
 def run_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
-    """Every file of the run views by its place in the built site.
+    """Return every file of the run views by its place in the built site.
 
     Args:
         sessions: each map as `plain_data.as_plain` gives it.
@@ -60,12 +60,12 @@ def run_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
 
 
 def _digest(contents: list[bytes]) -> str:
-    """One name for all contents together: it changes when any of them does."""
+    """Return one name for all contents together: it changes when any of them does."""
     return hashlib.sha256(b"".join(hashlib.sha256(c).digest() for c in contents)).hexdigest()[:16]
 
 
 def run_page(session: Plain, frame: str, all_sessions: Iterable[Plain] = ()) -> str:
-    """The run view of one session, whole; it links those of all sessions, for a mentor without a network."""
+    """Return the run view of one session, whole; it links those of all sessions, for a mentor without a network."""
     title = session["title"]
     parts = {
         "name": html.escape(session["name"]),
@@ -89,7 +89,7 @@ def run_page(session: Plain, frame: str, all_sessions: Iterable[Plain] = ()) -> 
 
 
 def filled(frame: str, parts: Mapping[str, str]) -> str:
-    """A frame with each %name% replaced by its part; what a part says is left as it is."""
+    """Return a frame with each %name% replaced by its part; what a part says is left as it is."""
     return re.sub(r"%(\w+)%", lambda match: parts[match[1]], frame)
 
 
@@ -109,7 +109,7 @@ def embedded(data: object) -> str:
 
 
 def _minutes(session: Plain) -> dict[str, Any]:
-    """The script's data: the minutes, and which cuts to propose at each step, in their order."""
+    """Return the script's data: the minutes, and which cuts to propose at each step, in their order."""
     blocks = {block["number"]: block for block in session["blocks"]}
     steps = [
         {
@@ -128,13 +128,13 @@ def _minutes(session: Plain) -> dict[str, Any]:
 
 
 def _calendar(session: Plain) -> dict[str, Any]:
-    """The data from which calendar.js makes the session's calendar file."""
+    """Return the data from which calendar.js makes the session's calendar file."""
     root = f"{posixpath.relpath('.', FOLDER)}/"
     return calendar_data(session_entries(session, FOLDER), session["id"], root)
 
 
 def _for_the_room(step: Plain) -> str:
-    """The projector's text while they work: the map's `room`, or the fingers before they tell the answer."""
+    """Return the projector's text while they work: the map's `room`, or the fingers before they tell the answer."""
     if step["room"]:
         return str(step["room"]["html"])
     import markdown  # slow to import
@@ -153,7 +153,7 @@ _TELLS = re.compile(
 
 
 def before_the_answer(fingers: str) -> str:
-    """The text of `fingers` up to its result: a value, or words that lead to one."""
+    """Return the text of `fingers` up to its result: a value, or words that lead to one."""
     kept = _TELLS.split(fingers)[0]
     value = kept.find("{{")
     if value >= 0:
@@ -164,12 +164,12 @@ def before_the_answer(fingers: str) -> str:
 
 
 def _link(link: Plain | None, words: str) -> str:
-    """A link, or nothing while its page is to come."""
+    """Return a link, or nothing while its page is to come."""
     return f'<a href="{html.escape(link["href"])}">{words}</a>' if link and link["href"] else ""
 
 
 def _around(session: Plain) -> str:
-    """The pages around the view, where they exist."""
+    """Return the pages around the view, where they exist."""
     links = (session[key] for key in ("map", "chapter", "student"))
     return " · ".join(filter(None, (_link(link, html.escape(link["label"])) for link in links if link)))
 
@@ -202,7 +202,7 @@ def _step(step: Plain) -> str:
 
 
 def _taken(step: Plain) -> str:
-    """The minutes of earlier runs, where mentors handed them in."""
+    """Return the minutes of earlier runs, where mentors handed them in."""
     taken = step["taken"]
     if not taken:
         return ""
@@ -241,7 +241,7 @@ def _demo(demo: Plain) -> str:
 
 
 def _stage(stage: Plain) -> str:
-    """The typing of this stage of the lab, and how those who fell behind catch up."""
+    """Return the typing of this stage of the lab, and how those who fell behind catch up."""
     doors = stage["type"]
     typed = "".join(
         (f'<p class="aside">Through {html.escape(DOORS.get(door, door))}:</p>' if len(doors) > 1 else "")
@@ -268,14 +268,14 @@ def _preflight(demo: Plain) -> str:
 
 
 def _board(board: Plain) -> str:
-    """The finished board, drawn into the page, so that it needs no file."""
+    """Return the finished board, drawn into the page, so that it needs no file."""
     if not board["svg"]:
         return ""
     return f'<details class="fold"><summary>The finished board</summary><figure>{board["svg"]}</figure></details>'
 
 
 def _home(session: Plain) -> str:
-    """The tasks and readings until the next session."""
+    """Return the tasks and readings until the next session."""
     said = "".join(f"<p>{session[key]['html']}</p>" for key in ("homework", "worklog") if session[key])
     items = "".join(
         f"<li>{_link(item['source'], html.escape(item['source']['label']))}: {item['why']['html']}</li>"

@@ -129,7 +129,7 @@ class Step:
     protected: bool
 
     def __getitem__(self, key: str) -> str:
-        """One of its texts, or ""."""
+        """Return one of its texts, or ""."""
         return self.texts[key]
 
     @property
@@ -226,15 +226,15 @@ class Session:
         return "\n\n".join(filter(None, (self.homework, self.worklog)))
 
     def steps(self) -> tuple[Step, ...]:
-        """All steps in order, with computed start and end."""
+        """Return all steps in order, with computed start and end."""
         return tuple(step for block in self.blocks for step in block.steps)
 
     def demo(self, name: str) -> Demo | None:
-        """The demo of this name."""
+        """Return the demo of this name."""
         return next((demo for demo in self.demos if demo.name == name), None)
 
     def strings(self) -> Iterator[tuple[str, str]]:
-        """Every Markdown string with its place in the file."""
+        """Yield every Markdown string with its place in the file."""
         yield from (("about", self.about), ("artifact", self.artifact), ("homework", self.homework))
         yield from (("worklog", self.worklog), ("lab_time", self.lab_time))
         yield from ((f"read {i}, why", item.why) for i, item in enumerate(self.read, 1))
@@ -264,12 +264,15 @@ class Complaint:
 
 
 def load_sessions(root: Path) -> dict[str, Session]:
-    """Every session map of a repository by its id, in the order of the road; faults are left to `read_sessions`."""
+    """Return every session map of a repository by its id, in the order of the road.
+
+    Faults are left to `read_sessions`.
+    """
     return read_sessions(root)[0]
 
 
 def read_sessions(root: Path) -> tuple[dict[str, Session], list[Complaint]]:
-    """Every session map, and all that is wrong with the files by themselves."""
+    """Return every session map, and all that is wrong with the files by themselves."""
     sessions: dict[str, Session] = {}
     complaints: list[Complaint] = []
     try:
@@ -287,7 +290,10 @@ def read_sessions(root: Path) -> tuple[dict[str, Session], list[Complaint]]:
 
 
 def read_session(path: Path, root: Path, road: Road) -> tuple[Session | None, list[Complaint]]:
-    """One session map and all that is wrong with it; None for a file that is no TOML or no session of the road."""
+    """Return one session map and all that is wrong with it.
+
+    The map is None for a file that is no TOML or no session of the road.
+    """
     reader = _Reader(path.relative_to(root).as_posix(), path.stem, road)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -301,7 +307,7 @@ def read_session(path: Path, root: Path, road: Road) -> tuple[Session | None, li
 
 
 def visible(text: str) -> str:
-    """A Markdown string as a reader sees it, for its length: a link is its words, a value a few digits."""
+    """Return a Markdown string as a reader sees it, for its length: a link is its words, a value a few digits."""
     text = re.sub(r"\[\^[^\]]+\]", "", text)
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"\{\{.*?\}\}", "0000", text)
@@ -309,12 +315,12 @@ def visible(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """Words only, in small letters: two texts that say the same are equal."""
+    """Return words only, in small letters: two texts that say the same are equal."""
     return " ".join(re.findall(r"\w+", visible(text).lower()))
 
 
 def is_idle(fingers: str) -> bool:
-    """True for "listen", "they watch" and their kin: nobody's fingers move."""
+    """Return True for "listen", "they watch" and their kin: nobody's fingers move."""
     words = set(re.findall(r"[a-z']+", fingers.lower()))
     return bool(words & _PASSIVE) and not words - _PASSIVE - _FILLER
 
@@ -346,7 +352,7 @@ class _Table:
         self.note(self.place(key), message)
 
     def text(self, key: str, needed: str = "") -> str:
-        """A text; `needed` says what to write there, and makes it an error to leave it out."""
+        """Return a text; `needed` says what to write there, and makes it an error to leave it out."""
         value = self.data.get(key)
         if value is None:
             if needed:
@@ -380,7 +386,7 @@ class _Table:
         return 0
 
     def texts_of(self, key: str) -> tuple[str, ...]:
-        """A list of texts; none if it is left out."""
+        """Return a list of texts; none if it is left out."""
         value = self.data.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
             self.wrong(key, "is not a list of texts")
@@ -421,7 +427,7 @@ class _Table:
 
 @dataclass
 class _Reader:
-    """Reads one map and checks what it shows by itself."""
+    """Reader of one map, which checks what the map shows by itself."""
 
     path: str
     name: str
@@ -477,7 +483,7 @@ class _Reader:
         return session
 
     def worklog(self, table: _Table) -> str:
-        """The capstone's line, which the sessions from one of the road on have."""
+        """Return the capstone's line, which the sessions from one of the road on have."""
         wanted = self.road.number(self.name) >= self.road.number(self.road.worklog_from) > 0
         needed = f"'{WORKLOG}…', one line that goes into the capstone's worklog" if wanted else ""
         text = table.text("worklog", needed)
@@ -562,7 +568,7 @@ class _Reader:
     def steps(
         self, block: _Table, number: int, start: int, numbers: Iterator[int], given: Mapping[str, Any]
     ) -> Iterator[Step]:
-        """The steps of a block; `given` is what it and the session say for all of them."""
+        """Yield the steps of a block; `given` is what it and the session say for all of them."""
         for table in block.tables("step", STEP_KEYS | fields.keys()):
             kind = table.text("kind", f"one of {', '.join(KINDS)}")
             if kind and kind not in KINDS:

@@ -71,7 +71,7 @@ def read_minutes(
 
 
 def _read(path: Path, folder: Path, sessions: Mapping[str, Session]) -> tuple[str, dict[str, float]]:
-    """The session of one file, and the minutes of the steps that were timed."""
+    """Return the session of one file, and the minutes of the steps that were timed."""
     parts = path.relative_to(folder).parts
     name = parts[0]
     if len(parts) != 2 or name not in sessions:

@@ -51,7 +51,7 @@ class UnitRoad:
 
 
 def read_units(root: Path) -> dict[str, UnitRoad]:
-    """Every road of a repository by its name, checked; the course comes first.
+    """Return every road of a repository by its name, checked; the course comes first.
 
     Raises:
         PlanError: a unit without hours, one that needs what there is not, itself in the end, or what comes later.
@@ -71,7 +71,7 @@ def _sessions(road: Road) -> UnitRoad:
 
 
 def _read(road: Plan, tables: dict[str, Plan]) -> UnitRoad:
-    """One road; `tables` is given the table of each of its units."""
+    """Return one road; `tables` is given the table of each of its units."""
     units = []
     for table in road.tables("unit", ("title", "hours", "needs", "page")):
         name = table.where.rpartition(".")[2]

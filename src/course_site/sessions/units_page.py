@@ -15,7 +15,7 @@ Address = Callable[[str], str | None]
 def units_table(
     name: str, roads: Mapping[str, UnitRoad], sessions: Mapping[str, Session], address: Address
 ) -> str:
-    """One road as a table, a row for each unit.
+    """Return one road as a table, a row for each unit.
 
     Args:
         name: the road, one of `roads`.
@@ -40,7 +40,7 @@ def units_table(
 
 
 def _named(unit: Unit, sessions: Mapping[str, Session]) -> Unit:
-    """A unit with its title and page, which those of the course have in their maps."""
+    """Return a unit with its title and page, which those of the course have in their maps."""
     session = sessions.get(unit.name)
     if session is None:
         return unit

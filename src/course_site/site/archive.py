@@ -23,7 +23,7 @@ KEPT = Path(".cache") / "source"
 
 
 def archive(root: Path) -> Path:
-    """The archive of a repository; made where none of the same files is kept."""
+    """Return the archive of a repository; made where none of the same files is kept."""
     found = [(name, (root / name).read_bytes()) for name in source_files(root)]
     digest = hashlib.sha256()
     for name, content in found:
@@ -39,7 +39,7 @@ def archive(root: Path) -> Path:
 
 
 def source_files(root: Path) -> list[str]:
-    """Files that belong to the source, in order; without git all but what .gitignore names."""
+    """Return files that belong to the source, in order; without git all but what .gitignore names."""
     names = _tracked(root)
     if names is None:
         names = list(_not_ignored(root))
@@ -47,7 +47,10 @@ def source_files(root: Path) -> list[str]:
 
 
 def _tracked(root: Path) -> list[str] | None:
-    """Files that git tracks; None where there is no git, or the repository is somebody else's around this folder."""
+    """Return files that git tracks.
+
+    They are None where there is no git, or where the repository is somebody else's around this folder.
+    """
     if not (root / ".git").exists():
         return None
     command = ("git", "ls-files", "--cached", "-z")
@@ -86,7 +89,7 @@ def _mode(path: Path) -> int:
 
 
 def _packed(root: Path, found: list[tuple[str, bytes]]) -> bytes:
-    """Files in their order, of nobody and of no date."""
+    """Return files in their order, of nobody and of no date."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=packed, compresslevel=6, mtime=0) as zipped,

@@ -41,7 +41,7 @@ _STROKES = {
 
 
 def icon(kind: str) -> str:
-    """The icon of a kind as inline SVG: drawn in the colour of the words beside it, so it also prints."""
+    """Return the icon of a kind as inline SVG: drawn in the colour of the words beside it, so it also prints."""
     return (
         '<svg viewBox="0 0 24 24" width="20" height="20" fill="none" stroke="currentColor" stroke-width="1.7" '
         f'stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="{_STROKES[kind]}"/></svg>'

@@ -71,7 +71,7 @@ class Material:
     problems: list[Problem] = field(default_factory=list)
 
     def page(self, page_id: str) -> Page:
-        """The page with this id."""
+        """Return the page with this id."""
         return next(page for page in self.pages if page.id == page_id)
 
     def problem(self, path: Path | str, message: str) -> None:
@@ -81,7 +81,7 @@ class Material:
             self.problems.append(entry)
 
     def lab(self, name: str) -> Lab:
-        """The lab of this name.
+        """Return the lab of this name.
 
         Raises:
             LabError: there is none, or one of the labs is wrong.
@@ -129,7 +129,7 @@ class Course(Material):
         return self.slug == self.reference
 
     def machine(self, page: Page) -> Machine | None:
-        """Data sheet of the card a page was measured on; None for a card without an entry."""
+        """Return the data sheet of the card a page was measured on; None for a card without an entry."""
         return machine_of(self.records.get(page.id))
 
     def artifacts(self, page_id: str) -> dict[str, Path]:
@@ -138,11 +138,11 @@ class Course(Material):
         return self.picked[page_id].artifacts(page_id) if has_any else {}
 
     def has_numbers(self, page_id: str) -> bool:
-        """True when the page has a record that holds."""
+        """Return True when the page has a record that holds."""
         return self.states[page_id] in ("fresh", "foreign")
 
     def scope(self, page: Page) -> Scope:
-        """The names that a page can see, from the edition that was picked for it."""
+        """Return the names that a page can see, from the edition that was picked for it."""
         record = self.records.get(page.id)
         names = record.names if record and self.has_numbers(page.id) else {}
         run = record.run if record else page.id

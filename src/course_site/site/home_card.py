@@ -9,7 +9,7 @@ from course_site.site.course import Course
 
 
 def card_of(course: Course, page: Page) -> str:
-    """The card of a page's own record; without one that of its session, or the reference's.
+    """Return the card of a page's own record; without one that of its session, or the reference's.
 
     Returns:
         the name that the card's driver gives; "" in an edition that is not the reference, where pages of two cards
@@ -24,7 +24,7 @@ def card_of(course: Course, page: Page) -> str:
 
 
 def card_of_session(course: Course, session: Session) -> str:
-    """The card of its students' page, for its map, its chapter and its sheets; or the reference's."""
+    """Return the card of its students' page, for its map, its chapter and its sheets; or the reference's."""
     if not course.is_reference:
         return ""
     pages = (page.id for page in course.pages if page.path.as_posix() == session.student_page)

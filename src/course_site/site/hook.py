@@ -51,7 +51,7 @@ class PageFile(File):
     """A page that lies outside docs/ or is a script; its source name keeps its ending, so navigation names it."""
 
     def is_documentation_page(self) -> bool:
-        """True: whatever its ending, it becomes a page."""
+        """Return True: whatever its ending, it becomes a page."""
         return True
 
 
@@ -226,7 +226,7 @@ def _check_names(course: Course) -> None:
 
 
 def _said(text: str, name: str) -> Iterator[str]:
-    """Texts of a map or of a sheet, each by itself; a figure is one text."""
+    """Yield texts of a map or of a sheet, each by itself; a figure is one text."""
     if not name.endswith(".toml"):
         yield text
         return
@@ -240,7 +240,7 @@ def _said(text: str, name: str) -> Iterator[str]:
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
-    """The foot of a page leads along its own road; home is before it, and a half of the course ends there."""
+    """Lead the foot of a page along its own road; home is before it, and a half of the course ends there."""
     pages = {page.file.src_uri: page for page in nav.pages}
     roads = navigation.roads(config.nav or [])
     halves = [half for half, _ in _build.course.maps.road.halves]
@@ -306,13 +306,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _of_the_course(root: Path, config: MkDocsConfig) -> dict[str, Path]:
-    """Files of the repository that the site hands out as they are."""
+    """Return files of the repository that the site hands out as they are."""
     found = {LICENCE: root / "LICENSE"} if (root / "LICENSE").is_file() else {}
     return found | ({NAME: archive(root)} if config.extra["archive"] else {})
 
 
 def on_page_read_source(page: SitePage, config: MkDocsConfig) -> str | None:
-    """The page as Markdown, with its head as front matter."""
+    """Return the page as Markdown, with its head as front matter."""
     source = _by_uri().get(page.file.src_uri)
     if source is None:
         return None
@@ -332,7 +332,7 @@ def on_pre_page(page: SitePage, config: MkDocsConfig, files: Files) -> SitePage:
 
 @event_priority(-100)
 def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> None:
-    """A page that is as it was is not turned into HTML again."""
+    """Do not turn a page that is as it was into HTML again."""
     page_cache.render_once(page, config, files)
 
 

@@ -97,7 +97,7 @@ class Run:
 
 
 def words_of(kernel: str) -> str:
-    """The name of a kernel for people.
+    """Return the name of a kernel for people.
 
     >>> words_of("k03_shared_tiles"), words_of("library.sdpa_math")
     ('shared tiles', 'sdpa math')
@@ -106,7 +106,7 @@ def words_of(kernel: str) -> str:
 
 
 def files(root: Path) -> list[str]:
-    """The ids of all kernels of the library, "sgemm/k01_naive" and so on, in their order."""
+    """Return the ids of all kernels of the library, "sgemm/k01_naive" and so on, in their order."""
     return sorted(f"{path.parent.name}/{path.stem}" for path in (root / FOLDER).glob(f"*/{KERNELS}"))
 
 
@@ -152,7 +152,7 @@ def runs(course: Course) -> list[Run]:
 
 
 def untimed(course: Course) -> dict[str, str]:
-    """The kernels of the library that no run stands for, each with its reason."""
+    """Return the kernels of the library that no run stands for, each with its reason."""
     timed = {f"{run.problem}/{run.kernel}" for run in runs(course)}
     elsewhere = {data["kernel"] for _, _, data in _recorded(course, "foreign")}
     return {
@@ -163,7 +163,7 @@ def untimed(course: Course) -> dict[str, str]:
 
 
 def _recorded(course: Course, state: str) -> Iterator[tuple[Page, str, dict[str, Any]]]:
-    """Timings and counts of kernels of the library on pages in this state."""
+    """Yield timings and counts of kernels of the library on pages in this state."""
     for page in course.pages:
         record = course.records.get(page.id)
         if record is not None and record.measured and course.states[page.id] == state:

@@ -38,7 +38,7 @@ Fold = Callable[[str, str, str], str]
 
 
 def markdown(lab: Lab, say: Say, fold: Fold) -> str:
-    """The inside of a lab's block.
+    """Return the inside of a lab's block.
 
     Args:
         lab: the lab.
@@ -89,7 +89,10 @@ def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
 
 
 def _typed(lab: Lab, door: str, number: int, say: Say, fold: Fold) -> str:
-    """How a stage is typed, with what changes in the file; folded, and inside of the stage's hint if it has one."""
+    """Return how a stage is typed, with what changes in the file.
+
+    It is folded, and inside of the stage's hint if it has one.
+    """
     stage = lab.stages[number - 1]
     inside = say(stage.type[door])
     if number < len(lab.stages):
@@ -107,7 +110,7 @@ def _typed(lab: Lab, door: str, number: int, say: Say, fold: Fold) -> str:
 
 
 def _alone(task: Lab, say: Say) -> str:
-    """The last task: no hint, no code, no answer."""
+    """Return the last task: no hint, no code, no answer."""
     printed: dict[str, list[str]] = {}
     for door, text in task.doors.items():
         printed.setdefault(text, []).append(DOORS[door])
@@ -137,7 +140,7 @@ def _printed(lab: Lab, door: str, stage: int) -> str:
 
 
 def _hints(hints: list[str], fold: Fold) -> str:
-    """Each hint holds the next one, so that nobody sees more than they asked for."""
+    """Fold each hint into the one before it, so that nobody sees more than they asked for."""
     inside = ""
     for name, hint in reversed(list(zip(HINTS, hints, strict=True))):
         inside = fold("fold hint", name, f"{hint}\n\n{inside}".strip())

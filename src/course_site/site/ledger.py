@@ -30,7 +30,7 @@ def duration_words(seconds: float) -> str:
 
 
 def number_words(value: Any, unit: str) -> str:
-    """A value with its unit, to four significant figures, never in scientific notation."""
+    """Return a value with its unit, to four significant figures, never in scientific notation."""
     if isinstance(value, float):
         text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:,.4g}"
     else:
@@ -42,7 +42,7 @@ def number_words(value: Any, unit: str) -> str:
 
 
 def stamp_html(course: Course, page: Page, record: Record) -> str:
-    """The small line under a page's title, with the rest of the provenance one click away."""
+    """Return the small line under a page's title, with the rest of the provenance one click away."""
     if not record.measured:
         return '<div class="stamp">Nothing here is measured: worked out when the site was built</div>'
     p = record.meta["provenance"]
@@ -76,7 +76,7 @@ def _code(key: str, value: str) -> str:
 
 
 def home_of(course: Course, page: Page, name: str) -> tuple[Page, str] | None:
-    """The page a name of an expression lives on, and its name in the ledger without the attribute."""
+    """Return the page a name of an expression lives on, and its name in the ledger without the attribute."""
     scope = course.scopes[page.id]
     parts = name.split(".")
     if name in scope.defines:
@@ -134,7 +134,7 @@ def about(course: Course, page: Page, expression: str, result: Result) -> str:
 
 
 def entries(course: Course, shown: dict[str, dict[str, str]]) -> list[dict[str, Any]]:
-    """Values of the site, page by page.
+    """Return values of the site, page by page.
 
     Args:
         shown: for every page id, the expressions its prose shows and the text they became.
@@ -160,7 +160,7 @@ def entries(course: Course, shown: dict[str, dict[str, str]]) -> list[dict[str, 
 
 
 def _leaf_spread(course: Course, page: Page, name: str, leaf: dict[str, Any]) -> float | None:
-    """The spread of a recorded value; None for what does not differ from run to run."""
+    """Return the spread of a recorded value; None for what does not differ from run to run."""
     scope = course.scopes[page.id]
     if leaf["kind"] in ("measurement", "samples"):
         return float(scope.resolve(f"{name}.spread").value)
@@ -188,7 +188,7 @@ def _common(page: Page, record: Record) -> dict[str, Any]:
 
 
 def _company(leaves: list[tuple[str, dict[str, Any]]]) -> dict[str, list[str]]:
-    """The kernels timed in turns, by their group: one that runs alone finds the card in another state."""
+    """Return the kernels timed in turns, by their group: one that runs alone finds the card in another state."""
     groups: dict[str, list[str]] = {}
     for _, leaf in leaves:
         if leaf["kind"] == "measurement":
@@ -252,7 +252,10 @@ def _leaf_entry(
 
 
 def _while_it_ran(readings: list[dict[str, Any]]) -> dict[str, Any]:
-    """The middle one of the readings taken while a competitor ran, and every reason its clocks were held back."""
+    """Return the middle one of the readings taken while a competitor ran.
+
+    Every reason its clocks were held back comes with it.
+    """
     state: dict[str, Any] = {"readings": len(readings)}
     for key in ("sm_mhz", "memory_mhz", "power_w", "temperature_c"):
         found = [reading[key] for reading in readings if reading.get(key) is not None]
@@ -301,7 +304,7 @@ def _plain(value: Any) -> Any:
 
 
 def ledger_json(rows: list[dict[str, Any]]) -> str:
-    """The ledger as a file for programs."""
+    """Return the ledger as a file for programs."""
     return json.dumps({"values": rows}, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -125,7 +125,7 @@ def _made(page: Page, row: Row) -> str:
 
 
 def table_html(rows: Sequence[Row], sorts: Sequence[str], words: Sequence[str]) -> str:
-    """The table of one chapter with its filter, which a script brings to life.
+    """Return the table of one chapter with its filter, which a script brings to life.
 
     Args:
         rows: as `ledger.entries` has them.
@@ -185,7 +185,7 @@ def _words(course: Course, page: Page, row: Row, origin: Origin | None) -> str:
 
 
 def _state(row: Row) -> list[str]:
-    """The card while a kernel ran, and what spoils the timing."""
+    """Return the card while a kernel ran, and what spoils the timing."""
     clocks = row["clocks"]
     told = [
         f"{clocks[key]:.0f} {unit}"

@@ -1,4 +1,4 @@
-"""What a build prints: what a person wants to read, and nothing of what MkDocs and its plugins say of themselves.
+"""Filter of a build's log, which drops what MkDocs and its plugins say of themselves.
 
 Only remarks are dropped. A warning is printed, counted, and fails a strict build, whoever gives it.
 """

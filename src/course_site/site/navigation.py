@@ -28,7 +28,7 @@ MENTORS = "handbook/"
 
 
 def filled(nav: list[Any], course: Course) -> list[Any]:
-    """The sections of mkdocs.yml, each with its pages; what is wrong is noted in `course.problems`.
+    """Return the sections of mkdocs.yml, each with its pages; what is wrong is noted in `course.problems`.
 
     Args:
         nav: a section is a name, or a name with the folder of its pages; a name with a list is a group of sections.
@@ -38,13 +38,13 @@ def filled(nav: list[Any], course: Course) -> list[Any]:
 
 
 def in_order(nav: list[Any]) -> Iterator[str]:
-    """The addresses of all pages of a filled navigation, from top to bottom."""
+    """Yield the addresses of all pages of a filled navigation, from top to bottom."""
     for _, inside in map(_named, nav):
         yield from in_order(inside) if isinstance(inside, list) else [inside]
 
 
 def roads(nav: list[Any]) -> list[tuple[str, list[str]]]:
-    """The pages whose feet lead to one another, in their order, by the section that they stand in.
+    """Return the pages whose feet lead to one another, in their order, by the section that they stand in.
 
     Students stay inside a section, such as a half of the course. What mentors read is one road of all its sections.
     """
@@ -74,7 +74,7 @@ class Stop:
 
 
 def students_road(course: Course) -> list[tuple[str, list[Stop]]]:
-    """Both halves of the course with their stops, in the order in which a student meets them."""
+    """Return both halves of the course with their stops, in the order in which a student meets them."""
     return [
         (half, sorted(_stops(course, half), key=lambda stop: stop.order))
         for half, _ in course.maps.road.halves
@@ -95,7 +95,7 @@ def _stops(course: Course, half: str) -> Iterator[Stop]:
 
 
 def _named(item: Any) -> tuple[str, Any]:
-    """A section's name, and its folder, or "", or what is in the group."""
+    """Return a section's name, and its folder, or "", or what is in the group."""
     return (item, "") if isinstance(item, str) else next(iter(item.items()))
 
 

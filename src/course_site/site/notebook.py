@@ -21,7 +21,7 @@ _CALLOUT = re.compile(
 
 
 def published_notebook(course: Course, page: Page, rendered: Rendered) -> str:
-    """The page as a notebook that anybody can open and, on a GPU, run."""
+    """Return the page as a notebook that anybody can open and, on a GPU, run."""
     cells: list[dict[str, Any]] = []
     for kind, content in rendered.cells:
         if kind == "markdown":
@@ -71,13 +71,13 @@ def _plain(markdown: str, rendered: Rendered) -> str:
 
 
 def _as_quotation(callout: re.Match[str]) -> str:
-    """A callout as Markdown has it: its kind in bold, and a bar along all of it."""
+    """Return a callout as Markdown has it: its kind in bold, and a bar along all of it."""
     body = f"**{callout['kind']}**\n\n{callout['body']}"
     return "\n".join(f"> {line}".rstrip() for line in body.splitlines())
 
 
 def _picture(svg: str, alt: str) -> str:
-    """A picture stands alone here: every colour falls back to its own, on white paper."""
+    """Return a picture that stands alone: every colour falls back to its own, on white paper."""
     svg = plots.standalone(svg)
     if "xmlns=" not in svg.split(">", 1)[0]:
         svg = svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
@@ -87,7 +87,7 @@ def _picture(svg: str, alt: str) -> str:
 
 
 def _shown(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Outputs as recorded; of a recording only the line that says what was recorded."""
+    """Return the outputs as recorded; of a recording only the line that says what was recorded."""
     kept = []
     for output in outputs:
         data = output.get("data", {})

@@ -1,4 +1,4 @@
-"""Where a number that a cell records comes from: the expression in the page's own code.
+"""Origin of a number that a cell records: the expression in the page's own code.
 
 A record holds, for a number that is no timing, its value and one word about how it came. The formula stands in the
 code cell. As a record that is shown was made by exactly that code, the formula can be read there, without running it.
@@ -21,7 +21,7 @@ LONGEST = 160  # a longer expression is read better on its page
 
 @dataclass(frozen=True)
 class Origin:
-    """What the code says of one recorded number.
+    """Origin of one recorded number, as the code says it.
 
     Attributes:
         code: the expression, with the loops around it and what they walk over.
@@ -54,7 +54,7 @@ class Origins:
                     ]
 
     def of(self, name: str) -> Origin | None:
-        """The origin of a recorded name; None where the code does not say it in one short expression."""
+        """Return the origin of a recorded name; None where the code does not say it in one short expression."""
         found = {origin for pattern, origin in self._known if re.fullmatch(pattern, name)}
         origin = found.pop() if len(found) == 1 else None
         # A bare name, such as that of an argument, tells nothing.
@@ -66,7 +66,7 @@ _Found = tuple[str, ast.expr, _Names, tuple[ast.comprehension, ...]]
 
 
 def _assigned(body: list[ast.stmt]) -> _Names:
-    """Names that get one value in a body and no other, loops included; functions are bodies of their own."""
+    """Return names that get one value in a body and no other, loops included; functions are bodies of their own."""
     values: _Names = {}
     filled: list[tuple[str, ast.expr, ast.expr]] = []  # hand[rung] = …
     stored: list[str] = []
@@ -93,7 +93,7 @@ def _assigned(body: list[ast.stmt]) -> _Names:
 
 
 def _recorded(source: str, names: _Names, functions: dict[str, ast.FunctionDef]) -> Iterator[_Found]:
-    """Every number that the calls of `record` in a cell put down: a pattern of its name, and its expression."""
+    """Yield every number that the calls of `record` in a cell put down: a pattern of its name, and its expression."""
 
     def follow(
         node: ast.AST, path: str, scope: _Names, loops: tuple[ast.comprehension, ...]
@@ -123,7 +123,7 @@ def _recorded(source: str, names: _Names, functions: dict[str, ast.FunctionDef])
 
 
 def _key(node: ast.AST | None) -> str:
-    """A step of a name; what is only known when it runs matches any word."""
+    """Return a step of a name; what is only known when it runs matches any word."""
     if isinstance(node, ast.Constant):
         return rf"\.{re.escape(str(node.value))}"
     if isinstance(node, ast.JoinedStr):
@@ -133,7 +133,7 @@ def _key(node: ast.AST | None) -> str:
 
 
 def _text(node: ast.AST) -> str:
-    """An expression as code, with 1e9 as somebody would type it."""
+    """Return an expression as code, with 1e9 as somebody would type it."""
     return re.sub(r"\b(\d)(0{4,})\.0\b", lambda found: f"{found[1]}e{len(found[2])}", ast.unparse(node))
 
 

@@ -13,11 +13,11 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 from course_site.pages.glossary import Term
+from course_site.pages.html_reader import HtmlReader
 
 FILE = "search/index.js"
 WORDS = Path("docs") / "search.toml"
@@ -74,7 +74,7 @@ class Said:
 
 
 def sections(html: str) -> list[Section]:
-    """The sections of a page's content, those without a word left out."""
+    """Return the sections of a page's content, those without a word left out."""
     reader = _Reader()
     reader.feed(re.sub(r"<svg\b.*?</svg>", "", html, flags=re.DOTALL))
     reader.close()
@@ -88,7 +88,7 @@ def _tidy(section: Section) -> Section:
     )
 
 
-class _Reader(HTMLParser):
+class _Reader(HtmlReader):
     def __init__(self) -> None:
         super().__init__()
         self.found = [Section()]
@@ -156,7 +156,7 @@ class Words:
 
 
 def scripts(pages: Iterable[Said], words: Words) -> dict[str, str]:
-    """The index and its parts, by their place in the site.
+    """Return the index and its parts, by their place in the site.
 
     The index names its parts in the order in which they count, and says how many of them are the students' own.
     """
@@ -184,7 +184,7 @@ def scripts(pages: Iterable[Said], words: Words) -> dict[str, str]:
 
 
 def _parts(rows: Iterable[list[Any]]) -> Iterator[list[str]]:
-    """The rows as JSON, in as few parts as PART_BYTES allows."""
+    """Yield the rows as JSON, in as few parts as PART_BYTES allows."""
     part: list[str] = []
     size = len(_BEFORE_PART) + len("[]);\n")
     room = PART_BYTES - size
@@ -204,7 +204,7 @@ def _json(value: object) -> str:
 
 
 def locations(read: Callable[[str], str]) -> Iterator[str]:
-    """The places that an index and its parts lead to, relative to the site.
+    """Yield the places that an index and its parts lead to, relative to the site.
 
     Args:
         read: gives the text of a file of the site.

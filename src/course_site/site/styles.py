@@ -61,7 +61,7 @@ def _join(site: Path, sheets: Sequence[str]) -> None:
 
 
 def _kept(text: str, used: Collection[str]) -> Iterator[str]:
-    """The rules of a style sheet, or of a block in it, that can match."""
+    """Yield the rules of a style sheet, or of a block in it, that can match."""
     for head, body in _rules(text):
         if body is None or head.startswith(("@keyframes", "@font-face", "@page", "@-")):
             yield head + ("" if body is None else f"{{{body}}}")
@@ -83,7 +83,7 @@ def _matches(selector: str, used: Collection[str]) -> bool:
 
 
 def _rules(text: str) -> Iterator[tuple[str, str | None]]:
-    """Each rule as its head and its body; what has no body, such as an @charset, as a head alone."""
+    """Yield each rule as its head and its body; what has no body, such as an @charset, as a head alone."""
     start = at = 0
     while at < len(text):
         at = _past(text, at, ";{")
@@ -101,7 +101,7 @@ def _rules(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _block(text: str, at: int) -> int:
-    """The place behind the brace that closes the block which begins here."""
+    """Return the place behind the brace that closes the block which begins here."""
     depth = 1
     while depth:
         at = _past(text, at, "{}")
@@ -112,7 +112,7 @@ def _block(text: str, at: int) -> int:
 
 
 def _past(text: str, at: int, marks: str) -> int:
-    """The place behind the next of the marks outside of quotes and comments; past the end, if there is none."""
+    """Return the place behind the next of the marks outside of quotes and comments; past the end, if there is none."""
     for found in re.compile(
         rf"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|/\*.*?\*/|[{marks}]", re.DOTALL
     ).finditer(text, at):

@@ -1,1 +1,1 @@
-"""From a name in prose to its number: values, their units and their spread, and the claims that rest on them."""
+"""Numbers by their names in prose: values, their units and their spread, and the claims that rest on them."""

@@ -1,4 +1,4 @@
-"""What the condition of a claim holds up: the least and the most that a ratio can be while it is true.
+"""The interval that a claim's condition guarantees for a ratio.
 
 `a.us < 0.5 * b.us` says of b over a that it is at least 2; `abs(a / b - 1) < 0.06` that they differ by six in
 a hundred at most. A sentence may type a ratio only where a bound of its condition holds it up, in the direction it
@@ -18,13 +18,13 @@ Powers = tuple[tuple[str, int], ...]  # of what is no number in a product
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of each ratio that a condition speaks of the least and the most, and how far from 1 a ratio may be."""
+    """The least and the most of each ratio in a condition, and how far from 1 a ratio may be."""
 
     ratios: tuple[tuple[float, float], ...]
     apart: tuple[float, ...]
 
     def hold(self, amount: float, *, at_most: bool, about: bool, percent: bool) -> bool:
-        """Whether a sentence may say this ratio.
+        """Return whether a sentence may say this ratio.
 
         Args:
             amount: the factor, 0.06 of six in a hundred.
@@ -46,7 +46,7 @@ _SLACK = 1.001  # 0.98 is two in a hundred less, and no number of a computer is 
 
 @functools.lru_cache(maxsize=4096)
 def bounds_of(condition: str) -> Bounds:
-    """The bounds of a condition; none where it cannot be read, which is told elsewhere."""
+    """Return the bounds of a condition; none where it cannot be read, which is told elsewhere."""
     try:
         tree = ast.parse(condition.strip(), mode="eval").body
     except SyntaxError:
@@ -72,13 +72,13 @@ def bounds_of(condition: str) -> Bounds:
 
 
 def ratios(condition: str) -> list[Powers]:
-    """Of every comparison its larger side over its smaller one: who stands above the line has the larger value."""
+    """Ratios of every comparison, its larger side over its smaller one: the numerator has the larger value."""
     pairs = _pairs(ast.parse(condition.strip(), mode="eval").body)
     return [_product(_monomial(large)[1], _monomial(small)[1], -1) for small, large in pairs]
 
 
 def _pairs(tree: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The comparisons that all hold, each with its smaller side first."""
+    """Yield the comparisons that all hold, each with its smaller side first."""
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
         for value in tree.values:
             yield from _pairs(value)
@@ -93,13 +93,13 @@ def _pairs(tree: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def number_of(node: ast.expr) -> float | None:
-    """The number that a side of a comparison is; None where it is none."""
+    """Return the number that a side of a comparison is; None where it is none."""
     coefficient, powers = _monomial(node)
     return None if powers else coefficient
 
 
 def _is_offset(node: ast.expr) -> bool:
-    """True for `abs(a / b - 1)`, how far two things are apart, and for the largest of several."""
+    """Return True for `abs(a / b - 1)`, how far two things are apart, and for the largest of several."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
         return False
     if node.func.id == "max":
@@ -114,7 +114,7 @@ def _is_offset(node: ast.expr) -> bool:
 
 
 def _monomial(node: ast.expr) -> tuple[float, Powers]:
-    """A product as its number and the powers of everything else."""
+    """Return a product as its number and the powers of everything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return float(node.value), ()
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

@@ -26,7 +26,7 @@ SAMPLED = frozenset({"measurement", "samples", "counted", "trace"})  # leaves th
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the record says of a condition: `support` is the share of resamples in which it is true.
+    """Verdict of the record on a condition: `support` is the share of resamples in which it is true.
 
     One that holds may be vacuous. Where the sentence was written, its bound is too far away to say anything; on another
     card, or beside another CPU, the numbers may have moved away from a bound that said much.
@@ -56,7 +56,9 @@ class Verdict:
 
 
 def is_so(condition: str, scope: Scope) -> bool:
-    """Whether a recorded fact is so, such as what a machine had: no sample is in it, so there is nothing to test.
+    """Return whether a recorded fact is so, such as what a machine had.
+
+    No sample is in it, so there is nothing to test.
 
     Raises:
         BadExpression: the condition is not a comparison, or rests on samples: then it is a claim.
@@ -120,7 +122,7 @@ _TIMES = ("us", "ms", "s", "share", "ticks")
 
 
 def unspoken(excerpt: str, condition: str, scope: Scope) -> str:
-    """Why a comparison of a sentence is not what its condition says; empty where it is.
+    """Return why a comparison of a sentence is not what its condition says; empty where it is.
 
     Args:
         excerpt: the words that compare, with the name of a library in them.
@@ -163,7 +165,7 @@ def others_named(sentence: str, condition: str, scope: Scope) -> Iterator[str]:
 
 
 def _kernels(scope: Scope) -> set[str]:
-    """Words that tell the kernels a page timed from one another: padded of transpose/k03_padded."""
+    """Return words that tell the kernels a page timed from one another: padded of transpose/k03_padded."""
     leaves = (leaf for _, leaf in walk_leaves(scope.names) if leaf["kind"] == "measurement")
     stems = {leaf["kernel"].rsplit("/", 1)[-1].split(".")[-1] for leaf in leaves}
     return {word for stem in stems for word in stem.split("_")[1:] if len(word) > 4}
@@ -178,7 +180,7 @@ def _order(ratio: Powers, theirs: set[str]) -> Iterator[float]:
 
 
 def _written_out(condition: str, scope: Scope) -> str:
-    """A condition with everything that pages define written out."""
+    """Return a condition with everything that pages define written out."""
     for name in parse(condition).names:
         if name in scope.defines:
             inner = _written_out(scope.defines[name].expression, scope)
@@ -187,7 +189,7 @@ def _written_out(condition: str, scope: Scope) -> str:
 
 
 def _what_stands_behind(name: str, scope: Scope) -> str:
-    """A name, and the kernel it timed."""
+    """Return a name, and the kernel it timed."""
     leaf = scope.resolve(name).leaf or {}
     return f"{name} {leaf.get('kernel', '')}".casefold()
 

@@ -57,7 +57,7 @@ _SHARES = frozenset({"of_peak", "of_compute", "of_bandwidth", "spread"})
 
 
 def in_words(condition: str, scope: Scope) -> list[str]:
-    """A condition as sentences that all hold together, one for each part of an `and`.
+    """Return a condition as sentences that all hold together, one for each part of an `and`.
 
     Raises:
         BadExpression, UnknownName, NotHere: as in `values.evaluate`.
@@ -68,7 +68,7 @@ def in_words(condition: str, scope: Scope) -> list[str]:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """The parts of an `and`, and the links of a chain that no `between` says."""
+    """Return the parts of an `and`, and the links of a chain that no `between` says."""
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         return [part for value in node.values for part in _parts(value)]
     return list(_links(node)) if isinstance(node, ast.Compare) and not _is_between(node) else [node]
@@ -117,7 +117,7 @@ class _Teller:
     # --- what is true ---
 
     def truth(self, node: ast.expr) -> str:
-        """A part that is true or not, as a sentence without its full stop."""
+        """Return a part that is true or not, as a sentence without its full stop."""
         if isinstance(node, ast.BoolOp):
             both = " and " if isinstance(node.op, ast.And) else ", or "
             return both.join(self.truth(value) for value in node.values)
@@ -148,7 +148,7 @@ class _Teller:
         return self._held_against(thing, "is between {} and {}", low[0], high[0])
 
     def _held_against(self, thing: ast.expr, phrase: str, *numbers: float) -> str:
-        """A thing against numbers; a ratio of two alike is so many times the other."""
+        """Return a thing against numbers; a ratio of two alike is so many times the other."""
         ratio = self._ratio(thing)
         if ratio:
             said = phrase.format(*map(_number, numbers))
@@ -171,7 +171,7 @@ class _Teller:
         return f"{self.amount(one)} {words} {self.amount(other)}"
 
     def _apart(self, node: ast.expr) -> tuple[ast.expr, ast.expr, bool] | None:
-        """What `abs` holds apart, and whether as a part of the second: `abs(a / b - 1)`, or `abs(a - b)`."""
+        """Return what `abs` holds apart, and whether as a part of the second: `abs(a / b - 1)`, or `abs(a - b)`."""
         if not (isinstance(node, ast.Call) and _function(node) == "abs"):
             return None
         inside = node.args[0]
@@ -183,7 +183,7 @@ class _Teller:
         return inside.left, inside.right, False
 
     def _ratio(self, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-        """The two sides of a division whose answer is a plain number of times."""
+        """Return the two sides of a division whose answer is a plain number of times."""
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
             return None
         if number_in(node.left) is not None or number_in(node.right) is not None:
@@ -194,7 +194,10 @@ class _Teller:
     # --- how much ---
 
     def amount(self, node: ast.expr, *, inside: bool = False) -> str:
-        """A quantity, a number, or what is worked out of them; in brackets where another sum goes on around it."""
+        """Return a quantity, a number, or what is worked out of them.
+
+        It is in brackets where another sum goes on around it.
+        """
         if isinstance(node, ast.Name):
             return self._named(int(node.id[1:]))
         number = number_in(node)
@@ -225,7 +228,7 @@ class _Teller:
         return f"the {which} of {', '.join(said[:-1])} and {said[-1]}" if len(said) > 1 else said[0]
 
     def _named(self, number: int) -> str:
-        """One quantity: what its page says that it is, or what was asked of it and its recorded name."""
+        """Return one quantity: what its page says that it is, or what was asked of it and its recorded name."""
         name, leaf = self._names[number], self._resolved[number].leaf
         if leaf is None:
             what = self._what(name)
@@ -241,11 +244,11 @@ class _Teller:
         return f"{_NAMED[last]} {self._quoted(stem)}" if last in _NAMED and stem else self._quoted(name)
 
     def _quoted(self, name: str) -> str:
-        """A recorded name as it is spoken, without the group that all names share; quotes show where it ends."""
+        """Return a recorded name as it is spoken, without the group that all names share; quotes show where it ends."""
         return f"“{name.removeprefix(self._group).replace('.', ' ').replace('_', ' ')}”"
 
     def _what(self, name: str) -> str:
-        """What the page that defines a name says that it is; another page's name has its page before it."""
+        """Return what the page that defines a name says that it is; another page's name has its page before it."""
         if name in self._scope.defines:
             return self._scope.defines[name].what
         page, _, rest = name.partition(".")
@@ -253,7 +256,10 @@ class _Teller:
         return other.defines[rest].what if other and rest in other.defines else ""
 
     def _unit(self, node: ast.expr) -> str:
-        """The unit of a part, with a blank before it; empty for a plain number, and where there is no telling."""
+        """Return the unit of a part, with a blank before it.
+
+        It is empty for a plain number, and where there is no telling.
+        """
         try:
             unit = unit_of_expression(node, self._units)
         except UnitsDiffer:
@@ -261,7 +267,7 @@ class _Teller:
         return f" {unit}" if unit.powers or unit.size != 1 else ""
 
     def _is_share(self, node: ast.expr) -> bool:
-        """Whether it is a part of a whole, which is read as a percentage."""
+        """Return whether it is a part of a whole, which is read as a percentage."""
         if isinstance(node, ast.Call):
             return _function(node) != "abs" and all(map(self._is_share, node.args))
         if not isinstance(node, ast.Name):
@@ -276,7 +282,7 @@ def _function(node: ast.Call) -> str:
 
 
 def _goes_on(node: ast.BinOp, left: ast.expr) -> bool:
-    """`a - b - c` and `a * b * c` are read on from left to right; any other sum stands in brackets."""
+    """Return whether it reads on from left to right, as `a - b - c` and `a * b * c`; others are in brackets."""
     if not isinstance(left, ast.BinOp):
         return False
     alike = ((ast.Add, ast.Sub), (ast.Mult, ast.Div))

@@ -11,7 +11,7 @@ _MODEL = re.compile(r"(?<![\w.])(?!\d+[GMT]i?B\b)[A-Za-z]*\d+[A-Za-z]*(?![\w.])"
 
 
 def short_name(gpu: str) -> str:
-    """The model alone: H100 of "NVIDIA H100 80GB HBM3"; the whole name where none can be told apart in it."""
+    """Return the model alone: H100 of "NVIDIA H100 80GB HBM3"; the whole name where none can be told apart in it."""
     found = _MODEL.search(gpu)
     return found[0] if found else gpu
 

@@ -9,12 +9,12 @@ COLUMN_UNITS = {"us": "µs", "w": "W", "mhz": "MHz", "tflops": "TFLOP/s", "c": "
 
 
 def units_of_names(parsed: Expression, resolved: list[Resolved]) -> list[Unit]:
-    """The unit of every name of an expression, in their order."""
+    """Return the unit of every name of an expression, in their order."""
     return [_unit(*pair) for pair in zip(parsed.names, resolved, strict=True)]
 
 
 def _unit(name: str, found: Resolved) -> Unit:
-    """The unit of one name; a recorded number without one is a count."""
+    """Return the unit of one name; a recorded number without one is a count."""
     leaf = found.leaf or {}
     if leaf.get("kind") == "trace":
         column = name.split(".")[-2]
@@ -29,7 +29,7 @@ def _unit(name: str, found: Resolved) -> Unit:
 
 
 def unit_of_shown(text: str, scope: Scope) -> Unit:
-    """The unit of an expression.
+    """Return the unit of an expression.
 
     Raises:
         UnitsDiffer: it adds or compares what has different ones.

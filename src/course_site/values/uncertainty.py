@@ -1,4 +1,4 @@
-"""How sure a number is: what the blocks of one run tell, and what no run can see of itself.
+"""Uncertainty of a number: what the blocks of one run tell, and what no run can see of itself.
 
 A stated interval answers one question: where would the same measurement, made again, put its median?
 
@@ -53,7 +53,7 @@ VARYING = (
 
 @dataclass(frozen=True)
 class BetweenRuns:
-    """How far two runs made apart lie apart: standard deviations of the difference of logarithms, by kind.
+    """Distance of two runs made apart: standard deviations of the difference of logarithms, by kind.
 
     Attributes:
         common: what moves all numbers of a page together; where fewer than `CARDS_ENOUGH` cards are known to be
@@ -69,7 +69,7 @@ class BetweenRuns:
     cards: int = 0
 
     def of(self, kind: str) -> tuple[float, float]:
-        """The two parts for a kind; what an unseen card may bring where nothing was learnt of it."""
+        """Return the two parts for a kind; what an unseen card may bring where nothing was learnt of it."""
         common, own = self.common.get(kind), self.own.get(kind)
         if common is None or own is None:
             return UNSEEN_COMMON, UNSEEN_OWN
@@ -77,7 +77,7 @@ class BetweenRuns:
 
 
 def kind_of(leaf: Leaf) -> str | None:
-    """Which between-runs term a recorded leaf has; None for what does not differ from run to run."""
+    """Return which between-runs term a recorded leaf has; None for what does not differ from run to run."""
     if leaf["kind"] == "measurement":
         if 2 * leaf.get("host_bound", 0) > leaf["n"]:
             return "host"
@@ -94,7 +94,7 @@ def kind_of(leaf: Leaf) -> str | None:
 def factors(
     leaf: Leaf, *, name: str, run: str, terms: BetweenRuns | None, kind: str | None = None
 ) -> np.ndarray | None:
-    """What to multiply a leaf's median by to get `RESAMPLES` medians of another run; None where nothing varies.
+    """Return what to multiply a leaf's median by to get `RESAMPLES` medians of another run; None where nothing varies.
 
     Competitors of one group are drawn together, block by block, so that what slowed all of them in one block
     cancels in their ratio. What moves a whole run together cancels likewise between names of one run.
@@ -120,7 +120,7 @@ def factors(
 
 
 def _family(kind: str) -> str:
-    """Timings of any length follow the same clocks."""
+    """Return the family of a kind: timings of any length follow the same clocks."""
     return "timing" if kind.endswith("timing") else kind
 
 
@@ -154,6 +154,6 @@ def _seed(text: str) -> int:
 
 
 def interval(resamples: np.ndarray) -> tuple[float, float]:
-    """The central 95 of 100 resamples: the interval that a page states."""
+    """Return the central 95 of 100 resamples: the interval that a page states."""
     low, high = np.quantile(resamples, [0.025, 0.975])
     return float(low), float(high)

@@ -47,7 +47,7 @@ class Unit:
     counts: bool = False
 
     def __str__(self) -> str:
-        """As a person writes it where it has a name, otherwise size and powers."""
+        """Return the unit as a person writes it where it has a name, otherwise size and powers."""
         if not self.powers and self.size == 1:
             return "plain numbers"
         for name in _NAMED:
@@ -57,7 +57,7 @@ class Unit:
         return " ".join([f"{self.size:g}", *bases])
 
     def times(self, other: Unit, power: int = 1) -> Unit:
-        """The unit of a product, or with power -1 of a quotient."""
+        """Return the unit of a product, or with power -1 of a quotient."""
         powers = dict(self.powers)
         for base, exponent in other.powers:
             powers[base] = powers.get(base, 0) + power * exponent
@@ -65,7 +65,7 @@ class Unit:
         return Unit(self.size * other.size**power, kept, self.counts or other.counts)
 
     def is_said_by(self, word: Unit) -> bool:
-        """Whether a value of this unit may be followed by that word.
+        """Return whether a value of this unit may be followed by that word.
 
         Prose may say "for each byte" further on. A plain count may be one of bytes, operations or ticks, in millions.
         """
@@ -83,7 +83,7 @@ PERCENT = Unit(0.01)
 
 
 def unit_of(text: str) -> Unit | None:
-    """The unit of a name such as "GB/s", "FLOP/clk", "%", "1" or "×"; None for a word that is none."""
+    """Return the unit of a name such as "GB/s", "FLOP/clk", "%", "1" or "×"; None for a word that is none."""
     if text in ("1", "×", "x", ""):
         return ONE
     if text == "%":
@@ -106,7 +106,7 @@ class UnitsDiffer(ValueError):
 
 
 def unit_of_expression(tree: ast.expr, units: list[Unit]) -> Unit:
-    """The unit of a checked expression (`values.parse`), whose names have these units.
+    """Return the unit of a checked expression (`values.parse`), whose names have these units.
 
     Raises:
         UnitsDiffer: it adds or compares what is measured in different units.
@@ -170,14 +170,17 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def number_in(node: ast.expr) -> float | None:
-    """The number that a part of an expression is; None where it is none."""
+    """Return the number that a part of an expression is; None where it is none."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return float(node.value)
     return None
 
 
 def _change(node: ast.expr, unit: Unit) -> float:
-    """The factor by which a number changes the unit; 0 where it is one that counts. A fraction times 100 is in %."""
+    """Return the factor by which a number changes the unit; 0 where it is one that counts.
+
+    A fraction times 100 is in %.
+    """
     value = number_in(node) or 0.0
     if value == 100 and unit == ONE:
         return value

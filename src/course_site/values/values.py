@@ -128,7 +128,7 @@ class Scope:
     # --- names ---------------------------------------------------------------------------------
 
     def resolve(self, name: str) -> Resolved:
-        """Value of a dotted name.
+        """Return the value of a dotted name.
 
         Raises:
             UnknownName: nothing by that name, here or on the page it names.
@@ -154,7 +154,7 @@ class Scope:
         raise self._unknown(name, parts)
 
     def cards_of(self, name: str) -> frozenset[str]:
-        """The cards that a name's value is of; none where that does not matter, or nothing has this name."""
+        """Return the cards that a name's value is of; none where that does not matter, or nothing has this name."""
         first, _, rest = name.partition(".")
         if name in self.defines:
             return self._cards_of_define(name)
@@ -164,7 +164,10 @@ class Scope:
         return other.cards_of(rest) if other else frozenset()
 
     def _cards_of_define(self, name: str) -> frozenset[str]:
-        """Those of everything that it is made of; none where that cannot be read, or is a number of a source."""
+        """Return the cards of everything that it is made of.
+
+        None where that cannot be read, or is a number of a source.
+        """
         if name in self._busy:
             return frozenset()
         self._busy.add(name)
@@ -177,7 +180,7 @@ class Scope:
             self._busy.discard(name)
 
     def _sheet_value(self, name: str, rest: list[str]) -> Resolved:
-        """The page's card by its short name, and what its data sheet says, see `machine.py`."""
+        """Return the page's card by its short name, and what its data sheet says, see `machine.py`."""
         asked = ".".join(rest)
         if asked == "name":
             model = short_name(self.gpu)
@@ -327,7 +330,9 @@ class Scope:
         return [name for name, _ in walk_leaves(self.names)]
 
     def group(self, pattern: str) -> list[tuple[str, Leaf]]:
-        """The leaves matched by `name`, `name.*` or `name.*.part`, in recorded order; `page.name.*` is another page's.
+        """Return the leaves matched by `name`, `name.*` or `name.*.part`, in recorded order.
+
+        `page.name.*` is another page's.
 
         Raises:
             UnknownName: nothing matches.
@@ -355,7 +360,7 @@ class Scope:
 
 
 def _fits(name: list[str], pattern: list[str]) -> bool:
-    """Whether a star stands for each part that differs; the last one may stand for several."""
+    """Return whether a star stands for each part that differs; the last one may stand for several."""
     as_long = len(name) == len(pattern) or (pattern[-1] == "*" and len(name) > len(pattern))
     return as_long and all(wanted in ("*", part) for part, wanted in zip(name, pattern, strict=False))
 
@@ -432,7 +437,7 @@ class Expression:
     names: tuple[str, ...]
 
     def compute(self, values: list[Any]) -> Any:
-        """The value when the names have these values, in order.
+        """Return the value when the names have these values, in order.
 
         Raises:
             BadExpression: it has none, for a division by zero or a power too large.
@@ -528,7 +533,7 @@ MISSING = "—"  # stands where a page has no value to show
 
 
 def format_value(value: Any, spec: str) -> str:
-    """Text of a value as the page shows it.
+    """Return the text of a value as the page shows it.
 
     Raises:
         BadExpression: the format does not fit the value.

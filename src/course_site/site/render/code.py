@@ -21,7 +21,7 @@ _MACHINE_PATH = re.compile(r"(?<![\w./])/(?:root|home|tmp|work|mnt|workspace|Use
 
 
 def code_cell(writer: Writer, cell: Cell, outputs: list[dict[str, Any]], answers: str = "") -> str:
-    """A cell as its page shows it, and the outputs that its record has.
+    """Return a cell as its page shows it, and the outputs that its record has.
 
     Args:
         answers: the names of the predictions that these outputs answer.
@@ -73,7 +73,7 @@ def _output(writer: Writer, output: dict[str, Any]) -> str:
 
 
 def what_no_output_has(text: str) -> Iterator[str]:
-    """What runs in a browser, and paths of the machine that measured."""
+    """Yield what runs in a browser, and paths of the machine that measured."""
     yield from (found[0].strip() for found in _RUNS.finditer(text))
     yield from (found[0] for found in _MACHINE_PATH.finditer(text))
 

@@ -30,7 +30,7 @@ Found = TypeVar("Found")
 
 
 def _asked(ask: Callable[[str, Scope], Found], writer: Writer, block: Block) -> Found | None:
-    """What the record says of a block's condition; None where it holds no number of it, now or on this card."""
+    """Return what the record says of a block's condition; None where it holds no number of it, now or on this card."""
     if not writer.has_numbers:
         return None
     try:
@@ -40,7 +40,7 @@ def _asked(ask: Callable[[str, Scope], Found], writer: Writer, block: Block) -> 
 
 
 def claim(writer: Writer, block: Block) -> str:
-    """A sentence with its condition; where that is false here, what is said instead."""
+    """Return a sentence with its condition; where that is false here, what is said instead."""
     verdict = _asked(claims.judge, writer, block)
     if verdict is None:
         return ""
@@ -74,7 +74,10 @@ def claim(writer: Writer, block: Block) -> str:
 
 
 def _mark(writer: Writer, verdict: claims.Verdict) -> str:
-    """The word *tested* beside a claim: what the build tests, in words, and a link to what happens when it fails."""
+    """Return the word *tested* beside a claim.
+
+    With it come what the build tests, in words, and a link to what happens when it fails.
+    """
     told = [f"{part[0].upper()}{part[1:]}." for part in in_words(verdict.condition, writer.scope)]
     told.append(f"True in {verdict.support:.1%} of the resamples, which are what another run may find.")
     said = "&#10;".join(map(html.escape, told))  # a line for each: popover.js makes a list of them
@@ -132,7 +135,7 @@ def _note(writer: Writer, block: Block) -> None:
 
 
 def _not_a_definition(writer: Writer, name: str, expression: str, settings: dict[str, Any]) -> str:
-    """Why a name may not be defined so; empty where it may."""
+    """Return why a name may not be defined so; empty where it may."""
     if writer.has_numbers:
         with contextlib.suppress(ExpressionError):
             writer.scope.resolve(name)
@@ -146,7 +149,10 @@ def _not_a_definition(writer: Writer, name: str, expression: str, settings: dict
 
 
 def define(writer: Writer, block: Block) -> str:
-    """A name of the page's own, which shows nothing; it is worked out here, so that it cannot be wrong unseen."""
+    """Define a name of the page's own, which shows nothing.
+
+    It is worked out here, so that it cannot be wrong unseen.
+    """
     name = block.argument.partition("=")[0].strip()
     if writer.has_numbers and name in writer.scope.defines:
         evaluate(name, writer.scope)
@@ -157,7 +163,7 @@ def define(writer: Writer, block: Block) -> str:
 
 
 def chart(writer: Writer, block: Block) -> str:
-    """A chart of recorded values, with its folded table."""
+    """Return a chart of recorded values, with its folded table."""
     if not writer.has_numbers:
         return div("banner waiting", "A chart will stand here once this page is measured.")
     if block.argument not in SETTINGS:
@@ -179,7 +185,7 @@ def chart(writer: Writer, block: Block) -> str:
 
 
 def _filled(writer: Writer, item: Any) -> Any:
-    """A bar or a line with the values of its label and its note filled in: a card's name is one."""
+    """Return a bar or a line with the values of its label and its note filled in: a card's name is one."""
     if not isinstance(item, dict):
         return item
     shown = {key: item[key] for key in ("label", "note") if "{{" in str(item.get(key, ""))}
@@ -187,7 +193,7 @@ def _filled(writer: Writer, item: Any) -> Any:
 
 
 def text(writer: Writer, block: Block) -> str:
-    """A recorded text as it stands, line by line: nothing in it is taken for Markdown, HTML or a value."""
+    """Return a recorded text as it stands, line by line: nothing in it is taken for Markdown, HTML or a value."""
     read(block.text, {})
     found = evaluate(block.argument, writer.scope).value
     if not isinstance(found, str):
@@ -205,7 +211,7 @@ TABLE: dict[str, Shape] = {
 
 
 def table(writer: Writer, block: Block) -> str:
-    """Rows of cells, or one row per `name` with columns that name an attribute or a key of the row.
+    """Return rows of cells, or one row per `name` with columns that name an attribute or a key of the row.
 
     With `turned: true` every row becomes a column: many things said of few fit a phone that way.
     """
@@ -251,5 +257,5 @@ def _cell(row: dict[str, Any], column: Any) -> str:
 
 
 def _is_numeric(lines: list[list[str]], column: int) -> bool:
-    """A column of values is set flush right."""
+    """Return whether a column holds values: it is set flush right."""
     return any("{{" in line[column] for line in lines[1:])

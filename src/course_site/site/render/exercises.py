@@ -15,7 +15,10 @@ from course_site.values.values import NotHere
 
 
 def predict(writer: Writer, block: Block) -> str:
-    """A question to answer before the run's own answer is unfolded: by one of its choices, or in words of one's own."""
+    """Return a question to answer before the run's own answer is unfolded.
+
+    It is answered by one of its choices, or in words of one's own.
+    """
     said, choices = taken_apart(block)
     name = name_of(block)
     if writer.asked.setdefault(name, block) is not block:
@@ -40,7 +43,10 @@ def predict(writer: Writer, block: Block) -> str:
 
 
 def cover(writer: Writer, block: Block) -> str:
-    """What answers the predictions that are named, below them; the build alone makes this block, see `covers`."""
+    """Return what answers the predictions that are named, below them.
+
+    The build alone makes this block, see `covers`.
+    """
     return covered(writer, writer.nodes(block.body), block.argument)
 
 
@@ -61,7 +67,10 @@ def _choice(writer: Writer, name: str, number: int, text: str, is_right: bool) -
 
 
 def _right(writer: Writer, block: Block, choices: list[Choice]) -> int | None:
-    """Which choice is right by the record; None where no number is there to tell, or on a card that none foresaw."""
+    """Return which choice is right by the record.
+
+    It is None where no number is there to tell, or on a card that none foresaw.
+    """
     if not any(choice.condition for choice in choices):
         return next((number for number, choice in enumerate(choices) if choice.is_right), None)
     try:
@@ -83,13 +92,13 @@ def exercise(writer: Writer, block: Block) -> str:
 
 
 def timed(minutes: int, *, usual: bool) -> str:
-    """How long a block takes, for the line at the page's head; what is not usual is shown at the block too."""
+    """Return how long a block takes, for the line at the page's head; what is not usual is shown at the block too."""
     label = "" if usual else f' data-shown="{minutes} minute{"s" * (minutes != 1)}"'
     return f' data-minutes="{minutes}"{label}'
 
 
 def callout(writer: Writer, block: Block, **allowed: Any) -> str:
-    """A word aside to the mentor; `allowed` is what the block around it may say."""
+    """Return a word aside to the mentor; `allowed` is what the block around it may say."""
     kind = block.argument
     if kind not in callouts.TITLES:
         raise DirectiveError(f"there is no such callout; known: {', '.join(callouts.TITLES)}")
@@ -98,7 +107,7 @@ def callout(writer: Writer, block: Block, **allowed: Any) -> str:
 
 
 def lab(writer: Writer, block: Block) -> str:
-    """A lab on its page."""
+    """Return a lab on its page."""
     try:
         lab = writer.course.lab(block.argument)
     except LabError as error:

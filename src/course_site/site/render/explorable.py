@@ -38,7 +38,7 @@ SCRIPTS = "assets/js"
 
 
 def explorable(writer: Writer, block: Block) -> str:
-    """A picture with knobs, in the state that it begins with."""
+    """Return a picture with knobs, in the state that it begins with."""
     if not writer.has_numbers:
         return div("banner waiting", "Something to try out will stand here once this page is measured.")
     if block.argument not in explorables.known():
@@ -130,7 +130,7 @@ def _knob(name: str, known: Mapping[str, Knob], said: Any) -> dict[str, Any]:
 
 
 def _words(settings: Mapping[str, Any]) -> Iterator[str]:
-    """What a reader sees of an explorable, for the lint of typed numbers."""
+    """Yield what a reader sees of an explorable, for the lint of typed numbers."""
     for knob in settings["knobs"].values():
         yield str(knob["label"])
         yield from map(str, knob.get("choices", {}).values())
@@ -139,7 +139,7 @@ def _words(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _expressions(data: Any) -> Iterator[str]:
-    """Every recorded value that an explorable asks for, as it is written."""
+    """Yield every recorded value that an explorable asks for, as it is written."""
     if isinstance(data, dict):
         for below in data.values():
             yield from _expressions(below)
@@ -148,7 +148,7 @@ def _expressions(data: Any) -> Iterator[str]:
 
 
 def _recorded(writer: Writer, said: Any) -> dict[str, Any]:
-    """A recorded value with the link that prose has, see `Writer.value`; a table of them stays one.
+    """Return a recorded value with the link that prose has, see `Writer.value`; a table of them stays one.
 
     With a `*` in its expression it becomes a table by what stands in its place. A recorded trace is its columns.
     """
@@ -176,7 +176,7 @@ def _recorded(writer: Writer, said: Any) -> dict[str, Any]:
 
 
 def _columns(writer: Writer, expression: str) -> Any:
-    """Of a recorded trace, by name; None for all else."""
+    """Return the columns of a recorded trace, by name; None for all else."""
     if not _NAME.fullmatch(expression):
         return None
     try:
@@ -187,13 +187,13 @@ def _columns(writer: Writer, expression: str) -> Any:
 
 
 def _names(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page calls the entries of its tables."""
+    """Return what the page calls the entries of its tables."""
     tables = [said for said in settings.get("data", {}).values() if isinstance(said, dict)]
     return {str(name): {"html": html.escape(str(name))} for said in tables for name in said}
 
 
 def _card(writer: Writer) -> str:
-    """The card that the page was measured on; "" where we have no data sheet of it."""
+    """Return the card that the page was measured on; "" where we have no data sheet of it."""
     return writer.scope.machine.slug if writer.scope.machine else ""
 
 
@@ -204,7 +204,7 @@ def _value(data: Any, path: list[str]) -> str:
 
 
 def filled(template: str, shown: Shown, data: Mapping[str, Any]) -> str:
-    """A sentence with its numbers: what is worked out is marked, what was recorded is a link to its row."""
+    """Return a sentence with its numbers: what is worked out is marked, what was recorded is a link to its row."""
 
     def fill(hole: re.Match[str]) -> str:
         if hole[1] not in shown.texts:
@@ -232,7 +232,7 @@ def _table(row: Mapping[str, str], shown: Shown, data: Mapping[str, Any]) -> str
 
 
 def _form(key: str, known: Mapping[str, Knob], knobs: Mapping[str, Any], shown: Shown) -> str:
-    """The knobs, hidden until a script turns them."""
+    """Return the knobs, hidden until a script turns them."""
     made = "".join(_input(f"{key}-{name}", name, known[name], said, shown) for name, said in knobs.items())
     return f'<form class="knobs" autocomplete="off" hidden>{made}</form>'
 

@@ -19,7 +19,7 @@ from course_site.site.render.writer import Writer, details
 
 
 def source(writer: Writer, block: Block) -> str:
-    """A source file, or a region of one; `fold` is what a reader unfolds to see it."""
+    """Return a source file, or a region of one; `fold` is what a reader unfolds to see it."""
     name, _, region = block.argument.partition("#")
     settings = read(block.text, {"title?": TEXT, "lines?": FLAG, "fold?": TEXT})
     path = _file(writer, name)
@@ -33,7 +33,7 @@ def source(writer: Writer, block: Block) -> str:
 
 
 def diff(writer: Writer, block: Block) -> str:
-    """What changed from one file to another, and the headers that the two include, each once on a page."""
+    """Return what changed from one file to another, and the headers that the two include, each once on a page."""
     settings = read(block.text, {"title?": TEXT, "open?": FLAG, "region?": TEXT, "context?": COUNT})
     names = [name.strip() for name in block.argument.split("|")]
     if len(names) != 2:
@@ -88,7 +88,7 @@ def _headers(writer: Writer, paths: list[Path]) -> Iterator[str]:
 
 
 def figure(writer: Writer, block: Block) -> str:
-    """A picture that lies in the repository."""
+    """Return a picture that lies in the repository."""
     settings = read(block.text, {"alt": TEXT, "caption?": TEXT})
     path = _file(writer, block.argument)
     alt = writer.plain(settings["alt"])
@@ -97,7 +97,7 @@ def figure(writer: Writer, block: Block) -> str:
 
 
 def picture(path: Path, alt: str, key: str) -> str:
-    """An SVG file, ready to stand inside a page.
+    """Return an SVG file, ready to stand inside a page.
 
     Raises:
         DirectiveError: it is no picture, or more than one: it runs or fetches something.
@@ -116,7 +116,7 @@ def _file(writer: Writer, name: str) -> Path:
 
 
 def source_region(path: Path, region: str) -> tuple[str, int]:
-    """Lines of a source file between `region NAME` and `endregion` comments, and the number of the first.
+    """Return lines of a source file between `region NAME` and `endregion` comments, and the number of the first.
 
     Raises:
         DirectiveError: no such region.
@@ -144,7 +144,7 @@ def source_region(path: Path, region: str) -> tuple[str, int]:
 
 
 def _dedented(lines: list[str]) -> str:
-    """Lines without their common margin; a `#pragma`, which starts its line anyway, does not count."""
+    """Return lines without their common margin; a `#pragma`, which starts its line anyway, does not count."""
     margins = [
         len(line) - len(line.lstrip()) for line in lines if line.strip() and not line.startswith("#pragma")
     ]

@@ -1,4 +1,4 @@
-"""What the home page has of its own: its first screen, and the road with its stops.
+"""Parts that only the home page has: its first screen, and the road with its stops.
 
 Nothing of it is kept by hand: the card comes from the record, the stops from the maps and the pages, their minutes from
 the pages as they are shown.
@@ -27,7 +27,7 @@ CARD = "{card}"
 
 
 def hero(writer: Writer, block: Block) -> str:
-    """The first screen under the title: what this is, for whom, two buttons, and the race with its card."""
+    """Return the first screen under the title: what this is, for whom, two buttons, and the race with its card."""
     settings = read(
         block.text,
         {
@@ -65,7 +65,7 @@ def hero(writer: Writer, block: Block) -> str:
 
 
 def _card_of(writer: Writer, name: str) -> str:
-    """The card that the record of a value names."""
+    """Return the card that the record of a value names."""
     page_id = name.partition(".")[0]
     record = writer.course.records.get(page_id)
     if record is None or not writer.course.has_numbers(page_id):
@@ -79,7 +79,7 @@ def _milliseconds(name: str, time: float) -> str:
 
 
 def _bar(part: float) -> str:
-    """A time to scale."""
+    """Return a time to scale."""
     return (
         '<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
         f'<rect width="{max(1000 * part, 1):.1f}" height="10"/></svg>'
@@ -87,7 +87,7 @@ def _bar(part: float) -> str:
 
 
 def _inline(writer: Writer, text: str) -> str:
-    """One line of Markdown as HTML, its values linked to the ledger."""
+    """Return one line of Markdown as HTML, its values linked to the ledger."""
     import markdown  # slow to import
 
     return markdown.markdown(writer.text(text)).removeprefix("<p>").removesuffix("</p>")
@@ -119,7 +119,10 @@ class Road:
 
 
 def road(writer: Writer, block: Block) -> str:
-    """The road with its stops: a drawing for who has the room, and under it a list, each stop with its minutes."""
+    """Return the road with its stops.
+
+    It is a drawing where there is room, and under it a list, each stop with its minutes.
+    """
     settings = read(block.text, {"alt": TEXT, "halves": [TEXT]})
     count = len(writer.course.maps.road.halves)
     if len(settings["halves"]) != count:
@@ -184,7 +187,7 @@ def _blocks(source: str) -> Iterator[Block]:
 
 
 def take_along(writer: Writer, block: Block) -> str:
-    """Where to get the course, under which licence, and who makes it: what pyproject.toml says of these."""
+    """Return where to get the course, under which licence, and who makes it: what pyproject.toml says of these."""
     about = writer.course.about
     lines = []
     if about.repository:

@@ -9,22 +9,22 @@ from course_site.site.render.writer import Writer
 
 
 def every_number(writer: Writer, _block: Block) -> str:
-    """The ledger's index, which is put in once every page has been rendered."""
+    """Return the ledger's index, which is put in once every page has been rendered."""
     return writer.slot(ledger_pages.TOKEN)
 
 
 def moved(writer: Writer, _block: Block) -> str:
-    """What left its stated interval from one run to the next."""
+    """Return what left its stated interval from one run to the next."""
     return ledger.moved_markdown(writer.course)
 
 
 def words(writer: Writer, _block: Block) -> str:
-    """The glossary."""
+    """Return the glossary."""
     return glossary.glossary_markdown(writer.course.terms)
 
 
 def kitchen(writer: Writer, _block: Block) -> str:
-    """The kitchen key."""
+    """Return the kitchen key."""
     return glossary.kitchen_markdown(writer.course.terms)
 
 
@@ -37,7 +37,7 @@ _MARKS = (
 
 
 def key(writer: Writer, _block: Block) -> str:
-    """The marks of a page in three lines."""
+    """Return the marks of a page in three lines."""
     lines = "".join(f'<li><span class="{css}">{mark}</span>: {says}</li>' for css, mark, says in _MARKS)
     ask = "Tap one, or go there with the Tab key:"
     return writer.slot(f'<div class="key"><p>{ask}</p><ul>{lines}</ul></div>')

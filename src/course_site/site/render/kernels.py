@@ -22,7 +22,7 @@ _POWER = 2**16  # from here on a power of two is written as one
 
 
 def kernels(writer: Writer, block: Block) -> str:
-    """One of `SHOWN`, made of every record of this edition."""
+    """Return one of `SHOWN`, made of every record of this edition."""
     if block.argument not in SHOWN:
         raise DirectiveError(f"unknown; known: {', '.join(SHOWN)}")
     return SHOWN[block.argument](writer, block)
@@ -104,7 +104,7 @@ def _addresses(writer: Writer) -> Address:
 
 
 def _tables(writer: Writer, block: Block) -> str:
-    """A heading and a table for every problem, the kernels of each by their share."""
+    """Return a heading and a table for every problem, the kernels of each by their share."""
     read(block.text, {})
     parts = []
     for problem, members in groupby(runs(writer.course), key=lambda run: run.problem):
@@ -124,7 +124,7 @@ def _tables(writer: Writer, block: Block) -> str:
 
 
 def _link(writer: Writer, run: Run) -> str:
-    """To where a kernel is taught, as a page's own Markdown would link there."""
+    """Return a link to where a kernel is taught, as a page's own Markdown would write it."""
     return f"[{run.words}]({posixpath.relpath(run.taught, writer.page.path.parent.as_posix())})"
 
 
@@ -144,7 +144,7 @@ def _size(value: int) -> str:
 
 
 def _missing(writer: Writer, block: Block) -> str:
-    """The kernels that no record times, each with its reason."""
+    """Return the kernels that no record times, each with its reason."""
     read(block.text, {})
     found = untimed(writer.course)
     lines = [f"- `{FOLDER}/{kernel}.py`: {why}" for kernel, why in found.items()]

@@ -11,7 +11,7 @@ class FormulaError(ValueError):
 
 @functools.lru_cache(maxsize=1024)
 def mathml(tex: str, *, displayed: bool) -> str:
-    """A formula as MathML Core, which browsers draw and read aloud by themselves.
+    """Return a formula as MathML Core, which browsers draw and read aloud by themselves.
 
     Args:
         tex: without its dollars.

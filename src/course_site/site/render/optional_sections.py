@@ -1,4 +1,4 @@
-"""What is beyond the core of a page, folded: the section of every heading that is marked `{.beyond}`.
+"""Folded sections beyond the core of a page: the section of every heading that is marked `{.beyond}`.
 
 The heading stays where it is, with its anchor and its place in the table of contents. A section may run over cells of
 code and charts, so it is folded when the whole page stands there as Markdown.
@@ -33,7 +33,7 @@ class _Heading:
 
 
 def folded(markdown: str, slots: dict[str, str], words: dict[str, str]) -> str:
-    """A page with its marked sections folded, each with its own minutes.
+    """Return a page with its marked sections folded, each with its own minutes.
 
     Args:
         markdown: the page; tokens stand where HTML belongs.

@@ -145,7 +145,10 @@ def _prose_cell(writer: Writer, nodes: list[str | blocks.Block]) -> str:
 
 
 def _around(writer: Writer) -> tuple[str, str]:
-    """What a session's page for students opens and ends with, made from the maps; empty texts for other pages."""
+    """Return what a session's page for students opens and ends with, made from the maps.
+
+    The texts are empty for other pages.
+    """
     place = road.place_of(writer.page.path.as_posix(), writer.course.maps.sessions)
     if place is None or place[1] != "student_page":
         return "", ""
@@ -157,7 +160,7 @@ def _around(writer: Writer) -> tuple[str, str]:
 
 
 def _minutes(writer: Writer, markdown: str) -> str:
-    """The line that says how long a page takes; a session's page must leave its core inside its session."""
+    """Return the line that says how long a page takes; a session's page must leave its core inside its session."""
     if "navigation" in writer.page.meta.get("hide", ()) or LISTS & {b.kind for b in _blocks(writer.page)}:
         return ""
     shown, hidden = writer.out.minutes = reading_time.minutes(markdown, writer.out.slots, writer.out.words)
@@ -212,7 +215,7 @@ def _blocks(page: Page) -> Iterator[blocks.Block]:
 
 
 def _with_stamp(writer: Writer, markdown: str, minutes: str, opening: str) -> str:
-    """The stamp, the minutes, any banner and what the page opens with stand right under the first heading."""
+    """Put the stamp, the minutes, any banner and what the page opens with right under the first heading."""
     above = "\n\n".join(filter(None, [_stamp(writer), minutes, _banner(writer), opening]))
     if not above:
         return markdown
@@ -222,7 +225,7 @@ def _with_stamp(writer: Writer, markdown: str, minutes: str, opening: str) -> st
 
 
 def _road(writer: Writer) -> str:
-    """Where this page stands in the course, if it is a session's, or one that students meet before the first."""
+    """Return where this page stands in the course, if it is a session's, or one that students meet before the first."""
     maps, path = writer.course.maps, writer.page.path.as_posix()
     place = road.place_of(path, maps.sessions)
     first = [page.path.as_posix() for page in _before_the_sessions(writer.course)]
@@ -238,7 +241,7 @@ def _road(writer: Writer) -> str:
 
 
 def _before_the_sessions(course: Course) -> list[Page]:
-    """The students' pages at the head of the road, as the home page draws it."""
+    """Return the students' pages at the head of the road, as the home page draws it."""
     stops = [stop for _, half in students_road(course) for stop in half]
     return [stop.page for stop in stops if stop.page and not stop.session and stop.order < STEP]
 

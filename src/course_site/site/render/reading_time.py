@@ -1,4 +1,4 @@
-"""How many minutes a page takes, by one rule, worked out from the page as it is shown.
+"""The minutes that a page takes, by one rule, worked out from the page as it is shown.
 
 The rule is for a newcomer whose first language is not that of the page. Readers are told it in docs/how_we_measure.py.
 """
@@ -31,7 +31,7 @@ _WORD = re.compile(r"\w+(?:[.,'’/:_-]\w+)*")
 
 @dataclass
 class Minutes:
-    """What something asks of its reader, in minutes."""
+    """Time that something asks of its reader, in minutes."""
 
     reading: float = 0.0
     predicting: float = 0.0
@@ -78,7 +78,7 @@ def minutes(markdown: str, slots: dict[str, str], words: dict[str, str]) -> tupl
 
 
 def in_words(shown: Minutes, hidden: Minutes) -> str:
-    """The line at a page's head."""
+    """Return the line at a page's head."""
     said = {"reading": "reading", "predicting": "predicting", "exercises": "on exercises", "typing": "typing"}
     parts = [f"{count} {said[name]}" for name, count in shown.rounded().items() if count]
     whole = (shown + hidden).whole
@@ -105,7 +105,7 @@ def until_typing(markdown: str, slots: dict[str, str], words: dict[str, str]) ->
 
 
 def words_of(text: str) -> int:
-    """How many words a reader sees in some Markdown."""
+    """Return how many words a reader sees in some Markdown."""
     return len(_WORD.findall(_NO_WORDS.sub(" ", text)))
 
 

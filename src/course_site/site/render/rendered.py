@@ -1,7 +1,8 @@
-"""What a page became: Markdown with tokens, and the HTML that the tokens stand for."""
+"""A rendered page: Markdown with tokens, and the HTML that the tokens stand for."""
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 from collections.abc import Iterator, Mapping
@@ -78,12 +79,13 @@ class Rendered:
         return content
 
     def inlined(self) -> str:
-        """The page as one Markdown text with its HTML inside."""
+        """Return the page as one Markdown text with its HTML inside."""
         return self.fill(self.markdown)
 
 
+@functools.lru_cache(maxsize=256)  # a page that is served stays as it was when another is edited
 def no_break_spaces(content: str) -> str:
-    """A page's HTML in which no line begins with a unit, with the mark of a source, or with what ends a formula.
+    """Return a page's HTML in which no line begins with a unit, with the mark of a source, or with what ends a formula.
 
     Nor does one end within a number, a short product, "M = 64" or "GPT-2"; and a long name breaks at its joints.
 
@@ -107,7 +109,7 @@ def _jointed(code: re.Match[str]) -> str:
 
 
 def _parts(content: str) -> Iterator[str]:
-    """Text, and what stands between: elements, and whole where what is in them is no prose."""
+    """Yield text, and what stands between: elements, and whole where what is in them is no prose."""
     start = 0
     for found in _DRAWN.finditer(content):
         yield content[start : found.start()]
@@ -124,7 +126,7 @@ def _typed(part: str) -> str:
 
 
 def slim(content: str, terms: Mapping[str, Term] | None = None) -> str:
-    """A page's HTML without what no reader sees or needs.
+    """Return a page's HTML without what no reader sees or needs.
 
     A term is explained where it first stands, and never in a heading or in a link, which leads elsewhere; names, blanks
     and brackets of highlighted code have no colour of their own, so they need no element either. The corner above a
@@ -152,7 +154,10 @@ def slim(content: str, terms: Mapping[str, Term] | None = None) -> str:
 
 
 def _line_by_line(commands: re.Match[str]) -> str:
-    """Each command a span, so that one which wraps is seen to go on, and no option of it is cut behind its dashes."""
+    """Put each command into a span, so that one which wraps is seen to go on.
+
+    No option of it is cut behind its dashes.
+    """
     lines = []
     for line in commands["lines"].split("\n"):
         whole = line.count("<span") == line.count("</span")  # no string that goes on

@@ -25,7 +25,7 @@ from course_site.site.render.writer import Writer, details, div
 
 
 def session(writer: Writer, block: Block) -> str:
-    """A session map; what is wrong with its file is among the problems of the course already."""
+    """Return a session map; what is wrong with its file is among the problems of the course already."""
     report = writer.course.maps
     session = report.sessions.get(block.argument)
     if session is None:
@@ -88,13 +88,13 @@ def _pages(writer: Writer) -> dict[str, Page]:
 
 
 def _heading(pages: Mapping[str, Page], target: str) -> str | None:
-    """The words of page#anchor; None while the page is to come."""
+    """Return the words of page#anchor; None while the page is to come."""
     path, _, fragment = target.partition("#")
     return headings(pages[path]).get(fragment, pages[path].title) if path in pages else None
 
 
 def before(writer: Writer, session: Session) -> str:
-    """What a session's page opens with for students: questions of earlier sessions, spaced by the calendar."""
+    """Return what a session's page opens with for students: questions of earlier sessions, spaced by the calendar."""
     try:
         plan = cohort.read_cohort(writer.course.root)
     except PlanError:  # said where the plan is shown
@@ -117,7 +117,7 @@ def before(writer: Writer, session: Session) -> str:
 
 
 def after(writer: Writer, session: Session) -> str:
-    """What it ends with: its own exit ticket, what to read, and beside it what to do at home."""
+    """Return what it ends with: its own exit ticket, what to read, and beside it what to do at home."""
     with writer.reading(session.path):
         return _ending(writer, session)
 
@@ -138,7 +138,7 @@ def _ending(writer: Writer, session: Session) -> str:
 
 
 def _asked(writer: Writer, session: Session, i: int, before: str = "") -> str:
-    """One question of an exit ticket; folded, its answer and where that stands."""
+    """Return one question of an exit ticket; folded, its answer and where that stands."""
     pair = session.exit_ticket[i]
     summary = html.escape(without_marks(writer.plain(pair.ask)), quote=False)
     said = _say(writer, pair.answer)
@@ -149,13 +149,13 @@ def _asked(writer: Writer, session: Session, i: int, before: str = "") -> str:
 
 
 def _say(writer: Writer, text: str) -> str:
-    """A text of a map on another page."""
+    """Return a text of a map on another page."""
     pages, folder = _pages(writer), writer.page.path.parent.as_posix()
     return writer.text(maps.relinked(text, folder, lambda target: _heading(pages, target))).strip()
 
 
 def _source(writer: Writer, key: str) -> str:
-    """A source by its title, with the mark of its footnote."""
+    """Return a source by its title, with the mark of its footnote."""
     entry = writer.course.sources.get(key)
     return f"[{entry.title}]({entry.url})[^{key}]." if entry else ""  # said where the map was checked
 
@@ -171,7 +171,7 @@ def _board(writer: Writer, name: str, alt: str) -> str:
 
 
 def weeks_or_calendar(writer: Writer, block: Block) -> str:
-    """The plan of a cohort: its weeks as a table, or the form for its calendar."""
+    """Return the plan of a cohort: its weeks as a table, or the form for its calendar."""
     if block.argument not in ("weeks", "calendar"):
         raise DirectiveError("write `/// cohort | weeks` or `/// cohort | calendar`")
     here = writer.page.path.as_posix()
@@ -194,7 +194,7 @@ def weeks_or_calendar(writer: Writer, block: Block) -> str:
 
 
 def units(writer: Writer, block: Block) -> str:
-    """The units of a road, such as the weeks of a year, with their hours and needs."""
+    """Return the units of a road, such as the weeks of a year, with their hours and needs."""
     roads = writer.course.maps.roads
     if block.argument not in roads:
         raise DirectiveError(f"there is no road {block.argument!r}; there are {', '.join(roads) or 'none'}")
@@ -203,7 +203,7 @@ def units(writer: Writer, block: Block) -> str:
 
 
 def _inline(writer: Writer, text: str) -> str:
-    """One line of Markdown as HTML, for what stands in a slot."""
+    """Return one line of Markdown as HTML, for what stands in a slot."""
     import markdown  # slow to import
 
     return markdown.markdown(writer.plain(text)).removeprefix("<p>").removesuffix("</p>")

@@ -1,4 +1,4 @@
-"""What stands behind the values of a page, for whoever taps on one: every name once, in one list.
+"""Facts about the values of a page, for its popovers: every name once, in one list.
 
 A page of five hundred values rests on some three hundred names, and most of its values are quotients of two of them. So
 a value holds no more than its place in the list; popover.js puts the rest together. Without it a value is a link to its
@@ -35,14 +35,14 @@ class Behind:
         self._runs: dict[tuple[str, str], int] = {}
 
     def place_of(self, expression: str, result: Result) -> int:
-        """The place of a value in the block, which it takes where it first stands."""
+        """Return the place of a value in the block, which it takes where it first stands."""
         if expression not in self._values:
             self._values[expression] = len(self._values), {}
             self._values[expression][1].update(self._value(expression, result))
         return self._values[expression][0]
 
     def block(self) -> str:
-        """The element with all of it; empty on a page without values."""
+        """Return the element with all of it; empty on a page without values."""
         if not self._values:
             return ""
         facts = {
@@ -54,7 +54,7 @@ class Behind:
         return f'<script type="application/json" id="{ID}">{text}</script>'
 
     def _value(self, expression: str, result: Result) -> Facts:
-        """A name alone is said by what is said of the name."""
+        """Return what is said of a value: of a name alone, what is said of the name."""
         if result.names == (expression,):
             return {"of": [self._place_of_name(expression)]}
         return self._worked_out(expression, result)
@@ -113,7 +113,7 @@ class Behind:
 
 
 def apart(page: str, file: str) -> tuple[str, str]:
-    """A page without its list, which nobody needs before a tap; and the list, as a script.
+    """Return a page without its list, which nobody needs before a tap; and the list, as a script.
 
     Args:
         page: HTML.

@@ -99,7 +99,7 @@ class Writer:
 
     @contextlib.contextmanager
     def reading(self, path: str) -> Iterator[None]:
-        """Texts of another file: what is wrong with them is said of that file, and not of the page."""
+        """Yield texts of another file: what is wrong with them is said of that file, and not of the page."""
         before, self.file = self.file, path
         try:
             yield
@@ -111,7 +111,7 @@ class Writer:
         self.course.problem(self.file, message)
 
     def slot(self, raw: str, words: str = "") -> str:
-        """A token that stands for HTML; `words` say the same in the published notebook."""
+        """Return a token that stands for HTML; `words` say the same in the published notebook."""
         token = f"slot{len(self.out.slots)}of{self.page.id}token"
         self.out.slots[token], self.out.words[token] = raw, words
         return token
@@ -142,7 +142,7 @@ class Writer:
         )
 
     def _formula(self, tex: str, displayed: bool) -> str:
-        """A formula as MathML; the published notebook keeps its TeX."""
+        """Return a formula as MathML; the published notebook keeps its TeX."""
         try:
             drawn = mathml(tex, displayed=displayed)
         except FormulaError as error:
@@ -181,7 +181,7 @@ class Writer:
             self.problem(fault)
 
     def of_one_card(self, expressions: Iterable[str], beside: str) -> None:
-        """The same of values that share the words beside them."""
+        """Note what is wrong with the cards of values that share the words beside them."""
         for fault in cards.faults_of(expressions, beside, self.card, self.scope):
             self.problem(fault)
 
@@ -196,7 +196,10 @@ class Writer:
             self.problem(f"a cell prints the number {finding.excerpt!r}: record it by name instead")
 
     def _links(self, text: str) -> str:
-        """A link names a file of the repository, on the site docs/ is the root; or a file that a cell made."""
+        """Turn links to files of the repository, or to files that a cell made, into links of the site.
+
+        Whose root is docs/.
+        """
 
         def move(match: re.Match[str]) -> str:
             target = match["target"]
@@ -215,7 +218,7 @@ class Writer:
         return _LINK.sub(move, _ARTIFACT.sub(self._artifact, text))
 
     def _artifact(self, link: re.Match[str]) -> str:
-        """A link to a file that a record seals, with its size behind it; the words alone while there is none."""
+        """Return a link to a file that a record seals, with its size behind it; the words alone while there is none."""
         page_id = link["page"] or self.page.id
         if page_id not in self.course.states:
             self.problem(f"{link.group()}: there is no page with the id {page_id!r}")
@@ -254,11 +257,11 @@ class Writer:
                 self.problem(f"{{{{ {expression}:{spec} }}}}: {fault}")
 
     def value(self, expression: str, spec: str) -> str:
-        """A value as prose shows it, with its link to the ledger."""
+        """Return a value as prose shows it, with its link to the ledger."""
         return self._value(expression, spec, plain=False)
 
     def address(self, uri: str) -> str:
-        """From this page to a file of the site."""
+        """Return the address of a file of the site, from this page."""
         return posixpath.normpath(posixpath.join(self._root_url, uri))
 
     def _value(self, expression: str, spec: str, *, plain: bool) -> str:
@@ -288,7 +291,7 @@ class Writer:
         return self._values(str(text), plain=True)
 
     def question(self, text: str, *, element: str = "p", **allowed: Any) -> str:
-        """The line that a prediction, an exercise or a lab begins with, as HTML: linted, with its values."""
+        """Return the line that a prediction, an exercise or a lab begins with, as HTML: linted, with its values."""
         self.lint(text, **allowed)
         self._of_one_card(text)
         return f'<{element} class="ask">{self._values(html.escape(text))}</{element}>'
@@ -296,7 +299,7 @@ class Writer:
     # --- blocks --------------------------------------------------------------------------------
 
     def _block(self, block: Block, **allowed: Any) -> str:
-        """A block as Markdown; of all blocks only a callout says what the block around it may say."""
+        """Return a block as Markdown; of all blocks only a callout says what the block around it may say."""
         becomes = self._blocks[block.kind]
         try:
             more = allowed if block.kind == "callout" else {}
@@ -312,7 +315,7 @@ class Writer:
         return ""
 
     def figure(self, svg: str, css: str, caption: str, alt: str, data: str = "") -> str:
-        """A picture; its caption stays Markdown, so that it can cite and show values."""
+        """Return a picture; its caption stays Markdown, so that it can cite and show values."""
         below = f"\n\n{self.text(str(caption))}\n{{: .caption }}" if caption else ""
         token = self.slot(f'<figure class="{css}">{svg}{data}</figure>')
         self.out.pictures[token] = svg, alt
@@ -330,14 +333,14 @@ def _typed_numbers(text: str, keys: frozenset[str], **allowed: Any) -> list[lint
 
 
 def size_in_words(size: int) -> str:
-    """Bytes as a reader says them."""
+    """Return bytes as a reader says them."""
     if size < 1000:
         return f"{size} B"
     return f"{size / 1e3:.0f} kB" if size < 1e6 else f"{size / 1e6:.1f} MB"
 
 
 def not_prose(text: str) -> Iterator[str]:
-    """What is wrong with the HTML in some Markdown: what only the build writes, or what can hide a number."""
+    """Yield what is wrong with the HTML in some Markdown: what only the build writes, or what can hide a number."""
     for found in _CLASS_OF_THE_BUILD.finditer(text):
         yield f"{found[0]!r}: only the build gives this class, to what comes from a record"
     for found in _NO_PROSE.finditer(text):
