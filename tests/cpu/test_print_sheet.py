@@ -132,7 +132,7 @@ If it fails, the numbers: on the site <em>A &lt;page&gt;</em>, <em>The &lt;table
 <h3>What the grader says after a stage</h3><ol><li value=3>Add &amp; store: <em>refused: 3 &lt; 4</em></li></ol>\
 <p>Fell behind: <code>nox <span class="option">-s</span> lab <span class="option">--</span> adding \
 <span class="option">--stage</span> K</code> is the file after stage K.</p>
-<h3>Where they trip</h3><ol><li value=4>Panic</li></ol>
+<h3>Where they trip</h3><ol><li value=4>Panic</li></ol>\
 <h3>From afar, or without seeing it</h3><ol><li value=4>Online: a call</li></ol>
 <h3>Likely questions</h3><ul><li>Why not? <em>Try.</em></li></ul>
 <h3>Exit ticket</h3><ul><li>q <em>a</em></li></ul>
@@ -144,11 +144,11 @@ def test_the_sheet_word_for_word(session):
     session["steps"][0]["board"] = words("draw")
     session["steps"][1]["title"] = words("Tea?")
     names = ("name", "about", "artifact", "rows", "board", "demos", "checks", "stages")
-    names += ("trips", "remote", "questions", "exit", "before")
+    names += ("below", "questions", "exit", "before")
     frame = "%id% %kind%\n" + "".join(f"%{name}%\n" for name in names)
     assert sheet(session, frame) == WHOLE
     empty = session | {"steps": [], "exit_ticket": [], "blocks": [], "questions": [], "demos": []}
-    assert sheet(empty, "%rows%%trips%%remote%%exit%%stages%%questions%%demos%") == ""
+    assert sheet(empty, "%rows%%below%%exit%%stages%%questions%%demos%") == ""
     unmeasured = session | {"demos": [RACE | {"wait": None}]}
     assert "You wait" not in sheet(unmeasured, "%demos%")
 

@@ -1,7 +1,10 @@
 """Printed sums: a reader with a pencil comes to what stands there, or the site is not built."""
 
+import re
+
 import pytest
 
+from course_site.lint import printed_sums
 from course_site.lint.printed_sums import sums, wrong_sums
 from course_site.site.links import check
 
@@ -122,3 +125,14 @@ def test_what_a_built_page_shows_as_code_or_apart_is_no_sum(tmp_path, html):
     (tmp_path / "index.html").write_text(f"<html><body><main>{html}</main></body></html>")
 
     assert [line for line in check(tmp_path) if "printed sum" in line] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["12 × 2is 24", "_2 × 2 = 4", "e² × 2 = 7", "½ × ½ is ¼", "2 × 3=7", "8 ms to 4 ms, a factor of 3"],
+)
+def test_the_cheap_look_spares_no_text_with_a_sum(text, monkeypatch):
+    cheap = list(printed_sums._sums(text))
+    for name in ("_SAYS_EQUAL", "_HAS_A_NUMBER"):
+        monkeypatch.setattr(printed_sums, name, re.compile(""))
+    assert cheap == list(printed_sums._sums(text))

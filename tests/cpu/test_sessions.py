@@ -21,7 +21,7 @@ from course_site.sessions import checks as session_checks
 from course_site.sessions import fields
 from course_site.sessions import map as session_map
 from course_site.sessions.course_road import FILE as ROAD_FILE
-from course_site.sessions.course_road import read_road
+from course_site.sessions.course_road import Road, read_road
 from course_site.sessions.fields import BELOW, Field
 from course_site.sessions.plain_data import as_plain
 from course_site.sessions.preflights import one_line
@@ -1038,6 +1038,23 @@ def test_a_stop_is_passed_here_or_to_come(root):
 def test_the_road_has_two_halves_and_counts_on_through_both(root):
     halves = re.findall(r'<div class="half"><p([^>]*)>([^<]+)</p><ol start="(\d+)">', rendered(root, "w1"))
     assert halves == [("", "Make the multiply fast", "1"), (' class="now"', "Make the model fast", "8")]
+
+
+def test_pages_before_the_first_session_are_on_the_road_and_counted():
+    course = Road(halves=(("One", ("l1", "w1")), ("Two", ("l2",))))
+    first = (("Begin", ""), ("A <house>", "house.html"))
+
+    page = road_html(None, "student_page", course, {}, str, first)
+
+    assert 'aria-label="You are here: at stop 1 of 5"' in page
+    halves = re.findall(r'<div class="half"><p([^>]*)>([^<]+)</p><ol start="(\d+)">(.*?)</ol>', page)
+    assert [half[:3] for half in halves] == [(' class="now"', "One", "1"), ("", "Two", "5")]
+    assert [half[3].count("<li") for half in halves] == [4, 1]
+    begin, house = re.findall("<li.*?</li>", page)[:2]
+    assert begin == (
+        '<li class="here"><span aria-current="page" title="Begin, you are here"><b>1st</b></span></li>'
+    )
+    assert house == '<li class="passed"><a href="house.html" title="A &lt;house&gt;">1st</a></li>'
 
 
 def test_the_two_views_know_each_other(root):

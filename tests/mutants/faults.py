@@ -162,15 +162,38 @@ AREAS = {
         6,
     ),
     "grader": Area(
-        ("src/course_labs/*.py", "src/course_labs/worker/*.py", "src/course_labs/protocol/*.py"),
-        {"*": _cpu("labs", "labs_cuda", "layers")},
+        tuple(
+            f"src/{package}/{pattern}"
+            for package in ("course_labs", "course_judge")
+            for pattern in ("*.py", "worker/*.py", "protocol/*.py")
+        ),
+        {
+            "*/course_judge/worker/interpreter.py": _cpu("judge_interpreter", "judge", "labs"),
+            "*/course_judge/timing.py": _cpu("judge_timing", "judge"),
+            "*/course_judge/*": _cpu("judge", "labs"),
+            "*/course_judge/*/*": _cpu("judge", "labs"),
+            "*/course_labs/wrong_answers.py": _cpu("wrong_answers", "labs"),
+            **{
+                f"*/course_labs/{file}.py": _cpu(name, "labs")
+                for name, files in {
+                    "diagnosis": ("diagnosis", "worker/suspects"),
+                    "experiments": ("experiments",),
+                    "interactive_cases": ("interactive_cases", "worker/plays"),
+                }.items()
+                for file in files
+            },
+            "*": _cpu("labs", "labs_cuda", "layers"),
+        },
         4,
-        {"src/course_judge/worker/dispatch_guard.py": "its half of the judging is the card's"},
+        {
+            "src/course_judge/worker/dispatch_guard.py": "its half of the judging is the card's",
+            "src/course_judge/protocol/cuda_ipc.py": "memory of a card, handed to another process",
+        },
     ),
     "maps": Area(
         tuple(
             f"src/course_site/sessions/{name}.py"
-            for name in ("map", "checks", "session", "plain_data", "road", "taught_minutes", "print_sheet")
+            for name in ("map", "checks", "session", "fields", "plain_data", "road", "taught_minutes", "print_sheet")
         ),
         {
             "*/taught_minutes.py": _cpu("taught_minutes", "sessions"),
@@ -210,7 +233,7 @@ FIRST = {
     "*/course_judge/worker/forbidden_calls.py": "not_theirs or does_wrong",
     "*/course_labs/check.py": "words_for_a_tensor or habits or nobody_writes",
     "*/course_labs/worker/arrays.py": "numpy_door or holds or at_once or walk_along",
-    "*/course_labs/worker/file.py": "refuses_further or does_wrong or constant or takes_lists",
+    "*/course_labs/worker/file.py": "does_wrong or constant or takes_lists",
     "*/course_labs/hints.py": "mistake or advice or strange or told",
     "*/course_labs/grade.py": "everyday or slip or takes_the_process or ended or exit_code",
     "*/course_labs/lab.py": "listed or lab_toml or slip or missing_snapshot or constant",
@@ -270,6 +293,12 @@ def draw(mutants: list[Mutant], seed: int, count: int = 60) -> list[Mutant]:
         rest += here[share:]
     drawn = (drawn + _by_lot(rest, seed))[:count]
     return sorted(drawn)
+
+
+def instead_of(area: str, file: str, mutants: list[Mutant], seed: int) -> Mutant:
+    """The one to plant where the line of a drawn one is gone: of its file, or of its area if that has none left."""
+    here = [mutant for mutant in mutants if mutant.area == area]
+    return _by_lot([mutant for mutant in here if mutant.file == file] or here, seed)[0]
 
 
 def _by_lot(mutants: list[Mutant], seed: int) -> list[Mutant]:

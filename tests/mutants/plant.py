@@ -1,9 +1,11 @@
 """Plant drawn faults one at a time in a copy of the tree, and see which test notices.
 
     nox -s mutants -- --seed 1 --count 60
+    nox -s mutants -- --again
 
 A line for each, then a summary; exit code 1 when one survives. `--keep` writes the results to seed-N.toml beside this
-file, after every fault, and goes on where an earlier run stopped.
+file, after every fault, and goes on where an earlier run stopped. `--again` plants the faults of all seed-N.toml once
+more, the test that caught each first; where a fault's line is gone, another of its file is drawn in its place.
 """
 
 from __future__ import annotations
@@ -25,13 +27,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from faults import AREAS, ROOT, Mutant, draw, first_of, generate, tests_of
+from faults import AREAS, BROWSER, ROOT, Mutant, draw, first_of, generate, instead_of, tests_of
 
 HERE = Path(__file__).parent
 LIMIT_S = 240.0  # one test file; what never ends is noticed too, by everybody who waits
 # What a result may be; the last is none that anybody wants.
 OUTCOMES = ("caught_by", "changes_nothing", "needs_a_card", "survived")
 RUN_VIEW = "handbook/run"
+# What takes longest, and comes last: a lab's tests run students' files, those in the browser ask for a browser.
+SLOW = ("tests/cpu/test_labs", BROWSER)
 
 
 def kept(seed: int | None = None) -> list[dict[str, Any]]:
@@ -53,8 +57,9 @@ def key_of(found: dict[str, Any]) -> tuple[str, str, str]:
 def write(seed: int, results: list[dict[str, Any]]) -> None:
     """Keep the results of a seed."""
     counts = Counter(outcome for found in results for outcome in OUTCOMES if outcome in found)
-    said = ", ".join(f"{counts[outcome]} {outcome.replace('_', ' ')}" for outcome in OUTCOMES)
-    lines = [f"# Written by `nox -s mutants -- --seed {seed} --keep`: {len(results)} faults, {said}."]
+    lines = [
+        f"# Written by `nox -s mutants -- --seed {seed} --keep`: {len(results)} faults, {summary(counts)}."
+    ]
     lines.append("# The reasons of what changes nothing, or needs a card, are written by hand and kept.")
     for found in results:
         lines += ["", "[[mutant]]"]
@@ -75,6 +80,7 @@ class Copy:
 
     def __init__(self, root: Path, limit_s: float = LIMIT_S) -> None:
         self.root, self.limit_s = root, limit_s
+        self._passing: set[tuple[str, ...]] = set()
         # Python knows a compiled file by the second its source was written in, and by its size: a fault that is
         # planted and taken out within one second would be seen too long, or not at all.
         self._seconds = int(time.time()) - 1_000_000
@@ -123,7 +129,7 @@ class Copy:
         return {**os.environ, **hidden}
 
     def pytest(self, *what: str) -> str:
-        """The first test that fails, its name; empty when all pass."""
+        """The first test that fails, its name; empty when all pass, or when what is named is not there."""
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", *what]
         process = subprocess.Popen(
             command,
@@ -147,6 +153,8 @@ class Copy:
             return ""
         if process.returncode < 0:
             return f"{what[-1]} (ends the process)"  # a kernel that leaves its memory takes all with it
+        if re.search("^ERROR: not found: ", said, re.MULTILINE):
+            return ""
         found = re.search(r"^(?:FAILED|ERROR) (tests/\S+?\.py(?:::.*?)?)(?: - .*)?$", said, re.MULTILINE)
         if not found:
             raise RuntimeError(f"pytest failed and named no test:\n{said[-2000:]}")
@@ -160,17 +168,27 @@ class Copy:
                 if mark in place.read_bytes().split(b"\0"):
                     os.kill(int(place.parent.name), signal.SIGKILL)
 
-    def catcher(self, mutant: Mutant) -> str:
-        """The test that fails with a fault and passes without, or nothing."""
+    def passes(self, *what: str) -> bool:
+        """Whether tests pass without a fault, and in time: run once, also where their verdict is kept."""
+        if what not in self._passing:
+            anew = ["--anew"] if what[-1].startswith("tests/cpu/") else []
+            if self.pytest(*anew, *what):
+                return False
+            self._passing.add(what)
+        return True
+
+    def catcher(self, mutant: Mutant, caught_by: str = "") -> str:
+        """The test that fails with a fault and passes without, or nothing; first what caught it before."""
         files = tests_of(mutant)
         first = first_of(mutant)
         tries = [*([("-k", first, files[0])] if first else []), *((file,) for file in files)]
+        if "::" in caught_by and (self.root / caught_by.partition("::")[0]).exists():
+            tries.insert(0, (caught_by,))
         for what in tries:
             with self.spoilt(mutant):
                 caught = self.pytest(*what)
             if caught:
-                # The test passes without the fault, and in time.
-                if self.pytest(*([caught] if "::" in caught else what)):
+                if not self.passes(*([caught] if "::" in caught else what)):
                     raise NotItsFault(f"{caught} fails without the fault too")
                 return caught
         return ""
@@ -205,7 +223,7 @@ def judge(copy: Copy, mutant: Mutant, known: dict[tuple[str, str, str], dict[str
     if not sound and compiles(copy.root / file):  # some files do not without what their launcher defines
         return {**found, "survived": "it does not compile, so it is no fault: mend the generator"}
     try:
-        caught = copy.catcher(mutant)
+        caught = copy.catcher(mutant, known.get(mutant.key, {}).get("caught_by", ""))
     except NotItsFault as error:
         return {**found, "survived": str(error)}
     if caught:
@@ -225,6 +243,54 @@ def line_of(found: dict[str, Any]) -> str:
     )
 
 
+def again(copy: Copy, keep: bool) -> Counter[str]:
+    """Plant every kept fault once more, and say what became of it; how often each outcome came.
+
+    Args:
+        keep: write the results, with today's lines.
+    """
+    mutants = generate()
+    there: dict[tuple[str, str, str], list[Mutant]] = {}
+    for mutant in mutants:
+        there.setdefault(mutant.key, []).append(mutant)
+    seeds = [int(file.stem.removeprefix("seed-")) for file in sorted(HERE.glob("seed-*.toml"))]
+    results = {seed: kept(seed) for seed in seeds}
+    order = [(seed, i) for seed in seeds for i in range(len(results[seed]))]
+
+    def cost(place: tuple[int, int]) -> tuple[bool, bool, str]:
+        test = results[place[0]][place[1]].get("caught_by", "")
+        return not test, test.startswith(SLOW), test
+
+    counts: Counter[str] = Counter()
+    for number, (seed, i) in enumerate(sorted(order, key=cost), 1):
+        began = time.monotonic()
+        was = results[seed][i]
+        same = there.get(key_of(was))
+        if same:
+            mutant = min(same, key=lambda one: abs(one.line - was["line"]))
+        else:
+            taken = {key_of(found) for each in results.values() for found in each}
+            mutant = instead_of(was["area"], was["file"], [m for m in mutants if m.key not in taken], seed)
+            lost = f"{was['file']}:{was['line']}  {was['before']}  ->  {was['after']}"
+            print(f"gone: {lost}; in its place", flush=True)
+        found = judge(copy, mutant, {key_of(was): was})
+        if same and "survived_at_first" in was:
+            found["survived_at_first"] = True
+        outcome = next(outcome for outcome in OUTCOMES if outcome in found)
+        counts[outcome] += 1
+        moved = " (another than before)" if same and found[outcome] != was.get(outcome) else ""
+        print(f"{number:3} {time.monotonic() - began:4.0f} s  {line_of(found)}{moved}", flush=True)
+        results[seed][i] = found
+        if keep:
+            write(seed, results[seed])
+    return counts
+
+
+def summary(counts: Counter[str]) -> str:
+    """How many were caught, in words."""
+    return ", ".join(f"{counts[outcome]} {outcome.replace('_', ' ')}" for outcome in OUTCOMES)
+
+
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(
@@ -234,10 +300,16 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--area", choices=AREAS, help="draw from one area only, to mend its tests")
     parser.add_argument("--keep", action="store_true", help="write seed-N.toml, and go on from it")
+    parser.add_argument("--again", action="store_true", help="plant every kept fault once more, drawing none")
     parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds for one test file")
     chosen = parser.parse_args()
     if chosen.area and chosen.keep:
         parser.error("--keep is for faults drawn from all areas: leave out --area, or --keep")
+    if chosen.again:
+        with Copy.made(chosen.limit) as copy:
+            counts = again(copy, chosen.keep)
+        print(summary(counts))
+        return 1 if counts["survived"] else 0
 
     mutants = [mutant for mutant in generate() if chosen.area in (None, mutant.area)]
     drawn = draw(mutants, chosen.seed, chosen.count)
@@ -263,7 +335,7 @@ def main() -> int:
         if chosen.keep:
             write(chosen.seed, results)
     counts = Counter(outcome for found in results for outcome in OUTCOMES if outcome in found)
-    print(", ".join(f"{counts[outcome]} {outcome.replace('_', ' ')}" for outcome in OUTCOMES))
+    print(summary(counts))
     return 1 if counts["survived"] else 0
 
 

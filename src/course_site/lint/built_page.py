@@ -11,6 +11,7 @@ import functools
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from course_site.lint.lint import BARE
 from course_site.lint.printed_sums import RAISE, wrong_sums
@@ -76,8 +77,7 @@ class Piece:
     printed: str = ""
 
 
-@dataclass(frozen=True)
-class _Open:
+class _Open(NamedTuple):
     tag: str
     kinds: frozenset[str]
     made: bool

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from course_site.pages.plain_text import plain_words
 
@@ -39,6 +40,9 @@ _BYTES = re.compile(r"[KMGT]i?B|B$|bytes?")
 _SCALE_WORDS = frozenset({"thousand", "million", "billion"})
 _WORD = re.compile(r"[^\W\d_][\w'’]*")
 _EQUALS = frozenset({"is", "are", "makes", "make", "gives", "give"})
+# No text has a sum in it without one of each.
+_SAYS_EQUAL = re.compile(rf"[=≈]|(?<![^\W\d_])(?:{'|'.join(sorted(_EQUALS))})(?![\w'’])|a factor of ")
+_HAS_A_NUMBER = re.compile(rf"[\d{''.join(_FRACTIONS)}]|e{_RAISED.pattern}")
 _ABOUT = frozenset({"about", "near", "nearly", "roughly", "some", "around", "almost"})
 # No name of a thing that is counted goes on across these.
 _AND_ON = "and or so but that which what then than if with by from to at in on as not no only both"
@@ -47,8 +51,7 @@ _NO_THING = _EQUALS | _ABOUT | frozenset(f"{_AND_ON} {_AND_IS}".split())
 _LONGEST_THING = 4  # words
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str  # number, raised, sign, open, close, unit, word, other
     text: str
     start: int
@@ -91,6 +94,8 @@ def sums(text: str) -> list[str]:
 
 def _sums(text: str) -> Iterator[tuple[str, float, bool]]:
     text = plain_words(text)
+    if not (_SAYS_EQUAL.search(text) and _HAS_A_NUMBER.search(text)):
+        return
     tokens = list(_tokens(text))
     for at, token in enumerate(tokens):
         spoken = token.kind == "word" and token.text in _EQUALS

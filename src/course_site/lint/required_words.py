@@ -14,6 +14,8 @@ import string
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from course_site.pages.plain_text import lowered
+
 DIGIT = "\\d"  # stands for any digit; no text in lower case holds it as a word
 _RANGE = 20  # characters: a longer range says too little
 _MOST = 0.9  # of all texts, by estimate: a set that more of them pass spares too little
@@ -142,9 +144,7 @@ def _know(words: Iterable[str]) -> None:
 @functools.lru_cache(maxsize=256)  # a sentence is asked about several times in a row
 def words_in(text: str) -> frozenset[str]:
     """Return which of the words that guarded patterns require stand in a text; those of its parts are among them."""
-    low = text.replace("İ", "i").lower()
-    if not low.isascii():  # a search without case takes these for the letters, too
-        low = low.replace("ſ", "s").replace("ı", "i")
+    low = lowered(text)
     found = {word for word in _SHORT if word in low}
     for start in _BY_START.keys() & {low[i : i + 3] for i in range(len(low) - 2)}:
         found.update(word for word in _BY_START[start] if word in low)

@@ -185,6 +185,7 @@ _DEFINES = re.compile(
     r"\s*)?(?:=|is|are|means|:)\s",
     re.IGNORECASE,
 )
+_ASKS = re.compile(r"\?[\"'”’)\]*_\s]*$")
 _ANY_NUMBER = re.compile(NUMBER)
 _ROUND = re.compile(
     r"(?:an?\s+|one\s+)?(?:thousand|million|billion|trillion)(?:\s+(?:thousand|million|billion|trillion))*\b|"
@@ -269,12 +270,17 @@ def in_sentence(sentence: str, *, in_claim: bool, condition: str | None) -> tupl
     return tuple(_in_sentence(sentence, in_claim, condition))
 
 
+def _defines(sentence: str, excerpt: str) -> bool:
+    """Return whether a sentence says what a unit means, and the excerpt is a round number of it."""
+    is_round = all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt)))
+    return is_round and bool(_DEFINES.search(sentence))
+
+
 def _in_sentence(sentence: str, in_claim: bool, condition: str | None) -> Iterator[tuple[int, str, str]]:
     words = words_in(sentence)
     if not _HINT.found_in(sentence, words):
         return
-    asks = bool(re.search(r"\?[\"'”’)\]*_\s]*$", sentence))
-    defines = bool(_DEFINES.search(sentence))
+    asks = "?" in sentence and bool(_ASKS.search(sentence))
     taken: list[tuple[int, int]] = []
     states_nothing: object
     for kind, what, pattern in map(_RULES.__getitem__, _GUARDED.places(words)):
@@ -284,7 +290,7 @@ def _in_sentence(sentence: str, in_claim: bool, condition: str | None) -> Iterat
             excerpt, before = " ".join(match[0].split()), sentence[: match.start()]
             typed = bool(re.search(r"\d", excerpt))
             if kind == "unit":  # what a unit means is not how fast something is
-                states_nothing = defines and all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt)))
+                states_nothing = _defines(sentence, excerpt)
             elif kind == "ratio":
                 held = not typed if condition is None else _held_up(excerpt, condition, before)
                 states_nothing = _WHOLE.match(excerpt) or (asks and not typed) or (in_claim and held)
@@ -298,7 +304,7 @@ def _in_sentence(sentence: str, in_claim: bool, condition: str | None) -> Iterat
         return
     for match in beside_speed(sentence, words):
         excerpt = " ".join(match[0].split())
-        if defines and all(map(_ROUND.fullmatch, _ANY_NUMBER.findall(excerpt))):
+        if _defines(sentence, excerpt):
             continue
         held = in_claim and (
             not re.search(r"\d", excerpt)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".py": "python", ".toml": "toml", ".md": "markdown"}
 
@@ -17,8 +17,7 @@ FENCED = re.compile(
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A line of Markdown, with its end; `part` is what it is of fenced code: open, code, end, or nothing."""
 
     text: str

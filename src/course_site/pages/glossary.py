@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from course_site.pages.plain_text import without_code
+from course_site.pages.plain_text import lowered, without_code
 
 _FIELDS = frozenset(
     {"term", "also", "short", "more", "see", "hover", "kitchen", "picture", "counted", "retired"}
 )
 # Where a hover definition would be lost or do harm: addresses, math, values, tags, footnote marks, settings.
+_WORD = re.compile(r"\w+")
 _NO_PROSE = re.compile(
     r"\{\{.*?\}\}|\$\$.*?\$\$|(?<!\\)\$[^$\n]+\$|\]\([^)\n]*\)|https?://\S+|<[^<>\n]+>|\[\^[^\]]+\]",
     re.DOTALL,
@@ -145,13 +146,20 @@ def abbreviations(markdown: str, terms: Iterable[Term]) -> str:
     if _HEADING in markdown:
         return ""
     prose = _NO_PROSE.sub(" ", without_code(markdown))
+    used = set(_WORD.findall(prose))
     lines = []
     for term in terms:
         if term.hover:
             for form in term.forms:
-                if _stands_in(form, prose):
+                if used.issuperset(_words_of(form)) and _stands_in(form, prose):
                     lines.append(f"*[{form}]: {_spoken(term.short)}")
     return "\n".join(lines)
+
+
+@functools.cache
+def _words_of(form: str) -> frozenset[str]:
+    """Return the whole words that stand in a text where this does."""
+    return frozenset(_WORD.findall(form))
 
 
 def _stands_in(form: str, prose: str) -> bool:
@@ -208,8 +216,10 @@ def kitchen_markdown(terms: Iterable[Term]) -> str:
 
 def other_names(text: str, terms: Iterable[Term]) -> Iterator[tuple[int, str]]:
     """Retired kitchen words in a file, whatever it is: the line, and what to write instead."""
+    low = lowered(text)
     for term in terms:
-        if term.retired:
+        # A search without case tries every place; most texts have not even the letters.
+        if any(not word.isascii() or word.split()[0].lower() in low for word in term.retired):
             for found in _any_of(term.retired).finditer(text):
                 line = text.count("\n", 0, found.start()) + 1
                 yield line, f"{found[0]!r}: one name per thing; {term.term} is {term.kitchen}"

@@ -98,13 +98,21 @@ _CRITIC = re.compile(r"\{(?:\+\+|--|==|>>|~~)|(?:\+\+|--|==|<<|~~)\}|(?<=\w)\+\+
 _ODD = re.compile(r"[^\x00-\x7f]")
 
 
+def lowered(text: str) -> str:
+    """Return a text in small letters, with those that a search without case takes for ASCII ones as these."""
+    low = text.replace("İ", "i").lower()
+    return low if low.isascii() else low.replace("ſ", "s").replace("ı", "i")
+
+
 def without_code(markdown: str) -> str:
     """Markdown without its fenced and inline code; every other character keeps its place and its line."""
 
     def blank(match: re.Match[str]) -> str:
         return re.sub(r"[^\n]", " ", match[0])
 
-    return _CODE.sub(blank, FENCED.sub(blank, markdown))
+    if "```" in markdown or "~~~" in markdown:
+        markdown = FENCED.sub(blank, markdown)
+    return _CODE.sub(blank, markdown)
 
 
 def without_marks(text: str) -> str:
@@ -151,7 +159,8 @@ def _plain_tag(match: re.Match[str]) -> str:
 
 def plain_words(text: str) -> str:
     """Return what stands on a built page, with the signs of its formulas and its odd characters as plain ones."""
-    text = _MATH.sub(lambda match: _plain_math(match), text)
+    if "$" in text or "\\" in text:
+        text = _MATH.sub(lambda match: _plain_math(match), text)
     text = _ODD.sub(lambda match: _plain_character(match), text)
     return re.sub(r"~~|\\\s+", "", _CRITIC.sub("", text.replace("~>", " ")))
 
@@ -182,18 +191,25 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
         code.append(text.slice(match.start(2), match.end(2)))
         return HELD
 
+    # Each search is spared a text without the sign that it needs.
     text = source
-    text = text.sub(FENCED, fence)
-    text = text.sub(_CODE, span)
+    if "```" in text.text or "~~~" in text.text:
+        text = text.sub(FENCED, fence)
+    if "`" in text.text:
+        text = text.sub(_CODE, span)
     text = text.sub(BRACES, value)
     text = text.sub(_ENTITY, lambda match: html.unescape(match[0]))
     text = text.sub(_ODD, _plain_character)
     text = text.sub(re.compile(r"<!--|-->"), "\n\n")
     text = text.sub(_TAG, _plain_tag)
     text = text.sub(_LINK, lambda match: f"] {match[1]} " if match[1] else "]")
-    text = text.sub(_ADDRESS, HELD)
-    text = text.sub(_MATH, _plain_math)
-    text = text.sub(_QUOTED, "").sub(_CRITIC, "")
+    if "]:" in text.text or "://" in text.text:
+        text = text.sub(_ADDRESS, HELD)
+    if "$" in text.text or "\\" in text.text:
+        text = text.sub(_MATH, _plain_math)
+    if ">" in text.text:
+        text = text.sub(_QUOTED, "")
+    text = text.sub(_CRITIC, "")
     text = text.sub(re.compile(r"\\([%$*_#|~])"), r"\1")
     return text.sub(_MARKS, ""), code, empty
 

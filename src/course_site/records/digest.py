@@ -179,8 +179,14 @@ def _write(
         out.append(ascii(node))
         return
     out += (type(node).__name__, "(")
-    for field, value in ast.iter_fields(node):
-        if field in _IGNORED_FIELDS or value is None or value == []:
+    for field in node._fields:
+        if field in _IGNORED_FIELDS:
+            continue
+        value = getattr(node, field, None)
+        if value is None or value == []:
+            continue
+        if isinstance(value, str | int):
+            out += (field, "=", ascii(value), ";")
             continue
         if field == "body" and isinstance(node, _WITH_DOCSTRING):
             value = _without_docstring(value)

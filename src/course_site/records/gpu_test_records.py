@@ -357,6 +357,10 @@ def _names_in(source: str) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(_walk(tree)))
 
 
+# Of these a tree has most, and none of them has a node in it, or is looked at.
+_SAYS_NO_NAME = (ast.Name, ast.expr_context, ast.operator, ast.boolop, ast.unaryop, ast.cmpop, ast.alias)
+
+
 def _walk(node: ast.AST) -> Iterator[tuple[str, str]]:
     if isinstance(node, ast.Import):
         for alias in node.names:
@@ -382,7 +386,8 @@ def _walk(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield from _walk(statement)
         return
     for child in ast.iter_child_nodes(node):
-        yield from _walk(child)
+        if not isinstance(child, _SAYS_NO_NAME):
+            yield from _walk(child)
 
 
 @functools.lru_cache(maxsize=64)

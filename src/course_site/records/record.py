@@ -7,6 +7,7 @@ before the samples existed still mean what they meant.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -151,7 +152,7 @@ class Record:
         """The outputs of every code cell, in order."""
         return [cell["outputs"] for cell in self.notebook["cells"]]
 
-    @property
+    @functools.cached_property
     def names(self) -> dict[str, Any]:
         """Values that the cells recorded by name, as plain JSON; a kernel by its present name."""
         merged: dict[str, Any] = {}

@@ -302,22 +302,21 @@ class _Source:
     words: dict[str, str] = field(default_factory=dict)  # identifiers and strings, everywhere
     locals: dict[str, str] = field(default_factory=dict)  # variables, bound by imports alone
 
-    def _nodes(self) -> Iterator[ast.AST]:
-        for tree in self.trees:
-            yield from ast.walk(tree)
+    def __post_init__(self) -> None:
+        self.nodes = [node for tree in self.trees for node in ast.walk(tree)]
 
     def rewrite(self) -> None:
         self._exported_functions()
         self._local_names()
-        for node in self._nodes():
+        for node in self.nodes:
             for name, value in ast.iter_fields(node):
                 if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                     setattr(node, name, list(self._statements(value)))
-        for node in self._nodes():
+        for node in (node for tree in self.trees for node in ast.walk(tree)):
             self._identifiers(node)
 
     def _exported_functions(self) -> None:
-        imported = {module for node in self._nodes() for module in _imported(node)}
+        imported = {module for node in self.nodes for module in _imported(node)}
         for new in self.renames.problems:
             package = f"course_kernels.{new}"
             if self.path.startswith(f"{KERNELS}/{new}/") or any(
@@ -329,7 +328,7 @@ class _Source:
         """Note which variables are called as a renamed module is, since the import of it binds them."""
         by_import: dict[str, set[tuple[str, bool]]] = {}
         otherwise: set[str] = set()
-        for node in self._nodes():
+        for node in self.nodes:
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     bound = alias.asname or alias.name
@@ -339,7 +338,7 @@ class _Source:
                 otherwise.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
             else:
                 otherwise.update(_bound_by(node))
-        used = {node.id for node in self._nodes() if isinstance(node, ast.Name)}
+        used = {node.id for node in self.nodes if isinstance(node, ast.Name)}
         wanted: dict[str, str] = {}
         for bound, what in by_import.items():
             (full, plain), *more = what

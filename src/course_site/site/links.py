@@ -11,12 +11,12 @@ import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from course_site.lint.built_page import Words, typed_numbers, wrong_sums_of
+from course_site.pages.html_reader import HtmlReader
 from course_site.pages.plain_text import without_code
 from course_site.site import search
 
@@ -49,7 +49,7 @@ class _Reference:
 
 
 @dataclass
-class _PageOf(HTMLParser):
+class _PageOf(HtmlReader):
     """The ids and addresses of one HTML file."""
 
     ids: set[str] = field(default_factory=set)
@@ -61,7 +61,7 @@ class _PageOf(HTMLParser):
         super().__init__(convert_charrefs=True)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        line = self.getpos()[0]
+        line = self.line
         values = {name: value for name, value in attrs if value is not None}
         if self.words:
             self.words.start(tag, values, line)
@@ -96,9 +96,9 @@ class _PageOf(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._in_style:
-            self._css(data, self.getpos()[0])
+            self._css(data, self.line)
         elif self.words:
-            self.words.text(data, self.getpos()[0])
+            self.words.text(data, self.line)
 
     def _css(self, text: str, line: int) -> None:
         for address in _css_addresses(text):

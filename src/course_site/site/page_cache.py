@@ -5,6 +5,7 @@ MkDocs turns every page into HTML at every build, which depends on little more t
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
 from collections.abc import Callable
@@ -39,10 +40,8 @@ def render_once(page: Page, config: MkDocsConfig, files: Files) -> None:
     render: Callable[..., None] = page.render
 
     def kept(config: MkDocsConfig, files: Files) -> None:
-        # Links are looked up among the files and written relative to this one.
-        uris = [(file.src_uri, file.url, file.inclusion.name) for file in files]
         settings = re.sub(r" at 0x[0-9a-f]+", "", repr((config.markdown_extensions, config.mdx_configs)))
-        key = digest(page.markdown, page.file.src_uri, uris, settings)
+        key = digest(page.markdown, page.file.src_uri, _addresses(files, len(files)), settings)
         found = KEPT.pages.get(("html", page.file.src_uri))
         if found is not None and found[0] == key:
             page.__dict__.update(found[1])
@@ -63,6 +62,12 @@ def render_once(page: Page, config: MkDocsConfig, files: Files) -> None:
             KEPT.pages["html", page.file.src_uri] = key, results
 
     page.render = kept  # type: ignore[method-assign]
+
+
+@functools.lru_cache(maxsize=1)  # the same for every page of a build
+def _addresses(files: Files, count: int) -> bytes:
+    """Return a name for the files of a build: links are looked up among them and written relative to a page's own."""
+    return digest(count, [(file.src_uri, file.url, file.inclusion.name) for file in files])
 
 
 def _in_these(files: Files, links: dict[str, dict[str, str]] | None) -> dict[Any, dict[str, str]] | None:

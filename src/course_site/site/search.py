@@ -13,11 +13,11 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 from course_site.pages.glossary import Term
+from course_site.pages.html_reader import HtmlReader
 
 FILE = "search/index.js"
 WORDS = Path("docs") / "search.toml"
@@ -88,7 +88,7 @@ def _tidy(section: Section) -> Section:
     )
 
 
-class _Reader(HTMLParser):
+class _Reader(HtmlReader):
     def __init__(self) -> None:
         super().__init__()
         self.found = [Section()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 from collections.abc import Iterator, Mapping
@@ -82,6 +83,7 @@ class Rendered:
         return self.fill(self.markdown)
 
 
+@functools.lru_cache(maxsize=256)  # a page that is served stays as it was when another is edited
 def no_break_spaces(content: str) -> str:
     """Return a page's HTML in which no line begins with a unit, with the mark of a source, or with what ends a formula.
 
