@@ -415,6 +415,13 @@ def test_near_its_peak_nothing_is_obvious_whatever_the_counters_say():
     assert len(diagnose(made_up(ugly, of_peak=0.89)).findings) == 3
 
 
+def test_a_hint_is_promised_only_where_there_is_one():
+    near, far = made_up(of_peak=0.92), made_up({r.LANES: 3})
+
+    assert table(profile_of(near), diagnose(near)).endswith("\nnothing obvious: it reaches 92.0% of peak")
+    assert table(profile_of(far), diagnose(far)).endswith("\nwhat to try, and why: --hint")
+
+
 def test_a_card_that_waits_for_the_host_waits_for_nothing_else():
     found = diagnose(made_up({r.SMS_BUSY: 5, r.GRID: 4, r.WAVES: 0.01}, host_us=990.0))
 
