@@ -568,7 +568,7 @@ def serve(monkeypatch):
         monkeypatch.setattr(out, "isatty", lambda: moves)
         return door.main(arguments.split(), io.StringIO(lines), out), out.getvalue()
 
-    monkeypatch.setattr(door.trained, "load", load)
+    monkeypatch.setattr(door.pretrained, "load", load)
     return serve
 
 
