@@ -88,6 +88,9 @@ def test_how_far_it_reaches():
     assert held(PREDICT, "## On", LONG, CHART) == []
     assert held(PREDICT, "## On {{ ours:.0f }}") == []  # a heading is refused, and never covered
     assert held(PREDICT, f"## More {{.beyond}}\n\n{CHART}") == []  # folded already
+    beyond = f"## More {{.beyond}}\n\n{PREDICT}"
+    assert held(beyond, "## On", CHART) == ["chart"]  # who is asked in a fold sees what stands outside
+    assert held(beyond, f"## Still more {{.beyond}}\n\n{CHART}") == []
 
 
 def printed(text, *names):

@@ -1,6 +1,7 @@
 """An edition is read by itself, and the same page is rendered from each of two, in one process."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 from test_another_card import BESIDE, H100, stale
@@ -9,7 +10,7 @@ from test_render import PAGE, measurement, quantity, record_it, repository
 from tiny_repository import write
 
 from course_site.pages.page import find_pages, read_page
-from course_site.records.edition import FRESH, MISSING, STALE, load_edition
+from course_site.records.edition import FRESH, MISSING, STALE, Edition, PageRecord, load_edition
 from course_site.records.record import record_path
 from course_site.site.choice import choose
 from course_site.site.course import load_material, show
@@ -48,6 +49,18 @@ def test_an_edition_is_read_by_itself(root):
     assert ours.faults == theirs.faults == ()
     with pytest.raises(dataclasses.FrozenInstanceError):
         ours.slug = BESIDE
+
+
+def test_a_page_of_other_versions_than_the_newest_is_a_stray(tmp_path):
+    pages = {}
+    for name, date, version in (("new", "2026-11-02", "2.9"), ("old", "2026-10-01", "2.8")):
+        meta = {"page": f"docs/{name}.py", "provenance": {"date": date}}
+        edition = {"gpu": "NVIDIA H200", "cuda": "13.0", "torch": version, "triton": "3.5"}
+        pages[name] = PageRecord(tmp_path, FRESH, SimpleNamespace(edition=edition, meta=meta))
+    (fault,) = Edition(tmp_path, OURS, pages).strays(pages)
+    assert fault.path == "docs/old.py"
+    assert "than docs/new.py (" in fault.message
+    assert list(Edition(tmp_path, OURS, pages).strays(["old"])) == []
 
 
 def test_a_page_is_fresh_stale_or_missing_in_each(root):

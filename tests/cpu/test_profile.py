@@ -18,6 +18,7 @@ import pytest
 import torch
 
 from course_judge.protocol.processes import is_running
+from course_kernels.cuda.compile import compile_cubin
 from course_kernels.measure.machine import machine_for
 from course_kernels.measure.record_types import Counted
 from course_kernels.measure.roofline import bound
@@ -413,6 +414,13 @@ def test_near_its_peak_nothing_is_obvious_whatever_the_counters_say():
 
     assert diagnose(made_up(ugly, of_peak=0.92)).said == "nothing obvious: it reaches 92.0% of peak"
     assert len(diagnose(made_up(ugly, of_peak=0.89)).findings) == 3
+
+
+def test_a_hint_is_promised_only_where_there_is_one():
+    near, far = made_up(of_peak=0.92), made_up({r.LANES: 3})
+
+    assert table(profile_of(near), diagnose(near)).endswith("\nnothing obvious: it reaches 92.0% of peak")
+    assert table(profile_of(far), diagnose(far)).endswith("\nwhat to try, and why: --hint")
 
 
 def test_a_card_that_waits_for_the_host_waits_for_nothing_else():
@@ -1057,6 +1065,27 @@ def test_waits_come_after_faults():
 
     assert [f.rule.name for f in diagnose(made_up(both)).findings] == ["spills"]
     assert {rule.name for rule in WAITS} > {"barriers", "bytes in flight"}
+
+
+TWO_KERNELS = """
+extern "C" __global__ void turned(float *x, int n) {
+  __shared__ float tile[256];
+  tile[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  x[threadIdx.x] = tile[n - threadIdx.x];
+}
+extern "C" __global__ void doubled(float *x) { x[threadIdx.x] *= 2.0f; }
+"""
+
+
+def test_a_cubin_says_what_the_compiler_gave_each_kernel(tmp_path):
+    cubin = compile_cubin(write(tmp_path, "two.cu", TWO_KERNELS), "sm_90a")
+
+    turned, doubled = resources(cubin, "turned"), resources(cubin, "doubled")
+
+    assert (turned.shared_bytes, doubled.shared_bytes) == (1024, 0)
+    assert 0 < doubled.registers <= turned.registers < 256
+    assert resources(cubin, "none") is None
 
 
 def test_a_cubin_that_is_none_says_nothing():

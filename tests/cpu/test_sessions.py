@@ -1040,6 +1040,12 @@ def test_the_road_has_two_halves_and_counts_on_through_both(root):
     assert halves == [("", "Make the multiply fast", "1"), (' class="now"', "Make the model fast", "8")]
 
 
+def test_a_cut_of_one_minute_is_no_minutes():
+    cut = next(field for field in fields.FIELDS if field.key == "cut")
+    assert fields.labelled(cut.page, 2, 1) == "Late? Cut 2, 1 minute"
+    assert fields.labelled(cut.page, 1, 5) == "Late? Cut 1, 5 minutes"
+
+
 def test_pages_before_the_first_session_are_on_the_road_and_counted():
     course = Road(halves=(("One", ("l1", "w1")), ("Two", ("l2",))))
     first = (("Begin", ""), ("A <house>", "house.html"))
