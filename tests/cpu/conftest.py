@@ -27,7 +27,7 @@ LONGEST = (
     "test_labs",
     "test_judge",
     "test_docs_command",
-    "test_gpu_test_records",
+    "test_tested",
     "test_handouts",
     "test_execute",
     "test_wheelhouse",
