@@ -16,6 +16,7 @@ from axe_playwright_python.sync_playwright import Axe
 from conftest import SITE, serve
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
+from course_site.sessions.fields import FIELDS
 from course_site.sessions.run_view import SHARED, SOURCES, run_page
 
 RUN = SITE / "handbook" / "run"
@@ -554,9 +555,7 @@ def small_session() -> dict[str, object]:
             "cut": words(f"<i>{cut}</i>") if cut else None,
         }
         said["fingers"] = words(f"Draw <b>{number}</b>.") if number != 4 else None
-        fields = dict.fromkeys(
-            ("remote", "keep", "board", "trip", "check", "taken", "anchor", "demo", "stage")
-        )
+        fields = dict.fromkeys([*(field.key for field in FIELDS), "taken", "stage", "priority"])
         room = words(
             'See <a href="x.html">it</a>, <a href="#y">there</a>.' if number == 5 else f"Do {number}."
         )

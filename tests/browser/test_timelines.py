@@ -61,6 +61,7 @@ def figure(seed: int) -> str:
         scope=Scope("w2", {"lanes": lanes}, None),
         out=SimpleNamespace(slots={}, pictures={}),
         lint=lambda text: None,
+        of_one_card=lambda expressions, text: None,
         plain=str,
         text=str,
         question=lambda text: f'<p class="ask">{html.escape(text)}</p>',
