@@ -229,7 +229,7 @@ record(
 #   - {name: w2_race, session: W2, demo: "Three of ours against the library"}
 #   - {name: w3_gemm, session: W3, demo: "Triton beside the library"}
 #   - {name: w3_attention, session: W3, demo: "One rung down: attention in Triton, in Gluon, in cuDNN"}
-#   - {name: w4_rows, session: W4, demo: "One row, 64 rows, 4096 rows"}
+#   - {name: w4_rows, session: W4, demo: "1, 64 and 4096 rows"}
 #   - {name: w4_fusion, session: W4, demo: "Two kernels, or one"}
 #   - {name: w5_widths, session: W5, demo: "Sixteen bits against eight, on this card"}
 #   - {name: w6_cheat, session: W6, demo: "The machine's clever kernel, refused"}

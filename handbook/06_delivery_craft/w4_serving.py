@@ -526,7 +526,7 @@ record(
 # The demo repeats it live with 1, 64 and 4096 rows in bf16. The last of the three is there so that they see the end of the free lunch.
 #
 # /// callout | demo
-# Two demos, both on the map with their waits. *One row, 64 rows, 4096 rows* runs three processes one after the other: take the
+# Two demos, both on the map with their waits. *1, 64 and 4096 rows* runs three processes one after the other: take the
 # guesses first, then press Enter. *Two kernels, or one* is the pair of [L3](../../docs/lectures/l3_memory.py#do-it-while-you-hold-it): eager takes
 # {{ l3.fuse.eager.us / l3.fuse.cuda.us:.1f}} times as long as the fused kernel by hand there, on an {{ l3.gpu.name }}, with {{ l3.counted.fuse.eager.gb / l3.counted.fuse.cuda.gb:.1f}} times
 # the bytes. That it is *not* the same number is the lesson.
