@@ -11,7 +11,11 @@ L8 = (
     ROOT / "docs/lectures/l8_attention.py",
     ROOT / "src/course_kernels/attention/k05_blocks_of_rows.py",
     ROOT / "handbook/handouts/l8.toml",
-    *sorted(path for path in LAB.rglob("*.*") if "wrong" not in path.relative_to(LAB).as_posix()),
+    *sorted(
+        path
+        for path in LAB.rglob("*.*")
+        if "wrong" not in str(path.relative_to(LAB)) and path.suffix != ".pyc"
+    ),
 )
 # What the cure is called, and what it is made of.
 CURE = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from course_kernels.measure.machine import MIB, Machine
+from course_kernels.measure.machine import MACHINES, MIB, Machine
 
 GPU = "gpu"
 _MODEL = re.compile(r"(?<![\w.])(?!\d+[GMT]i?B\b)[A-Za-z]*\d+[A-Za-z]*(?![\w.])")
@@ -25,3 +25,7 @@ def sheet_of(machine: Machine) -> dict[str, tuple[float, str]]:
     }
     sheet |= {f"{math}_tflops": (peak, "TFLOP/s") for math, peak in machine.peak_tflops.items()}
     return sheet | ({"sms": (machine.multiprocessors.count, "1")} if machine.multiprocessors else {})
+
+
+# Every name that some card's sheet has.
+NAMES = tuple(dict.fromkeys(name for machine in MACHINES for name in sheet_of(machine)))

@@ -20,7 +20,7 @@ from simpleeval import DEFAULT_OPERATORS, EvalWithCompoundTypes
 from course_kernels.measure.derive import ATTRIBUTES, derive
 from course_kernels.measure.machine import Machine
 from course_kernels.measure.record_types import Measurement
-from course_site.values.data_sheet import GPU, sheet_of, short_name
+from course_site.values.data_sheet import GPU, NAMES, sheet_of, short_name
 from course_site.values.uncertainty import VARYING, BetweenRuns, factors, interval
 
 Number = float
@@ -188,8 +188,10 @@ class Scope:
         if self.machine is None:
             raise NotOnThisCard(f"{name!r} needs the data sheet of this card")
         sheet = sheet_of(self.machine)
+        if asked not in sheet and asked in NAMES:
+            raise NotOnThisCard(f"{name!r} needs what our data sheet of this card does not say")
         if asked not in sheet:
-            raise UnknownName(f"unknown value {name!r}: of a card there are name, {', '.join(sheet)}")
+            raise UnknownName(f"unknown value {name!r}: of a card there are name, {', '.join(NAMES)}")
         value, unit = sheet[asked]
         return Resolved(value, None, unit, {"kind": "quantity", "how": "given", "value": value, "unit": unit})
 
