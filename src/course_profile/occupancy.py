@@ -1,4 +1,4 @@
-"""Occupancy of one multiprocessor, and what sets its limit; and the resources that a cubin names.
+"""Occupancy of a multiprocessor, and what sets its limit; and the resources that a cubin names.
 
 The numbers of each generation are those of the CUDA C++ Programming Guide, table of technical specifications.
 """

@@ -30,7 +30,7 @@ class Queue(Protocol):
 
     @property
     def name(self) -> str:
-        """The devices in words, e.g. "2 × NVIDIA H200"."""
+        """The devices in words: how many, and of which model."""
 
     @property
     def width(self) -> int:
