@@ -245,7 +245,7 @@ record(
 # /// diff | src/course_kernels/add_norm/k01_thread_a_row.cu | src/course_kernels/add_norm/k02_warp_a_row.cu
 # ///
 #
-# /// claim | sectors.thread > 26 and sectors.warp < 5 and race.warp.us < 0.6 * race.thread.us
+# /// claim | sectors.thread > 26 and sectors.warp < 5 and race.warp.us < 0.4 * race.thread.us
 # The same counter, after the cure: {{ sectors.warp:.1f }}. And the clock: {{ race.thread.us:.0f }} µs before, {{ race.warp.us:.0f }} µs now, or
 # {{ race.thread.us / race.warp.us:.1f }} times as quick. Both had to move. A counter that moves while the clock stands still was not the cause; a clock that moves while the counter stands still was luck.
 # /// otherwise
