@@ -470,12 +470,12 @@ record(multiply=multiply)
 # ///
 #
 # /// claim | max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak) < 0.98
-# Even a copy, the plainest job of all, stays at
+# Even the better of two copies, the plainest job of all, stays at
 # {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Most likely memory stops to refresh, to open
 # rows, to turn around between reading and writing; how much each of these takes, we have not measured. But when a
 # kernel of yours that lives on bytes reaches as much as the best copy, look for your next gain elsewhere.
 # /// otherwise
-# A copy reaches {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}: on this card the data
+# The better copy reaches {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}: on this card the data
 # sheet's bandwidth can very nearly be had.
 # ///
 #

@@ -527,3 +527,55 @@ def test_a_served_site_follows_an_edit(small):
         finally:
             served.terminate()
             served.communicate()
+
+
+SERVED = """
+import shutil
+from pathlib import Path
+import mkdocs.commands.serve as serving
+
+class Server:
+    def __init__(self, builder, root, **_):
+        self.builder, self.root = builder, root
+    def watch(self, path):
+        pass
+    def shutdown(self):
+        pass
+    def serve(self, **_):
+        page = Path("docs/part/one.py")
+        page.write_text(page.read_text().replace("The end.", "The very end."))
+        self.builder()
+        shutil.copytree(self.root, "again")
+        Path("records/new").write_text("")  # so that all is built
+        self.builder()
+        shutil.copytree(self.root, "anew")
+
+serving.LiveReloadServer = Server
+import mkdocs.__main__
+mkdocs.__main__.cli(["serve"])
+"""
+
+
+def test_a_page_that_is_built_again_is_as_if_all_were_built(small):
+    """Byte for byte, with the search and the notebook beside it; its page alone is rendered and written."""
+    (small / "docs/part/one.py").write_text(f"{PAGE}\n# %%\nprint(1)\n")
+    done = subprocess.run(
+        [sys.executable, "-c", SERVED], cwd=small, env=environment(small), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (done.stdout + done.stderr).count("Built again: docs/part/one.py") == 1
+
+    again, anew = (
+        {
+            path.relative_to(small / name): path.read_bytes()
+            for path in (small / name).rglob("*")
+            if path.is_file()
+        }
+        for name in ("again", "anew")
+    )
+    archive = Path("percent-of-peak.tar.gz")  # is packed when all is built
+    assert again.pop(archive) != anew.pop(archive)
+    assert len(again) > 20
+    assert {path for path in again.keys() | anew.keys() if again.get(path) != anew.get(path)} == set()
+    said = {path.name for path, content in again.items() if b"The very end." in content}
+    assert said == {"one.html", "one.ipynb", "part1.js"}

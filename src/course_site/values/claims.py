@@ -18,7 +18,15 @@ import numpy as np
 
 from course_site.values.claim_bounds import Powers, ratios
 from course_site.values.uncertainty import interval
-from course_site.values.values import BadExpression, Resolved, Scope, one_card, parse, walk_leaves
+from course_site.values.values import (
+    BadExpression,
+    Resolved,
+    Scope,
+    one_card,
+    parse,
+    walk_leaves,
+    written_out,
+)
 
 CONFIDENCE = 0.99
 SAMPLED = frozenset({"measurement", "samples", "counted", "trace"})  # leaves that are no fact, but found
@@ -108,7 +116,7 @@ def judge(condition: str, scope: Scope) -> Verdict:
 
 
 # Who is named in a comparison, and what of that stands in the names of a condition or of their kernels.
-_NAMED = {
+NAMED = {
     "cublas": ("cublas", "library"), "cudnn": ("cudnn",), "sdpa": ("sdpa",), "triton": ("triton",),
     "pytorch": ("torch", "library", "eager", "sdpa", "cublas"), "torch": ("torch", "library", "eager"),
     "eager": ("eager", "torch"), "numpy": ("numpy",), "flashattention": ("flash", "fa3", "sdpa"),
@@ -118,7 +126,7 @@ _OVERTAKES = re.compile(
     r"\b(?:faster|quicker|sooner)\s+than\b|\b(?:beats?|outperforms?|outruns?|outpaces?|overtakes?|surpasses)\b"
 )
 _FALLS_BEHIND = re.compile(r"\b(?:slower)\s+than\b|\b(?:trails?|loses?|lost|lags?)\b")
-_TIMES = ("us", "ms", "s", "share", "ticks")
+TIMES = ("us", "ms", "s", "share", "ticks")
 
 
 def unspoken(excerpt: str, condition: str, scope: Scope) -> str:
@@ -128,14 +136,14 @@ def unspoken(excerpt: str, condition: str, scope: Scope) -> str:
         excerpt: the words that compare, with the name of a library in them.
     """
     said = excerpt.casefold()
-    who = next((name for name in _NAMED if name in said), "")
+    who = next((name for name in NAMED if name in said), "")
     if not who:
         return ""
-    condition = _written_out(condition, scope)
+    condition = written_out(condition, scope)
     theirs = {
         name
         for name in parse(condition).names
-        if any(part in _what_stands_behind(name, scope) for part in _NAMED[who])
+        if any(part in what_stands_behind(name, scope) for part in NAMED[who])
     }
     if not theirs:
         return f"the sentence speaks of {who!r}, and no name of its condition does"
@@ -155,8 +163,8 @@ _AGAINST = re.compile(
 
 def others_named(sentence: str, condition: str, scope: Scope) -> Iterator[str]:
     """Kernels of this page that a sentence compares with, and its condition does not speak of; each in a few words."""
-    names = parse(_written_out(condition, scope)).names
-    behind = " ".join(_what_stands_behind(name, scope) for name in names)
+    names = parse(written_out(condition, scope)).names
+    behind = " ".join(what_stands_behind(name, scope) for name in names)
     others = {word for word in _kernels(scope) if word not in behind}
     for match in _AGAINST.finditer(sentence):
         for word in re.findall(r"[a-z]+", match[1].casefold()):
@@ -176,19 +184,10 @@ def _order(ratio: Powers, theirs: set[str]) -> Iterator[float]:
     for name, power in ratio:
         if name in theirs:
             sign = math.copysign(1, power)
-            yield sign if name.rsplit(".", 1)[-1] in _TIMES else -sign
+            yield sign if name.rsplit(".", 1)[-1] in TIMES else -sign
 
 
-def _written_out(condition: str, scope: Scope) -> str:
-    """Return a condition with everything that pages define written out."""
-    for name in parse(condition).names:
-        if name in scope.defines:
-            inner = _written_out(scope.defines[name].expression, scope)
-            condition = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.])", f"({inner})", condition)
-    return condition
-
-
-def _what_stands_behind(name: str, scope: Scope) -> str:
+def what_stands_behind(name: str, scope: Scope) -> str:
     """Return a name, and the kernel it timed."""
     leaf = scope.resolve(name).leaf or {}
     return f"{name} {leaf.get('kernel', '')}".casefold()

@@ -179,6 +179,8 @@ def chart(writer: Writer, block: Block) -> str:
     }
     for expressions, beside in drawn_beside(settings, writer.scope):
         writer.of_one_card(expressions, beside)
+        for expression in expressions:
+            writer.worded(f"{{{{ {expression} }}}}", beside)
     key = f"{writer.page.id}-{len(writer.out.slots)}"
     drawn = draw(block.argument, {**settings, **texts}, writer.scope, key=key)
     return writer.figure(drawn.svg, "chart", settings.get("caption", ""), texts["alt"], drawn.table_html)
