@@ -221,7 +221,7 @@ class Grader:
         if not lab.problem:
             by_hand = load_file(lab.folder / f"{'alone' if lab.is_alone else 'truth'}.py", "lab_truth")
             self.cases = by_hand.cases()
-            self._drawn = getattr(by_hand, "drawn", lambda draw: [])
+            self._drawn: Callable[[random.Random], Sequence[Any]] = getattr(by_hand, "drawn", lambda draw: [])
         elif door in ON_THE_CPU:
             self.has_gpu = needs_gpu  # as whoever started this found out; no torch is here to be asked
             self._host()  # it loads while we do
