@@ -465,12 +465,12 @@ record(multiply=multiply)
 # ///
 #
 # /// claim | max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak) < 0.98
-# Even a copy, the plainest job of all, stays at
+# Even the better of two copies, the plainest job of all, stays at
 # {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Most likely memory stops to refresh, to open rows, to
 # turn around between reading and writing; we have not measured how much each of these takes. But when a kernel of yours
 # that lives on bytes reaches as much as the best copy, look for your next gain elsewhere.
 # /// otherwise
-# A copy reaches {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}: on this card you can have very nearly
+# The better copy reaches {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}: on this card you can have very nearly
 # all of the data sheet's bandwidth.
 # ///
 #

@@ -20,7 +20,7 @@
 # - say what Triton's interpreter shows you without a card, and what it cannot;
 # - read what Triton says when it refuses.
 #
-# You know Python and NumPy. Five [labs](#where-the-labs-are) ask for hardly more than stands here.
+# You know Python and NumPy. Seven [labs](#where-the-labs-are) ask for hardly more than you find here.
 #
 # Each section has something to type and something to break. Say first what will come out. Then run it.
 
@@ -893,7 +893,7 @@ for wrong in (
 # %% [markdown]
 # ## Where the labs are
 #
-# Five labs can be typed in Triton, with a card or without:
+# Seven labs can be typed in Triton, with a card or without:
 #
 # | lab | what it takes from this page | where |
 # |---|---|---|
@@ -902,6 +902,10 @@ for wrong in (
 # | `transpose` | tiles in two dimensions, `tl.trans` | [Memory](lectures/l3_memory.py) |
 # | `reduction` | `other`, `tl.sum`, `tl.atomic_add` | [Memory](lectures/l3_memory.py) |
 # | `sgemm_tiles` | a loop of `tl.dot`, `input_precision` | [The GEMM ladder](lectures/l4_the_gemm_ladder.py) |
+# | `plain_attention` | a softmax in one program, `tl.where` | [Attention](lectures/l8_attention.py) |
+# | `add_rmsnorm` | a row in one program, `tl.sum`, 16 bits in and out | [Serving](workshops/w4_serving.py) |
+#
+# And in `bottleneck`, the lab of [Profiling](lectures/l7_profiling.py), you mend kernels that are written in Triton. That one wants a card.
 #
 # ```bash
 # nox -s lab -- first_kernel

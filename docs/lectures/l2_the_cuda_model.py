@@ -914,9 +914,9 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # /// claim | chain_order.one_by_one.us > 0.5 * chain.one_by_one.us
 # Now read across the rows (again, the columns are timed apart). One by one, the time is the host's: the GPU has little
 # to do but wait for the next order. Replayed, the host is free after
-# {{ 64 * chain_order.replayed.us:.0f }} µs for the whole sheet, and the GPU works through it alone.
+# {{ 64 * chain_order.replayed.us:.0f }} µs for all 64, and the GPU works through it alone.
 # /// otherwise
-# Replayed, the host is free after {{ 64 * chain_order.replayed.us:.0f }} µs for the whole sheet, and the GPU works
+# Replayed, the host is free after {{ 64 * chain_order.replayed.us:.0f }} µs for all 64, and the GPU works
 # through it alone.
 # ///
 #
