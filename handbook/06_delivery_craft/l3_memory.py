@@ -172,8 +172,8 @@ record(
 # ## You can now teach
 #
 # - five places, which of them are spaces and which are caches;
-# - boxes and windows, by hand, with the wrong columns known by sight; - a transpose in five stages, with each jam
-# foretold;
+# - boxes and windows, by hand, with the wrong columns known by sight;
+# - a transpose in five stages, with each jam foretold;
 # - Little's law with the card's own numbers;
 # - why occupancy is a means.
 #
