@@ -879,7 +879,7 @@ record(jobs=jobs)
 #
 # Read the picture from the left.
 #
-# /// claim | jobs.add.of_peak > 0.8 and jobs.add.of_compute < 0.02
+# /// claim | jobs.add.of_peak > 0.8 and jobs.add.of_compute < 0.008
 # **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes, and is nearly done for: {{ jobs.add.of_peak:.0%}} of what
 # its roof allows. All but a few stoves are cold, and no cook could change that. Only fewer bytes could.
 # /// otherwise
