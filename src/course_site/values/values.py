@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import operator
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -388,6 +389,29 @@ def one_card(expression: Expression, scope: Scope) -> None:
     cards = sorted({card for name in expression.names for card in scope.cards_of(name)})
     if len(cards) > 1:
         raise BadExpression(f"{expression.text!r} holds numbers of two cards together: {' and '.join(cards)}")
+
+
+def written_out(expression: str, scope: Scope) -> str:
+    """Return an expression with everything that pages define written out, in the names that a scope can see."""
+    for name in parse(expression).names:
+        first, _, rest = name.partition(".")
+        if name in scope.defines:
+            inner = written_out(scope.defines[name].expression, scope)
+        elif first in scope.names or not rest or (other := scope.others(first)) is None:
+            continue
+        elif rest in other.defines:
+            inner = written_out(other.defines[rest].expression, other)
+            for theirs in parse(inner).names:
+                if theirs.partition(".")[0] in (*other.names, GPU):
+                    inner = _put(inner, theirs, f"{first}.{theirs}")
+        else:
+            continue
+        expression = _put(expression, name, f"({inner})")
+    return expression
+
+
+def _put(expression: str, name: str, instead: str) -> str:
+    return re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.])", instead, expression)
 
 
 def walk_leaves(node: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Leaf]]:
