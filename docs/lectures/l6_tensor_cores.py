@@ -542,7 +542,7 @@ record(
 # The ladder of the last two lectures, up to its warp tiles, with one change: numbers come in as bf16, two bytes each, and are turned into fp32
 # before a thread multiplies them. The same tiles, the same multiply-adds.
 #
-# /// claim | climb.cuda_cores.of_peak < 0.08 and climb.cublas.us < 0.08 * climb.cuda_cores.us
+# /// claim | climb.cuda_cores.of_peak < 0.06 and climb.cublas.us < 0.08 * climb.cuda_cores.us
 # Nearly everything you learnt is in it, and it is {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Warp tiles in fp32 had
 # {{ l5.ladder.warp_tiles.tflops:.0f }} TFLOP/s, [a lecture ago](l5_the_top_of_the_ladder.py); with half the bytes to fetch here are
 # {{ climb.cuda_cores.tflops:.0f }}. A multiply-add in fp32 costs a lane the same, whatever its operands looked like in memory. The ladder is
@@ -1063,7 +1063,7 @@ record(
 # ///
 #
 # /// claim | 1.02 < speed.tf32_triton.us / speed.tf32.us < 1.8
-# One loss of ours, to be fair. The Triton kernel that keeps up with the library in bf16 takes
+# One loss of ours, to be fair. The Triton kernel of the race in bf16 takes
 # {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times the library's time in TF32. In 16 bits `wgmma` takes B whichever way round it lies.
 # In TF32 and FP8 it wants numbers along k side by side, and our B lies by rows. So a kernel of its own turns B round first. That
 # would fit most of the loss; we have not timed it alone.

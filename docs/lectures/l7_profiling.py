@@ -245,7 +245,7 @@ record(
 # /// diff | src/course_kernels/add_norm/k01_thread_a_row.cu | src/course_kernels/add_norm/k02_warp_a_row.cu
 # ///
 #
-# /// claim | sectors.thread > 26 and sectors.warp < 5 and race.warp.us < 0.6 * race.thread.us
+# /// claim | sectors.thread > 26 and sectors.warp < 5 and race.warp.us < 0.4 * race.thread.us
 # The same counter, after the cure: {{ sectors.warp:.1f }}. And the clock: {{ race.thread.us:.0f }} µs before, {{ race.warp.us:.0f }} µs now, or
 # {{ race.thread.us / race.warp.us:.1f }} times the speed. Both had to move. If a counter moves and the clock does not, the counter was not the cause. If the clock moves and the counter does not, there was a different cause.
 # /// otherwise
