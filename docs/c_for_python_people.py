@@ -219,7 +219,7 @@ for literal in ("1.1", "1.1f"):
 
 # %% [markdown]
 # `FMUL` multiplies floats, `DMUL` doubles, `F2F` converts. One missing letter, and one instruction has become three, the
-# middle one on the double units, of which many cards have few. So: `f` behind every literal of a kernel, and `expf`,
+# middle one on the double units, of which many cards have few. So: `f` after every literal of a kernel, and `expf`,
 # `fmaxf`, `sqrtf` rather than `exp`, `fmax`, `sqrt`.
 #
 # ### 4. A float runs out of digits
@@ -546,7 +546,7 @@ for name, code in re.findall(r"^\.text\.(\w+):(.*?)\bEXIT\b", listing, re.M | re
 #
 # ### A reference: a second name for the same thing
 #
-# A function gets copies of its arguments. Put `&` behind the type, and it gets the caller's own, under a name of its own. With arrays there is a trap.
+# A function gets copies of its arguments. Put `&` after the type, and it gets the caller's own, under a name of its own. With arrays there is a trap.
 #
 # /// predict | An array has 8 floats, 32 bytes. How many bytes has it inside a function that takes it?
 # The function begins `int as_pointer(float a[8])` and asks for `sizeof(a)`.

@@ -175,7 +175,7 @@ record(
 # %% [markdown]
 # ### How the usual comparison goes wrong
 #
-# You will hear "forty lines against six hundred". Teach what stands behind each number.
+# You will hear "forty lines against six hundred". Teach what each number counts.
 #
 # - **About 40** is the kernel of Triton's own tutorial, without the list of settings that it tries and without the function that calls it [^triton-tutorials].
 # - **186**, comments counted, is the file of the warp-tile kernel of the well-known ladder, in fp32, without tensor cores [^boehm2022]. All eight rungs of that article
@@ -208,9 +208,9 @@ record(
 #
 # The count surprises, so know it: twelve lines below `def`, and thirteen between the braces of the CUDA answer (`nox -s lab -- sgemm_tiles --door cuda --stage 4`).
 # Hardly shorter. Say so before somebody else does. What went is in the last column of the table, and it is not lines: no thread, no shared memory, no
-# barrier. The short side shows only when the CUDA one has to be quick, and that is the next listing.
+# barrier. The short side shows only when the CUDA one has to be fast, and that is the next listing.
 #
-# Whoever typed this door in lecture 4 starts again at the starter, from memory: `nox -s lab -- sgemm_tiles --stage 0` keeps the old file.
+# Those who typed this door in lecture 4 start again at the starter, from memory: `nox -s lab -- sgemm_tiles --stage 0` keeps the old file.
 #
 # One word of it is a trap, and it is the lesson of the day in small: `input_precision="ieee"`. Without it, on a GPU, `tl.dot` rounds fp32 to TF32. The tool
 # decided something for you, quietly. It is a good decision, and it was not yours.
@@ -406,7 +406,7 @@ for job, answers in JOBS.items():
 # ## What they will believe
 #
 # - *"Higher is easier, so higher is better."* Each rung has a ceiling. Ask which decision they would want back.
-# - *"Lower is quicker."* Our own `wgmma` kernel stands below our own Triton one. Low is where you *can* be quick.
+# - *"Lower is faster."* Our own `wgmma` kernel is a rung lower than our own Triton one: look at the two shares of peak. Low is where you *can* be fast.
 # - *"TF32 crept in."* `tl.dot` on fp32. The lab's grader catches it on a GPU, not in the interpreter.
 # - *"A layout is a shape."* Shape says how many, stride says where. Both, always.
 # - *Counting lines to win.* Generated code, headers, settings: say your rule first, then count.

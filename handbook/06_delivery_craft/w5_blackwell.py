@@ -396,7 +396,7 @@ record(
 
 # %% [markdown]
 # **Two truths.** Against the decoded grid it is right to the last digit. Against the grid before rounding it is off by {{ worst.weights:.1f}}, and that is
-# the *format*, not a bug. Whoever mixes up the two hunts a bug all evening. Write both lines on the board.
+# the *format*, not a bug. If you mix up the two, you hunt a bug all evening. Write both lines on the board.
 #
 # The chains of the last but one step, for a wait of 6 ticks and 3 of work:
 
@@ -432,7 +432,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # four-bit arithmetic, but neither of these two. Look at the number, not at the name.
 # ///
 #
-# There is a second diary of the same problem, by Amandeep Singh [^singh2025]. Give it to whoever asks for more.
+# There is a second diary of the same problem, by Amandeep Singh [^singh2025]. Give it to those who ask for more.
 
 # %% [markdown]
 # ## The demo
@@ -468,7 +468,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # ///
 #
 # /// callout | say
-# "From the draft? From the template? From the floor? Whoever shows you one quotient owes you the other two."
+# "From the draft? From the template? From the floor? If somebody shows you one quotient, ask for the other two."
 # ///
 
 # %% [markdown]

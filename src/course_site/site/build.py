@@ -105,9 +105,7 @@ def _build_and_check(folder: str, found: str, asked: str) -> None:
 
     In one process, as a sentence that was looked at in its page's source is most often the one that a reader sees.
     """
-    gc.set_threshold(
-        100_000, 20, 20
-    )  # nearly all that is read stays to the end: to look for garbage takes seconds
+    gc.disable()  # nearly all that is read stays to the end: to look for garbage takes seconds
     try:
         _mkdocs(folder)
     except SystemExit as ended:
