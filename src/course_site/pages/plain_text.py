@@ -99,9 +99,13 @@ _ODD = re.compile(r"[^\x00-\x7f]")
 
 
 def lowered(text: str) -> str:
-    """Return a text in small letters, with those that a search without case takes for ASCII ones as these."""
+    """Return a text in small letters, with those that a search without case takes for one as this one."""
     low = text.replace("İ", "i").lower()
-    return low if low.isascii() else low.replace("ſ", "s").replace("ı", "i")
+    return (
+        low
+        if low.isascii()
+        else low.replace("ſ", "s").replace("ı", "i").replace("\N{GREEK SMALL LETTER MU}", "µ")
+    )
 
 
 def without_code(markdown: str) -> str:
@@ -197,12 +201,18 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
         text = text.sub(FENCED, fence)
     if "`" in text.text:
         text = text.sub(_CODE, span)
-    text = text.sub(BRACES, value)
-    text = text.sub(_ENTITY, lambda match: html.unescape(match[0]))
-    text = text.sub(_ODD, _plain_character)
-    text = text.sub(re.compile(r"<!--|-->"), "\n\n")
-    text = text.sub(_TAG, _plain_tag)
-    text = text.sub(_LINK, lambda match: f"] {match[1]} " if match[1] else "]")
+    if "{{" in text.text:
+        text = text.sub(BRACES, value)
+    if "&" in text.text:
+        text = text.sub(_ENTITY, lambda match: html.unescape(match[0]))
+    if not text.text.isascii():
+        text = text.sub(_ODD, _plain_character)
+    if "--" in text.text:
+        text = text.sub(re.compile(r"<!--|-->"), "\n\n")
+    if "<" in text.text:
+        text = text.sub(_TAG, _plain_tag)
+    if "](" in text.text:
+        text = text.sub(_LINK, lambda match: f"] {match[1]} " if match[1] else "]")
     if "]:" in text.text or "://" in text.text:
         text = text.sub(_ADDRESS, HELD)
     if "$" in text.text or "\\" in text.text:
@@ -210,7 +220,8 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
     if ">" in text.text:
         text = text.sub(_QUOTED, "")
     text = text.sub(_CRITIC, "")
-    text = text.sub(re.compile(r"\\([%$*_#|~])"), r"\1")
+    if "\\" in text.text:
+        text = text.sub(re.compile(r"\\([%$*_#|~])"), r"\1")
     return text.sub(_MARKS, ""), code, empty
 
 

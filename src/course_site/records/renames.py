@@ -294,6 +294,24 @@ def in_oldest_names(trees: Sequence[ast.Module], renames: Renames, path: str) ->
     _Source(list(trees), renames, path).rewrite()
 
 
+# Where statements stand one after the other.
+_HAS_BODIES = (ast.Module, ast.stmt, ast.ExceptHandler, ast.match_case)
+_BODIES = ("body", "orelse", "finalbody")
+
+
+def _nodes_of(trees: Iterable[ast.AST]) -> list[ast.AST]:
+    """Return every node that has a field, as `ast.walk` finds them in three times as long."""
+    found = list(trees)
+    for node in found:  # which grows
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                found += [one for one in value if isinstance(one, ast.AST) and one._fields]
+            elif isinstance(value, ast.AST) and value._fields:
+                found.append(value)
+    return found
+
+
 @dataclass
 class _Source:
     trees: list[ast.Module]
@@ -303,16 +321,17 @@ class _Source:
     locals: dict[str, str] = field(default_factory=dict)  # variables, bound by imports alone
 
     def __post_init__(self) -> None:
-        self.nodes = [node for tree in self.trees for node in ast.walk(tree)]
+        self.nodes = _nodes_of(self.trees)
 
     def rewrite(self) -> None:
         self._exported_functions()
         self._local_names()
         for node in self.nodes:
-            for name, value in ast.iter_fields(node):
-                if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+            for name in _BODIES if isinstance(node, _HAS_BODIES) else ():
+                value = getattr(node, name, None)
+                if value and isinstance(value, list):
                     setattr(node, name, list(self._statements(value)))
-        for node in (node for tree in self.trees for node in ast.walk(tree)):
+        for node in _nodes_of(self.trees):
             self._identifiers(node)
 
     def _exported_functions(self) -> None:
@@ -415,7 +434,7 @@ class _Source:
             if isinstance(node.value, str):
                 node.value = self._text(node.value)
             return
-        for name, value in ast.iter_fields(node):
+        for name, value in ast.iter_fields(node) if self.words else ():
             if isinstance(value, str) and value in self.words:
                 setattr(node, name, self.words[value])
             elif isinstance(value, list) and value and isinstance(value[0], str):
