@@ -237,7 +237,7 @@ record(
 #
 # *Throughput* matters if you pay for the card. *Time to first token* matters if you wait at the door. *Time per token* matters if you read along. A change that helps one may hurt the others.
 #
-# /// claim | each.bus > each.coach and first.coach > first.bus
+# /// claim | each.bus > each.coach and first.coach > 3 * first.bus
 # Here it is so, by little. On the bus a token takes {{ each.bus:.1f}} ms, on the coach {{ each.coach:.1f}} ms: a step of the bus has more people in it, and now and then somebody's prompt. The guests of the coach only waited longer to get in.
 # /// otherwise
 # Here a token takes {{ each.bus:.1f}} ms on the bus and {{ each.coach:.1f}} ms on the coach; the first one is there after {{ first.bus:.2f}} s and {{ first.coach:.2f}} s.
