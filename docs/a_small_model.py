@@ -173,12 +173,12 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 # ///
 #
 # It starts from random weights. A step takes {{ recipe.batch:.0f }} places of the text at random, {{ recipe.length:.0f }} bytes at each, and asks the
-# model for every one of those bytes at once. No place sees what comes behind it, so each is an honest guess. Then every weight is moved a little, in the direction in which
+# model for every one of those bytes at once. No place sees what comes after it, so each is an honest guess. Then every weight is moved a little, in the direction in which
 # the loss falls. After {{ recipe.steps:.0f }} steps it stops, whatever the clock says. So the same seed does the same again, but for the order in which the card
 # adds.
 #
 # In all a training looks at {{ recipe.steps * recipe.batch * recipe.length / 1e6:.1f }} MB. The text has {{ text.train / 1e6:.2f }} MB: it reads
-# everything {{ recipe.steps * recipe.batch * recipe.length / text.train:.1f }} times. We train three times, each time from other random weights and in another order. How far the
+# everything {{ recipe.steps * recipe.batch * recipe.length / text.train:.1f }} times. We train three times, each time from other random weights and in a different order. How far the
 # three lie apart says what luck does.
 
 # %%
@@ -393,8 +393,8 @@ record(
 # ///
 #
 # /// claim | kept.small < kept.experts
-# And it is better than the one with experts, which is no praise of experts: each of the eight sees a quarter of the text, and there is little of it. They are for models
-# that have more text than time.
+# And it is better than the one with experts. That is no verdict on experts: this one has {{ shape.experts.layers:.0f}} layers where the small one has {{ shape.small.layers:.0f}}, a token meets fewer of its weights, and each of the eight sees a quarter of a text that is
+# short as it is. Three things differ, and one training cannot say which of them counts. Experts are for models that have more text than time.
 # ///
 #
 # On the files held out, the draft's best guess is the small model's in {{ agree:.0%}} of the places.
@@ -469,7 +469,7 @@ record(
 #
 # - **The form is right, the sense is not.** Indents, colons, quotes that close, `self` where it belongs: all this can be seen in the bytes nearby.
 #   What the function is *for* cannot.
-# - **Names come from nowhere.** It uses names that nobody defined. It has seen how names look, and not that they stand for something.
+# - **Names come from nowhere.** It uses names that nobody defined. It has seen how names look, and not that they mean something.
 # - **It has read one small library.** No English but comments and docstrings, no other language, no facts. Asked a question it writes Python.
 # - **It forgets.** It looks at {{ recipe.length:.0f }} bytes, some thirty lines, and has learnt nothing about what lies further back.
 # - **It may repeat what it read.** Of a text that was read several times, some lines come back word for word. They are the Python Software Foundation's.
@@ -485,7 +485,7 @@ record(
 # /// answer
 # 1. That on the text it learns, surely. The other may fall a little and then rise: more and more is learnt by heart.
 # 2. That on the files held out. The one on the text it learns even rises: nothing comes by often enough to be remembered.
-# 3. Both, and the second says nothing any more. There is no way to see it from the numbers, which is why the split stands in a file
+# 3. Both, and the second says nothing any more. There is no way to see it from the numbers, which is why the split is written down in a file
 #    that is under version control.
 # ///
 #

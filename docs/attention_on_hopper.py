@@ -12,13 +12,14 @@
 #
 # By the end of this page you can
 #
-# - name the four ideas that keep a card's multipliers busy, and say what each of them waits for no longer;
+# - name the four ideas that keep a card's multipliers busy, and say which wait each of them removes;
 # - forecast what a kernel loses without one of them, and check it: each has a switch;
 # - follow the backward pass, five multiplies where the forward has two, and say why one of its three answers is the hard one;
+# - say how much of the card's peak that is, and why it is not more;
 # - say what a call costs before the GPU has done anything.
 #
 # This is the page behind [the workshop on FlashAttention](workshops/w1_flash_attention.py). There you wrote the loop, and met a sister of it with
-# specialists. Here stands the third of the family, [k06_wgmma](#the-whole-of-it), in CUDA C++: every wait, every register and
+# specialists. Here is the third of the family, [k06_wgmma](#the-whole-of-it), in CUDA C++: every wait, every register and
 # every byte of shared memory in it is ours. Nobody types it. You take it apart.
 
 # %% [markdown]
@@ -35,8 +36,8 @@
 # - [0.9 * stoves.d64.products <= stoves.d64.exponentials <= 1.1 * stoves.d64.products] Both the same
 # - [stoves.d64.exponentials > 1.1 * stoves.d64.products] The exponentials
 # /// reveal
-# There is less to multiply, and as many exponentials: {{ stoves.d64.exponentials / stoves.d64.products:.2f }} of its time at d = 64, and
-# {{ stoves.d128.exponentials / stoves.d128.products:.2f }} at d = 128. If one cook serves both stoves in turn, the tensor cores are cold for
+# Neither, or by next to nothing. There is half as much to multiply, and as many exponentials. At d = 128 the exponentials take {{ stoves.d128.exponentials / stoves.d128.products:.2f }} of the time of the multiply,
+# at d = 64 {{ stoves.d64.exponentials / stoves.d64.products:.2f }} of it: both stoves are at work for the same time. If one cook serves both stoves in turn, the tensor cores are cold for
 # {{ 1 - stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}} of the time at d = 128, for
 # {{ 1 - stoves.d64.products / (stoves.d64.products + stoves.d64.exponentials):.0%}} at d = 64.
 # ///
@@ -120,6 +121,9 @@ record(
 # ## One idea at a time
 #
 # Each idea is a switch of our kernel. All of these compute the same answer; each was checked before it was timed.
+#
+# A warning for this page's tables. Compare within a race, never across two. The same kernel on the same shape is in two of them: at d = 128, all keys, it makes {{ ideas.d128.all.tflops:.0f }} TFLOP/s in this race
+# and {{ race.d128.full.n16384.wgmma.tflops:.0f }} in [the last one](#the-race). Other competitors in a round leave the card a different clock, and the clock decides here: [why](#how-near-to-the-peak-and-why-no-nearer) comes below.
 #
 # /// predict | Without ideas 2, 3 and 4, roles alone: what share of the full speed is left at d = 128?
 # - [ideas.d128.roles.tflops < 0.75 * ideas.d128.all.tflops] Less than three quarters
@@ -227,7 +231,7 @@ record(
 # %% [markdown]
 # ## Who is seated last
 #
-# Causal rows have unequal work: the first block of 128 rows meets one tile of keys, the last one all of them. Whoever is seated last decides when the kitchen closes.
+# Causal rows have unequal work: the first block of 128 rows meets one tile of keys, the last one all of them. The guest who is seated last decides when the kitchen closes.
 #
 # /// predict | The longest blocks first, or as they are numbered, the shortest first: what is the difference?
 # - [order.longest.tflops < 1.03 * order.numbered.tflops] None to speak of
@@ -237,12 +241,12 @@ record(
 # {{ order.longest.tflops:.0f }} TFLOP/s with the longest first, {{ order.numbered.tflops:.0f }} as they are numbered. A long block that begins last keeps
 # one table busy while all others are swept. And the order has a second half: heads whose keys and values fit in L2 together run together.
 #
-# The order says what is next, and not whose. Here whoever is done asks: a counter in memory hands out the numbers, and the thread that fetches asks for the next one
-# long before it is needed. The other way is to deal everything out beforehand, to and fro, so that who got the longest gets the shortest next:
-# {{ order.dealt.tflops:.0f }} TFLOP/s. (The race below has {{ race.d128.causal.n16384.wgmma.tflops:.0f }} for the first of them: other competitors in the round leave the card another clock. Compare within a race.) Then shares are equal only if all blocks form one falling line, and heads cannot be kept together.
+# The order says what is next, and not whose. Here a block that is done asks: a counter in memory hands out the numbers, and the thread that fetches asks for the next one
+# long before it is needed. The other way is to deal everything out beforehand, to and fro, so that the block with the longest gets the shortest next:
+# {{ order.dealt.tflops:.0f }} TFLOP/s. Then shares are equal only if all blocks form one falling line, and heads cannot be kept together.
 #
 # /// claim | 0.95 * order.dealt.tflops < order.longest.tflops < 1.05 * order.dealt.tflops
-# On this shape the two are level. Asking is for shapes that do not fall in one line: above all packed sequences, texts of different lengths one behind the other.
+# On this shape the two are level. Asking is for shapes that do not fall in one line: above all packed sequences, texts of different lengths one after the other.
 # ///
 # ///
 
@@ -324,7 +328,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 #   - {name: race.d128.causal.*.sdpa_flash, label: SDPA flash}
 #   - {name: race.d128.causal.*.fa4, label: FlashAttention-4}
 # alt: >-
-#   TFLOP/s against sequence length, five lines that rise. At N = 16384, k06_wgmma stands at {{ race.d128.causal.n16384.wgmma.tflops:.0f }}, the kernel with
+#   TFLOP/s against sequence length, five lines that rise. At N = 16384, k06_wgmma has {{ race.d128.causal.n16384.wgmma.tflops:.0f }}, the kernel with
 #   specialists at {{ race.d128.causal.n16384.specialised.tflops:.0f }}, SDPA cuDNN at {{ race.d128.causal.n16384.cudnn.tflops:.0f }}, SDPA flash at
 #   {{ race.d128.causal.n16384.sdpa_flash.tflops:.0f }} and FlashAttention-4 at {{ race.d128.causal.n16384.fa4.tflops:.0f }}.
 # caption: Short rows are where everybody loses. Whatever happens once at the beginning and once at the end of a row has fewer tiles to be shared out over.
@@ -343,7 +347,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 #   - {name: race.d128.causal.*.cudnn, label: SDPA cuDNN}
 #   - {name: race.d128.causal.*.sdpa_flash, label: SDPA flash}
 # alt: >-
-#   TFLOP/s against sequence length, four lines that rise. At N = 16384, k06_wgmma stands at {{ race.d128.causal.n16384.wgmma.tflops:.0f }}, the kernel with
+#   TFLOP/s against sequence length, four lines that rise. At N = 16384, k06_wgmma has {{ race.d128.causal.n16384.wgmma.tflops:.0f }}, the kernel with
 #   specialists at {{ race.d128.causal.n16384.specialised.tflops:.0f }}, SDPA cuDNN at {{ race.d128.causal.n16384.cudnn.tflops:.0f }} and SDPA flash at
 #   {{ race.d128.causal.n16384.sdpa_flash.tflops:.0f }}.
 # caption: Short rows are where everybody loses. Whatever happens once at the beginning and once at the end of a row has fewer tiles to be shared out over.
@@ -379,7 +383,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # caption: FlashAttention-4, in the same rounds as the table above.
 # ///
 #
-# And against whoever of the two is ahead, SDPA cuDNN or FlashAttention-4? Above one, k06_wgmma is the best of the three; below it, it is not.
+# And against the better of the two, SDPA cuDNN or FlashAttention-4? Above one, k06_wgmma is the best of the three; below it, it is not.
 #
 # /// table
 # columns: ["ratio", "d = 128, full", "causal", "d = 64, full", "causal"]
@@ -394,7 +398,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # ///
 # ///
 # /// otherwise
-# FlashAttention-4, from which two of the ideas are, was **not raced** in this run: it was not installed. What stands here of the strongest is without it.
+# FlashAttention-4, from which two of the ideas are, was **not raced** in this run: it was not installed. So the strongest may be missing here.
 # ///
 #
 # /// when | peers.fa3 == 1
@@ -403,6 +407,47 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # /// otherwise
 # FlashAttention-3 was **not raced** in this run: FlashInfer, which carries it, was not installed.
 # ///
+#
+# ### How near to the peak, and why no nearer?
+#
+# The data sheet promises {{ gpu.bf16_tflops:,.0f}} TFLOP/s in bf16. Of that k06_wgmma has:
+#
+# /// table
+# columns: ["% of peak", "d = 128, full", "causal", "d = 64, full", "causal"]
+# rows:
+#   - ["N = 1024", "{{ race.d128.full.n1024.wgmma.of_peak:.0%}}", "{{ race.d128.causal.n1024.wgmma.of_peak:.0%}}", "{{ race.d64.full.n1024.wgmma.of_peak:.0%}}", "{{ race.d64.causal.n1024.wgmma.of_peak:.0%}}"]
+#   - ["N = 4096", "{{ race.d128.full.n4096.wgmma.of_peak:.0%}}", "{{ race.d128.causal.n4096.wgmma.of_peak:.0%}}", "{{ race.d64.full.n4096.wgmma.of_peak:.0%}}", "{{ race.d64.causal.n4096.wgmma.of_peak:.0%}}"]
+#   - ["N = 16384", "{{ race.d128.full.n16384.wgmma.of_peak:.0%}}", "{{ race.d128.causal.n16384.wgmma.of_peak:.0%}}", "{{ race.d64.full.n16384.wgmma.of_peak:.0%}}", "{{ race.d64.causal.n16384.wgmma.of_peak:.0%}}"]
+# caption: The same race as above. Causal counts half of the operations.
+# ///
+#
+# /// when | peers.fa4 == 1
+# FlashAttention-4 is no nearer to it by much: at N = 4096, d = 128, full, it has {{ race.d128.full.n4096.fa4.of_peak:.0%}}. So what holds all of them back?
+# ///
+#
+# **The clock, first.**
+#
+# /// claim | race.d128.full.n16384.wgmma.sm_mhz < 0.95 * sheet_mhz and ideas.d128.all.sm_mhz < 0.95 * sheet_mhz
+# The peak on the sheet is worked out at {{ sheet_mhz:.0f}} MHz [^lockwood-h100]. In all of these races the card was at a limit, by its own word: nearly always that of power, some {{ race.d128.full.n16384.wgmma.power_w:.0f}} W, at d = 64 now and then that of heat. Then it takes
+# the clock down. At N = 16384, d = 128, full, a reading for k06_wgmma says {{ race.d128.full.n16384.wgmma.sm_mhz:.0f}} MHz, and in the race of the ideas {{ ideas.d128.all.sm_mhz:.0f}}. Of what the tensor cores can do at those clocks it has {{ race.d128.full.n16384.wgmma.of_peak * sheet_mhz / race.d128.full.n16384.wgmma.sm_mhz:.0%}} and {{ ideas.d128.all.of_peak * sheet_mhz / ideas.d128.all.sm_mhz:.0%}}.
+# A reading is one moment of a clock that moves, so trust the tens and not the ones.
+# /// otherwise
+# The peak on the sheet is worked out at {{ sheet_mhz:.0f}} MHz [^lockwood-h100], and a reading in this race said {{ race.d128.full.n16384.wgmma.sm_mhz:.0f}} MHz. The clock is not what is missing on this card.
+# ///
+#
+# /// define | sheet_mhz = 1830
+# unit: MHz
+# what: the clock for which the data sheet's peak of an H100 in bf16 is worked out [^lockwood-h100]
+# ///
+#
+# **Then the other stove.** Served in turn, the two stoves would leave the tensor cores {{ stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}} of the time at d = 128 and {{ stoves.d64.products / (stoves.d64.products + stoves.d64.exponentials):.0%}} at d = 64, at whatever clock. At d = 64 the kernel has
+# {{ race.d64.full.n16384.wgmma.of_peak:.0%}} of peak, or {{ race.d64.full.n16384.wgmma.of_peak * sheet_mhz / race.d64.full.n16384.wgmma.sm_mhz:.0%}} at the clock that was read: hardly better than in turn. At d = 128 it is past what turns allow. So the work side by side succeeds at d = 128, and at d = 64 most of it is still to be won.
+#
+# **And short rows** have their beginnings and ends, as said above.
+#
+# And why is longer not faster? At d = 128, all keys, N = 16384 makes {{ race.d128.full.n16384.wgmma.tflops:.0f }} TFLOP/s where N = 4096 makes {{ race.d128.full.n4096.wgmma.tflops:.0f }}, and with half the square, causal, it is {{ race.d128.causal.n16384.wgmma.tflops:.0f }}. A step does the same work in all three.
+# One launch of the first lasts {{ race.d128.full.n16384.wgmma.ms:.1f}} ms, of the second {{ race.d128.full.n4096.wgmma.ms:.1f}} ms, of the third {{ race.d128.causal.n16384.wgmma.ms:.1f}} ms: the longer one lasts, the longer the clock has to sink at the power limit. That fits, and
+# it is a guess. With one reading of the clock for each competitor, and no counter beside it, this run cannot say more; nor how the rest of peak is shared out among barriers, issue slots and the way to the first tile.
 
 # %%
 from course_kernels.attention import k04_specialised, library, peers
@@ -445,13 +490,16 @@ record(
 # ## The way back
 #
 # To learn, a model needs the way back: what does the loss say to Q, K and V, once it is known what it says to the output? Nobody kept the square. So it is
-# made again, tile by tile, from Q, K and one number for each row, the log-sum-exp L that the forward pass left. Then come five products where the forward pass had two:
+# made again, tile by tile, from Q, K and one number for each row that the forward pass left: L, the logarithm of the sum of its exponentials, *log-sum-exp* for short. Write dX for what the loss says to X. Then come five products where the forward pass had two:
 #
 # $$S = QK^\top, \quad dP = dO\,V^\top,$$
 #
 # $$dV = P^\top dO, \quad dK = dS^\top Q, \quad dQ = dS\,K$$
 #
-# with $P = e^{S - L}$ and $dS = P \circ (dP - D)$, where $D$ is one number for each row, the sum of $dO \circ O$.
+# with $P = e^{S - L}$ and $dS = P \circ (dP - D)$. The ring means number by number, and $D$ is one number for each row, the sum of $dO \circ O$.
+#
+# Why D? The shares of a row always add up to 1: what one gains, the others lose. So of each dP only what is above the row's mean counts, the mean weighted by the shares: the sum of $P \circ dP$ over the row. And as $O = PV$, that is the sum of
+# $dO \circ O$, which needs no square.
 #
 # Look at who owns what. A block that owns some *keys* has all it needs for their dK and dV: every row passes by, and the sums stay in its registers. But dQ belongs to the
 # *rows*, and every block of keys has a part of it. Somebody must add up: either a second kernel makes S and dP once more, seven products instead of five, or all blocks
@@ -490,7 +538,7 @@ record(
 #      "{{ backward.d64.full.cudnn.tflops:.0f }}", "{{ backward.d64.causal.cudnn.tflops:.0f }}"]
 #   - ["SDPA flash", "{{ backward.d128.full.sdpa_flash.tflops:.0f }}", "{{ backward.d128.causal.sdpa_flash.tflops:.0f }}",
 #      "{{ backward.d64.full.sdpa_flash.tflops:.0f }}", "{{ backward.d64.causal.sdpa_flash.tflops:.0f }}"]
-# caption: Five products of 2 · N · N · d operations a head; causal needs every second of them. The small kernels before and after are in our time.
+# caption: Five products of 2 · N · N · d operations a head; with a causal mask only half of them are needed. The small kernels before and after are in our time.
 # ///
 #
 # /// when | peers.fa4 == 1
@@ -504,7 +552,7 @@ record(
 # caption: With its small kernels before and after, as in our time.
 # ///
 #
-# k04_wgmma over whoever of the two is ahead, SDPA cuDNN or FlashAttention-4: {{ backward.d128.full.wgmma.tflops / max(backward.d128.full.cudnn.tflops, backward.d128.full.fa4.tflops):.2f }} full and
+# k04_wgmma over the better of the two, SDPA cuDNN or FlashAttention-4: {{ backward.d128.full.wgmma.tflops / max(backward.d128.full.cudnn.tflops, backward.d128.full.fa4.tflops):.2f }} full and
 # {{ backward.d128.causal.wgmma.tflops / max(backward.d128.causal.cudnn.tflops, backward.d128.causal.fa4.tflops):.2f }} causal at d = 128,
 # {{ backward.d64.full.wgmma.tflops / max(backward.d64.full.cudnn.tflops, backward.d64.full.fa4.tflops):.2f }} and
 # {{ backward.d64.causal.wgmma.tflops / max(backward.d64.causal.cudnn.tflops, backward.d64.causal.fa4.tflops):.2f }} at d = 64.
@@ -512,6 +560,9 @@ record(
 # FlashAttention-4's way back was **not raced** in this run: it was not installed.
 # ///
 # ///
+#
+# And of peak? At d = 128, full, k04_wgmma has {{ backward.d128.full.wgmma.of_peak:.0%}} of it, at d = 64 {{ backward.d64.full.wgmma.of_peak:.0%}}. The reasons are [those of the forward pass](#how-near-to-the-peak-and-why-no-nearer): a card at its limit, with a reading of {{ backward.d128.full.wgmma.sm_mhz:.0f}} MHz here, and exponentials, of which a
+# step needs as many for five products as the forward pass for two. What comes on top is the sum of dQ, which all blocks share; the run did not count what it costs.
 #
 # *In one order* is for those who must get the same bits twice. Sums of floats depend on their order, and who adds first is a matter of microseconds. So each block of keys waits
 # for its turn.
@@ -571,7 +622,7 @@ record(
 # A kernel that is called must first be *called*: Python looks at the arguments, describes them to the driver, and puts the launch into a queue. While the card is busy with something long, nobody
 # sees it. With one short sequence everybody does.
 #
-# /// predict | One sequence of 512, 16 heads. What takes longer: the kernel, or calling it from Triton's Gluon?
+# /// predict | One sequence of 512, 16 heads. What takes longer: the kernel, or calling it? It is k04, written in Gluon, Triton's lower level.
 # - [calls.specialised.us > 1.1 * calls.specialised.host_us] The kernel
 # - [calls.specialised.us < 0.9 * calls.specialised.host_us] The call
 # - [0.9 * calls.specialised.host_us <= calls.specialised.us <= 1.1 * calls.specialised.host_us] About the same
@@ -582,9 +633,9 @@ record(
 # ///
 #
 # /// exercise | Where it shows
-# A model with 32 layers calls attention once in each. At which length of the kernel does the call of Gluon stop to matter, and what else hides it?
+# A model with 32 layers calls attention once in each. At which length of the kernel does the call from Gluon stop mattering, and what else hides it?
 # /// answer
-# As soon as the kernels between two calls take longer than a call: then the host runs ahead, and the queue hides it. And a CUDA graph hides it altogether, since
+# As soon as the kernels between two calls take longer than a call, and the queue holds something to begin with: then the host runs ahead, and the queue hides it. And a CUDA graph hides it altogether, since
 # nobody calls: [one token](one_token.py) shows what that is worth.
 # ///
 
@@ -620,4 +671,5 @@ record(
 # Read it once you have read everything else. The producer, the consumer, and what both agree on.
 #
 # /// source | src/course_kernels/attention/k06_wgmma.cu
+# fold: "k06_wgmma.cu, all of it"
 # ///

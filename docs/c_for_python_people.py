@@ -13,7 +13,7 @@
 # A kernel is written in a small corner of C++: numbers, addresses, loops, `if`. That corner fits on one page. You can
 # keep it beside you and look things up, or read it once from top to bottom. When you are through you can
 #
-# - read every kernel of this course, line by line;
+# - read every kernel of this course up to L6, line by line, and look up the words that Hopper adds;
 # - say what an address is, and find an element of a matrix by its one number;
 # - name four places where a kernel quietly gives another number than Python would;
 # - read what the compiler says when it refuses;
@@ -219,7 +219,7 @@ for literal in ("1.1", "1.1f"):
 
 # %% [markdown]
 # `FMUL` multiplies floats, `DMUL` doubles, `F2F` converts. One missing letter, and one instruction has become three, the
-# middle one on the double units, of which many cards have few. So: `f` behind every literal of a kernel, and `expf`,
+# middle one on the double units, of which many cards have few. So: `f` after every literal of a kernel, and `expf`,
 # `fmaxf`, `sqrtf` rather than `exp`, `fmax`, `sqrt`.
 #
 # ### 4. A float runs out of digits
@@ -307,6 +307,20 @@ print("&x[3] == x + 3:  ", bool(steps[2].item()))
 print("x[3], *(x + 3):  ", *seen.tolist())
 
 # %% [markdown]
+# ### The same address, a different type
+#
+# The cell above wrote `(const double *)x`: the same house, and a new promise about what lives in it. The long way to write
+# that is `reinterpret_cast<const double *>(x)`. No bit moves and nothing is converted. Only the next read takes other bytes,
+# and a step has another length. Every kernel that loads 16 bytes at once does this:
+#
+# ```cuda
+# float4 v = *reinterpret_cast<const float4 *>(x + 4 * i);   // four floats in one go: v.x, v.y, v.z, v.w
+# ```
+#
+# Read it from the inside: the address of float number 4 i; taken for that of a `float4`, four floats in a row; and the star
+# looks inside. Nobody checks that four floats are there. Nor that 16 divides the address, which such a load wants: see
+# [alignas](#alignas-where-a-thing-may-begin).
+#
 # ### A matrix is a list
 #
 # Memory is one street. So a matrix lies in it row after row, which is called **row-major**:
@@ -402,7 +416,8 @@ print(after.tolist())
 # | `__restrict__` | no other pointer leads here |
 # | `#include <cuda_fp16.h>` | take in another file; for `__half`, for example |
 # | `#pragma unroll` | write the next loop out, if its length is known |
-# | `static_cast<int>(x)`, `reinterpret_cast<const float4 *>(x)` | a number made an int; an address read as another type |
+# | `static_cast<int>(x)` | a number made an int |
+# | `reinterpret_cast<const float4 *>(x)` | the same address, as that of a different type: see [below](#the-same-address-a-different-type) |
 # | `float4` | four floats in a row, with `.x .y .z .w`; loaded in one go from an address that 16 divides |
 # | `auto` | let the compiler work out the type |
 
@@ -531,7 +546,7 @@ for name, code in re.findall(r"^\.text\.(\w+):(.*?)\bEXIT\b", listing, re.M | re
 #
 # ### A reference: a second name for the same thing
 #
-# A function gets copies of its arguments. Put `&` behind the type, and it gets the caller's own, under a name of its own. With arrays there is a trap.
+# A function gets copies of its arguments. Put `&` after the type, and it gets the caller's own, under a name of its own. With arrays there is a trap.
 #
 # /// predict | An array has 8 floats, 32 bytes. How many bytes has it inside a function that takes it?
 # The function begins `int as_pointer(float a[8])` and asks for `sizeof(a)`.
@@ -776,6 +791,26 @@ extern "C" __global__ void pair(int *packed, float first, float second) {
 # Without `"memory"` the compiler does not know that this line has to do with memory at all. It may then read the tile *before* the wait, when the
 # copies have not arrived.
 # ///
+
+# %% [markdown]
+# ## The words that Hopper adds
+#
+# The kernels of [the workshop on Hopper](workshops/w2_hopper.py) speak the words above. Their headers, in
+# `src/course_kernels/cuda/hopper/`, need some more, since one name there stands for many instructions. You can read W2
+# without them; come back here when you open one.
+#
+# | written | means |
+# |---|---|
+# | `template <class... At>`, and `At... x` | as many types as you like, and an argument of each: one `load_tile` for tiles of two to five dimensions |
+# | `sizeof...(At)` | how many they are |
+# | `(hold(d), ...)` | `hold` of each of them, one after the other; it is called a *fold* |
+# | `if constexpr (sizeof...(At) == 2) … else …` | asked when it is compiled: only one side is compiled at all |
+# | `template <> struct Product<256> …` | a template once more, written for one value in the hole |
+# | `#define PRODUCT(N, …) … "m64n" #N "k16"` | text that is put in before anything is compiled; `#N` is N in quotes, and `A##N` glues it to a name |
+# | `enum class Major { k, mn };` | a type with two values, `Major::k` and `Major::mn` |
+# | `const __grid_constant__ TensorMap map` | an argument that stays where the launch has put it, the same for all threads: so it has an address, and the copy engine wants one |
+# | `extern __shared__ __align__(1024) char memory[];` | shared memory, as much as the launch says, beginning at a multiple of 1024 |
+# | `__launch_bounds__(384, 1)` | one block of 384 threads on an SM is enough: each may have so many registers that they just fit |
 
 # %% [markdown]
 # ## Where this leads

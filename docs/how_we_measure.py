@@ -12,14 +12,15 @@
 #
 # A number on the web is a plate without a kitchen. You cannot see who cooked it, or on what stove.
 #
-# When you are through with this page you can
+# At the end of this page you can
 #
 # - say what had to happen before a number was allowed onto this site;
-# - try fifteen ways to fool us, and read what we answered;
+# - try fifteen ways to fool us, and read what we
+# answered;
 # - tell noise from a difference;
 # - take any number here and make it again on your own card.
 #
-# It is also the page where we weigh our own scales. Everything below ran on the card named under the title.
+# Here we also weigh our own scales. Everything below ran on the card named under the title.
 
 # %% [markdown]
 # ## The life of a number
@@ -29,12 +30,12 @@
 # caption: The upper half needs a GPU. The lower half never does.
 # ///
 #
-# Follow one number from the left to the right.
+# Follow one number from left to right.
 #
-# 1. **Check.** The kernel gets fresh random inputs. Its answer is held against a truth worked out in double
-#    precision. No right answer, no stopwatch.
-# 2. **Time.** It runs many times, in turns with its competitors. We keep the samples, not a verdict. Then
-#    its last answer is checked again.
+# 1. **Check.** The kernel gets fresh random inputs. Its answer is compared with a truth worked out in double precision.
+#    No right answer, no stopwatch.
+# 2. **Time.** It runs many times, taking turns with its competitors. We keep the samples, not a verdict. Then its last
+#    answer is checked again.
 # 3. **Record.** The samples go into a file, with the card, its clocks, its power, the versions, the date,
 #    and a fingerprint of every file that ran. Nobody edits that file; a seal shows if somebody did.
 # 4. **Render.** Later, on any machine, the page is filled from the record. If one of those files has
@@ -42,19 +43,17 @@
 # 5. **Speak.** Prose takes its numbers from the record. A sentence that compares two of them carries its
 #    condition. When the condition fails, so does the build.
 #
-# So changing a sentence never needs a GPU, and changing a kernel always does. There is no third road by
-# which a number could get here. A small program, a lint, reads every page, caption and comment and refuses a
-# speed that somebody typed.
+# So changing a sentence never needs a GPU, and changing a kernel always does. There is no other way for a number to get
+# here. A small program, a lint, reads every page, caption and comment and refuses a speed that somebody typed.
 
 # %% [markdown]
 # ## First taste, then time
 #
-# A wrong kernel is easy to make quick: leave out the work. So before we trust our scales, we try to cheat
-# them.
+# A wrong kernel is easy to make fast: leave out the work. So before we trust our scales, we try to cheat them.
 #
-# The job is as plain as can be: multiply every row of a matrix by its own number,
-# `y[m, n] = s[m] * x[m, n]`. Fifteen dishonest kernels claim to do it. Each fault is of a kind that
-# people make, by accident or to win a race.
+# The job is as simple as can be: multiply every row of a matrix by its own number,
+# `y[m, n] = s[m] * x[m, n]`. Fifteen dishonest kernels claim to do it. Each fault is one that people commit, by
+# accident or to win a race.
 #
 # /// predict | Many checkers ask: is the error greater than the tolerance? Then fail. Which cheat walks straight through?
 # - [ ] Half the output is zeros
@@ -64,10 +63,10 @@
 # /// reveal
 # The one that is **all NaN**. Every comparison with NaN is false, so *is the error greater than the
 # tolerance?* is answered *no*, and the cheat passes with honours. Ask the other way round: *is the error
-# within the tolerance?* Now NaN fails. It is one `not` in the code, and it is easy to get wrong.
+# within the tolerance?* Now NaN fails. The difference is one `not` in the code, and easy to get wrong.
 # ///
 #
-# Each cheat is handed to the same `measure` that times every kernel of this course.
+# Each cheat goes to the same `measure` that times every kernel of this course.
 
 # %% tags=["show"]
 from course_kernels.measure import record, refusal, text
@@ -82,13 +81,13 @@ record(
 )
 
 # %% [markdown]
-# What each one does, what we said, and what stopped it:
+# Here is each cheat, our answer, and what stopped it:
 #
-# 1. **Half-written** does the upper half; the rest is whatever lay there, often the last right answer.
+# 1. **Half-written** computes the upper half; the rest is whatever was there, often the last right answer.
 #
 #     > {{ refused.half_written }}
 #
-#     The memory for the output is **poisoned** with NaN before the kernel runs. What is not written, shows.
+#     The memory for the output is **poisoned** with NaN before the kernel runs. Anything left unwritten shows.
 #
 # 2. **All NaN** writes no number at all.
 #
@@ -100,7 +99,7 @@ record(
 #
 #     > {{ refused.wrong_axis }}
 #
-#     Every element is held against the truth, in its place.
+#     Every element is compared with the truth, in its place.
 #
 # 4. **One element off** has all the others right.
 #
@@ -109,19 +108,19 @@ record(
 #     The **worst** element is judged, not an average. An average over millions forgives one wrong number.
 #     Yours will be that one.
 #
-# 5. **NaN clamped** tidies up: a NaN becomes 0, an infinity the largest number there is.
+# 5. **NaN clamped** tidies up: a NaN becomes 0, an infinity becomes the largest number there is.
 #
 #     > {{ refused.nan_clamped }}
 #
 #     Random inputs hold no NaN, so nobody would notice. We **plant** one, at a place drawn at random, beside
-#     infinities, zeros and very large numbers. Where the truth is NaN, the answer must be NaN. Not every job
-#     can keep that promise: what a problem leaves out, its contract says, with the reason.
+#     infinities, zeros and very large numbers. Where the truth is NaN, the answer must be NaN. Not every job can keep
+#     that promise: a problem's contract says what it leaves out, with the reason.
 #
 # 6. **Input modified** works in place, so that a second call would scale twice.
 #
 #     > {{ refused.input_modified }}
 #
-#     The inputs are compared **afterwards** with what they were.
+#     We check **afterwards** that the inputs are what they were.
 #
 # 7. **Cached result** answers once, and never looks again.
 #
@@ -136,18 +135,18 @@ record(
 #
 #     Our new values come in by the **back door**, past the counter.
 #
-# 9. **Same memory** is right each time, but puts every answer on the same plate.
+# 9. **Same memory** is right each time, but serves every answer on the same plate.
 #
 #     > {{ refused.same_memory }}
 #
 #     The first answer is **still held** when we ask for the second. They must not share memory.
 #
-# 10. **View returned** stores the answer column by column and renames the axes. It looks right, and whoever
-#     reads it next pays for the turning.
+# 10. **View returned** stores the answer column by column and renames the axes. It looks right, and the next reader
+#     pays for the turning.
 #
 #     > {{ refused.view_returned }}
 #
-#     An answer must lie in **row-major order**. Where a problem allows another one, its contract says so.
+#     An answer must be in **row-major order**. Where a problem allows a different one, its contract says so.
 #
 # 11. **Lazy tensor** hands out a promise. The multiplying is done when somebody looks.
 #
@@ -155,8 +154,8 @@ record(
 #
 #     Only a **plain** tensor counts, and we look at its kind before we look at its numbers.
 #
-# 12. **Truth stolen** cannot multiply at all. In Python a function can read the variables of whoever called
-#     it, so it goes through our pockets for the right answer.
+# 12. **Truth stolen** cannot multiply at all. In Python a function can read its caller's variables, so it goes through
+#     our pockets for the right answer.
 #
 #     > {{ refused.truth_stolen }}
 #
@@ -166,115 +165,112 @@ record(
 #
 #     > {{ refused.another_stream }}
 #
-#     The stream is **held back** by other work, and the new values arrive behind it. Who works elsewhere
-#     starts too early and cooks the old ones.
+#     We **hold the stream back** with other work, and the new values arrive after it. A kernel on another stream starts
+#     too early and cooks the old ones.
 #
 # 14. **Looks who asks** is right whenever the check calls it. When the clock calls, it serves leftovers.
 #
 #     > {{ refused.looks_who_asks }}
 #
-#     At a moment drawn at random, while the timing goes on, the inputs get new values. And when the last
-#     sample is taken, the answer that was **timed** is checked, too.
+#     At a moment drawn at random, in the middle of the timing, the inputs get new values. And after the last sample,
+#     the answer that was **timed** is checked, too.
 #
 # 15. **Faster than the floor** peeks at one number of its input, and works only when that has changed.
 #
 #     > {{ refused.faster_than_floor }}
 #
-#     This is the clever one: every check of its answer passes, since it works whenever the inputs are new.
-#     Only **physics** catches it. Nobody moves these bytes in less time than the data sheet allows. A result
-#     below its *floor* is refused, when it is measured and again when the page is built.
+#     This is the clever one: it passes every check of its answer, since it works whenever the inputs are new. Only **physics**
+#     catches it. Nobody moves these bytes in less time than the data sheet allows. A result below its *floor* is
+#     refused, when it is measured and again when the page is built.
 #
-# Every line but the last ends with a **seed**. All random numbers of that check came out of it, so a refusal
-# can be had again.
+# Every line but the last ends with a **seed**. All the random numbers of that check came from it, so you can repeat a
+# refusal.
 
 # %% [markdown]
 # ## A kernel by a stranger
 #
-# All that protects us from our own mistakes. A contest, or a machine that writes kernels, is another matter: there
+# All that protects us from our own mistakes. A contest, or a machine that writes kernels, is a different matter: there
 # somebody tries. A file that runs in our own process can rewrite the checker, and many have.
 #
 # So a stranger's kernel gets a kitchen of its own. `nox -s judge -- theirs.py --problem softmax` runs the file in a
 # **process of its own**, and the judge stays outside:
 #
-# - **The judge draws the inputs and keeps the truth.** The other process never sees it. Sizes are among them that nobody
-#   announced, and when all seems right it is asked again, nobody knows how often.
-# - **The judge compares.** Answers lie in memory that both see, poisoned before each call. What the other process *says*
+# - **The judge draws the inputs and keeps the truth.** The other process never sees the truth. Some sizes are never
+#   announced, and when all seems right the process is asked again, nobody knows how often.
+# - **The judge compares.** Answers go into memory that both see, poisoned before each call. Whatever the other process *says*
 #   decides nothing: neither a line it prints, nor its exit code, nor a message it makes up.
 # - **The judge has a clock of its own.** The process samples itself with events, which it may have patched. So the judge
-#   times a batch of calls as well, each on inputs that are new, with every answer handed over. The samples are shown
-#   where the two clocks agree. Where they cannot both be true, the file is refused.
+#   also times a batch of calls, each on new inputs, with every answer handed over. The samples are shown where the two
+#   clocks agree. Where they cannot both be true, the file is refused.
 # - **The process has limits:** time, memory, processes, what it prints. It may write in one folder, which is gone
-#   afterwards, and it has no network. Whatever it starts is ended with it.
+#   afterwards, and it has no network. Anything it starts ends with it.
 #
-# More than a hundred cheats lie in `tests/judge/`, ours and those that others have published, each with its source. Our
-# tests see each of them refused wherever it shows, without a card and on one, and honest files pass.
+# There are more than a hundred cheats in `tests/judge/`, ours and those that others have published, each with its
+# source. Our tests see each of them refused wherever it shows, without a card and on one, and honest files pass.
 #
-# The grader of the labs works the same way: your file runs in a process of its own, and the truth stays outside. It is a
-# tutor all the same. On the sizes a lab announces it asks with the same numbers each time, so that you can come back to
-# a complaint; once those are right, it asks for a size that stands nowhere, with numbers that nobody knows. Where no card
-# is, Triton's kernels are watched as they are interpreted: a load past the end is named with its line.
+# The labs' grader works the same way: your file runs in a process of its own, and the truth stays outside. It is still a
+# tutor. On the sizes that a lab announces it asks with the same numbers each time, so that you can come back to a
+# complaint; once those are right, it asks for a size that is announced nowhere, with numbers that nobody knows. Without a
+# card, Triton's kernels are watched as they are interpreted: a load past the end is named with its line.
 #
 # **What it does not stop**, so that you know:
 #
-# - A file that must do its own work (`--own`) is watched from inside of its own process. Who breaks that watch, by a
-#   library of their own in C for example, can have another library do the work. The answer is right then, and the time is
-#   true; the work is just not theirs.
-# - A kernel may be right for all that we ask and wrong for what we do not. It may be as inexact as the contract allows.
-# - Files that anybody may read, a stranger may read too. None of them holds a secret.
-# - In a lab done in NumPy, how much a file holds at once is counted in its own process; that it calls nothing which would
-#   do its work is watched there.
+# - A file that must do its own work (`--own`) is watched from inside its own process. If its author breaks that watch,
+#   with a library of their own in C for example, another library can do the work. The answer is then right, and the time
+#   is true; the work is just not theirs.
+# - A kernel may be right for everything we ask and wrong for what we do not ask. It may be as inexact as the contract allows.
+# - A stranger's file may read any file that anybody may read. None of them holds a secret.
+# - In a lab done in NumPy, it is the file's own process that counts how much it holds at once, and that watches for calls
+#   which would do its work.
 # - Without `--own` a store past the end of an answer goes unseen on a card. In Triton's interpreter it is seen.
-# - Memory of the card has no limit but the card's own. A kernel that never ends holds the card until its time is up.
+# - Memory on the card has no limit but the card's own. A kernel that never ends holds the card until its time is up.
 # - The walls are Linux's (Landlock, a network namespace). Where a system lacks one, the verdict says which.
 
 # %% [markdown]
 # ## The clock
 #
-# The taste was fine. Now the stopwatch. Seven habits, each against one way of fooling yourself.
+# It tasted right. Now the stopwatch. We have seven habits, each against one way of fooling yourself.
 #
-# **A cold cache.** The GPU keeps what it used last in its L2 cache, a shelf that all rooms share. Time
-# the same call again and the ingredients are already there. Real programs do other things in between. So
-# before every sample we read a buffer several times the size of the shelf, until nothing of yours is left
-# in it.
+# **A cold cache.** The GPU keeps whatever it used last in its L2 cache, a shelf that all rooms share. Time the same
+# call again and the ingredients are already there. Real programs do other things in between. So before every sample we
+# read a buffer several times the size of the shelf, until nothing of yours is left on it.
 #
 # **A warm stove.** The very first call compiles, allocates and wakes the clocks. We warm up by time, not by
 # count, and only then start sampling.
 #
 # **Orders ahead.** A stopwatch in Python would mostly time Python. So we send the orders ahead: first the
-# reading that clears the shelf, then a mark, the kernel, and a second mark. While the GPU is still busy
-# clearing, Python is long done. The time between the two marks is taken by the GPU itself, and we look
-# whether Python really was ahead. If it was not, the sample is taken again.
+# reading that clears the shelf, then a mark, the kernel, and a second mark. While the GPU is still busy clearing,
+# Python has long finished. The GPU itself takes the time between the two marks, and we check that Python really was
+# ahead. If it was not, the sample is taken again.
 #
 # **In turns.** Cards drift. They heat up, they slow down, they recover. If A runs for a second and then B,
 # the second cook gets the hot kitchen. So competitors take turns, round after round, on the very same
-# inputs. Whatever drifts, drifts for all of them. The order is drawn anew for every round: who always cooks
-# behind the same colleague inherits his mess. A cook far slower than the others is called only every so many
-# rounds, so that he does not eat their time.
+# inputs. Whatever drifts, drifts for all of them. The order is drawn anew for every round: a cook who always follows
+# the same colleague inherits his mess. A cook far slower than the others is called only every so many rounds, so that
+# he does not use up their time.
 #
-# **In six blocks.** On which shelf a box of numbers ends up is luck, and it stays for as long as the box is
-# there. A thousand samples from one shelf know nothing of the others. So the rounds come in six blocks. At
-# the head of each all inputs are made anew, and everything lies somewhere else in memory. Samples within a
-# block wobble. What differs *between* blocks is the part of the noise that a run can see of itself. The *spread*
-# that we state holds this part and another one, which no run can see: how far runs on other days and other cards
-# lie apart.
+# **In six blocks.** It is luck where in memory a box of numbers ends up, and that luck lasts as long as the box is
+# there. A thousand samples from one place know nothing of the others. So the rounds come in six blocks. At the start of
+# each all inputs are made anew, and everything is somewhere else in memory. Samples within a block wobble. The
+# difference *between* blocks is the part of the noise that a run can see in itself. The *spread* that we state holds
+# this part and a second one, which no run can see: how far apart runs on other days and other cards are.
 #
-# **A last taste.** Somewhere in the last block, at a round drawn at random, the values in the inputs are
-# changed without a word. After the last round the answers of the last timed calls are checked once more. Who
-# was right as long as somebody looked, and then served the old plate, is caught here.
+# **A last taste.** Somewhere in the last block, at a round drawn at random, the values in the inputs are silently
+# changed. After the last round the answers of the last timed calls are checked once more. A kernel that was right as
+# long as somebody looked, and then served the old plate, is caught here.
 #
-# **A look at the stove.** Clock, power, temperature and whatever holds the card back are read *while* a
-# kernel runs, and kept for each kernel apart. The card renews what it tells only some ten times a second, so
-# in a race its figures belong to nobody. When all is sampled and tasted, each kernel therefore runs alone, back
-# to back, until the figures are its own. Those runs are no samples, and what they heat up no sample pays for.
+# **A look at the stove.** We read clock, power, temperature and whatever holds the card back *while* a kernel runs, and
+# keep them for each kernel apart. The card renews these figures only some ten times a second, so in a race they belong
+# to nobody. When all is sampled and tasted, each kernel therefore runs alone, back to back, until the figures are its
+# own. Those runs are not samples, and no sample pays for the heat they make.
 #
-# Sampling stops after a set time, with never fewer than 12 samples and never more than 1000. All that is
-# drawn comes from one seed. It stands in the record, and in the refusal of every wrong answer; with it a run can
-# be drawn again.
+# Sampling stops after a set time, with never fewer than 12 samples and never more than 1000. Everything drawn comes
+# from one seed. It is in the record, and in the refusal of every wrong answer; with it you can draw a run again.
 
 # %% [markdown]
 # ## The same thing, twice
 #
-# How much does a number wobble when nothing at all has changed? Let the same kernel race against itself.
+# How much does a number wobble when nothing at all has changed? Race the same kernel against itself.
 
 # %% tags=["show"]
 from course_kernels.copy import k01_vectorised, library
@@ -292,74 +288,73 @@ record(
 
 # %% [markdown]
 # /// claim | abs(itself.left.us / itself.right.us - 1) < 0.06
-# In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. Do not take that
-# for all of the noise: it is one card, on one day. If you race it again, on another card of this model, we
-# vouch for no more than that it stays below 6 %. A lead that may be noise gets no sentence from us. Short jobs are noisier:
+# In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. Do not take that for all
+# of the noise: it is one card, on one day. If you race it again, on another card of this model, we vouch only that it stays
+# below 6 %. A lead that may be noise gets no sentence from us. Short jobs are noisier:
 # [the ledger](numbers.md) has the spread of each.
 # /// otherwise
 # In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. That is
 # the noise of this card. A difference between two kernels of that size is no difference.
 # ///
 #
-# Measured once more a moment later, on its own, it differs by {{ abs(itself.left.us / later.us - 1):.2%}}. Do
-# not count on that. A run on its own carries with it whatever has drifted in between; taking turns leaves it
-# out.
+# Measured once more a moment later, on its own, it differs by {{ abs(itself.left.us / later.us - 1):.2%}}. Do not count
+# on that. A run on its own carries whatever has drifted in between; taking turns leaves the drift out.
 
 # %% [markdown]
 # ## Whose time?
 #
-# The time we show is the card's. But somebody writes the order: Python looks at your tensors, asks for
-# memory, and hands the job over. The stopwatch hides that on purpose, and so it would hide it from you. So
-# every sample notes as well what its call cost the host. Take a copy so small that it is hardly there:
+# The time we show is the card's. But somebody writes the order: Python looks at your tensors, asks for memory, and
+# hands the job over. The stopwatch hides that on purpose, and so it would hide it from you. So every sample also notes
+# what its call cost the host. Take a copy so small that it is hardly there:
 
 # %% tags=["show"]
 record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.1))
 
 # %% [markdown]
 # /// claim | small.host_us > 2.8 * small.us
-# One mebibyte is copied in {{ small.us:.1f }} µs. Asking for it takes the host {{ small.host_us:.1f }} µs. Call
-# it over and over, and the card waits for Python most of the time. What you can do about it is in
-# [L2](lectures/l2_the_cuda_model.py).
+# One mebibyte is copied in {{ small.us:.1f }} µs. Asking for it takes the host {{ small.host_us:.1f }} µs. Call it over
+# and over, and the card waits for Python most of the time. [L2](lectures/l2_the_cuda_model.py) says what you can do
+# about it.
 # /// otherwise
 # One mebibyte is copied in {{ small.us:.1f }} µs. Asking for it takes the host {{ small.host_us:.1f }} µs.
 # ///
 #
-# Where the host cannot hide, because a call waits for the card itself, the sample has timed the host. It is
-# taken again. If that does not help, it is counted, and the ledger says how many there were.
+# Where the host cannot hide, because a call itself waits for the card, the sample has timed the host. It is taken
+# again. If that does not help, it is counted, and the ledger says how many there were.
 
 # %% [markdown]
 # ## What is stored, what is worked out
 #
-# The record of a run holds the **samples**, in microseconds, at most 200 of each kernel, and the quantiles
-# of all of them and the median of every block. It holds the bytes and operations that the problem demands.
-# It holds clocks, power, temperature and any reason the card gave for slowing down, while each kernel ran.
+# The record of a run holds the **samples**, in microseconds, at most 200 for each kernel, with the quantiles of all of
+# them and the median of every block. It holds the bytes and operations that the problem demands. It holds clocks,
+# power, temperature and any reason that the card gave for slowing down, while each kernel ran.
 #
-# It holds no percent, no TFLOP/s and no ratio. Those are worked out when the page is built. If a formula of
-# ours is wrong, we mend it without a GPU, and every page is right again.
+# It holds no percent, no TFLOP/s and no ratio. Those are worked out when the page is built. If a formula of ours is
+# wrong, we fix it without a GPU, and every page is right again.
 #
 # | word | what it means here |
 # |---|---|
 # | time | the **median** of the samples: the middle one, which a few hiccups cannot move |
-# | spread | how far off the median may be when somebody measures again on another card of the same model: it lies within the spread, up or down, nineteen times of twenty |
+# | spread | how far off the median may be when somebody measures again on another card of the same model: it is within the spread, up or down, nineteen times of twenty |
 # | floor | the least possible time: the larger of *bytes ÷ bandwidth* and *operations ÷ arithmetic peak*, both from the data sheet |
 # | % of peak | the problem's bytes or operations, divided by the time, as a share of that peak: the one headline of this course |
-# | *computed* bytes | what the problem must move at the very least, from its shapes |
-# | *counted* bytes | what the memory chips really moved, read from the card's own counters |
+# | *computed* bytes | the least that the problem must move, worked out from its shapes |
+# | *counted* bytes | the bytes that the memory chips really moved, read from the card's own counters |
 #
 # Mind the last two. A kernel that fetches the same number ten times moves ten times the bytes, but the
 # problem still needs it once. *Computed* bytes make the yardstick; *counted* bytes explain the gap. A page
-# always says which one it shows. The counters need the tool `ncu` and the permission to use it; where they
-# are missing you see no counted number at all, rather than a guess.
+# always says which one it shows. The counters need the tool `ncu` and permission to use it; where they are missing you
+# see no counted number at all, rather than a guess.
 #
 # One fine point. The last writes may still sit in the L2 cache when the clock stops. So the floor that
 # *refuses* a number forgives as many written bytes as the L2 can hold: it must never turn an honest kernel
-# away. The *percent* counts every byte. For jobs not much larger than the cache it can therefore flatter a
+# away. The *percent* counts every byte. For jobs not much larger than the cache the percent can therefore flatter a
 # little, which is why our headlines use sizes far beyond it.
 
 # %% [markdown]
 # ## When a sentence fails
 #
-# Here is how a comparing sentence is written in the source of a page:
+# Here is how a sentence that compares is written in the source of a page:
 #
 # ````
 # /// claim | ours.us < theirs.us
@@ -369,40 +364,40 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # ///
 # ````
 #
-# On the page such a sentence carries a mark, *tested*. Tap it and you read its condition, in words and as it is written.
+# On the page such a sentence carries a mark, *tested*. Tap it to read its condition, in words and as it is written.
 #
-# The build asks: if this were measured again, on another card of the same model, would the sentence still be
-# true? It draws a thousand such runs. Each moves the medians as far as the blocks of this run lie apart, and
-# then as far as runs made apart lie apart. What slowed both competitors in one block, or all of a card,
-# moves both, and falls out of their ratio.
+# The build asks: if this were measured again, on another card of the same model, would the sentence still be true? It
+# draws a thousand such runs. Each moves the medians as far as the blocks of this run are apart, and then as far as
+# separate runs are apart. If something slowed both competitors in one block, or a whole card, it moves both and drops
+# out of their ratio.
 #
 # - True in 99 of 100 of them: the sentence stands.
 # - True in 1 of 100 or fewer: it is false. The build stops and names it.
-# - Between the two: **too close to call**. In the records that we publish that stops the build as well. A
-#   margin inside the spread is no sentence. If you measure again on a card of this model, it does not stop
-#   you: your page shows the *otherwise*, or says that it was too close to call on your run.
+# - Between the two: **too close to call**. In the records that we publish, that stops the build as well. A margin
+#   inside the spread makes no sentence. If you measure again on a card of this model, it does not stop you: your page
+#   shows the *otherwise*, or says that it was too close to call on your run.
 #
-# Most pages are of one model of card, and so their numbers may be held against each other. A page that this card has not seen yet is
-# shown as another one measured it. It says so at its head, and no sum of ours mixes the two.
+# Most pages come from one model of card, and so you may compare their numbers. A page that this card has not run yet is shown as
+# a different card measured it. It says so at its head, and no sum of ours mixes the two.
 #
-# On another model no sentence stops the build; the page shows the *otherwise*.
+# On a different model no sentence stops the build; the page shows the *otherwise*.
 #
-# How far do runs made apart lie apart? No run can know that of itself. So every measuring of a page is kept,
-# with the number of its card, and [the ledger](numbers.md) says what they have taught us so far.
+# How far apart are separate runs? No run can know that by itself. So every measurement of a page is kept, with the
+# number of its card, and [the ledger](numbers.md) says what they have taught us so far.
 #
-# A condition can also be too easy. So the build halves and doubles every name in it, one at a time. If
-# nothing makes it false, the sentence says nothing, and that fails as well.
+# A condition can also be too easy. So the build halves and doubles every value in it, one at a time. If nothing makes
+# it false, the sentence says nothing, and that fails as well.
 #
-# It cuts both ways, and that is the point. When a library gets better, our proud sentence turns false and
-# somebody has to take it down.
+# This cuts both ways, and that is the point. When a library gets better, our proud sentence turns false and somebody
+# has to take it down.
 
 # %% [markdown]
 # ## The card against its own data sheet
 #
-# The percent of peak you read everywhere on this site is a percent of the *data sheet*: dense arithmetic,
-# and main memory [^nvidia-h200]. It is a promise for a card that never gets hot and a memory that never
-# pauses. How much of it can anyone have? Let us see what two plain jobs reach: a copy, and the library's
-# own matrix multiply. What all the others reach stands on a page of its own,
+# The percent of peak that you read everywhere on this site is a percent of the *data sheet*: dense arithmetic, and main
+# memory [^nvidia-h200]. The sheet promises for a card that never gets hot and a memory that never pauses. How much of
+# it can anyone have? See what two plain jobs reach: a copy, and the library's own matrix multiply. All the others have
+# a page of their own,
 # [every kernel on one roofline](all_kernels.md).
 
 # %% tags=["show"]
@@ -470,40 +465,40 @@ record(multiply=multiply)
 # ///
 #
 # /// claim | max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak) < 0.98
-# Even a copy, the plainest job of all, stays at
-# {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Most likely memory stops to refresh, to open
-# rows, to turn around between reading and writing; how much each of these takes, we have not measured. But when a
-# kernel of yours that lives on bytes reaches as much as the best copy, look for your next gain elsewhere.
+# Even the better of two copies, the plainest job of all, stays at
+# {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Most likely memory stops to refresh, to open rows, to
+# turn around between reading and writing; we have not measured how much each of these takes. But when a kernel of yours
+# that lives on bytes reaches as much as the best copy, look for your next gain elsewhere.
 # /// otherwise
-# A copy reaches {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}: on this card the data
-# sheet's bandwidth can very nearly be had.
+# The better copy reaches {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}: on this card you can have very nearly
+# all of the data sheet's bandwidth.
 # ///
 #
 # /// claim | copy.gib4.torch.us < 1.03 * copy.gib4.ours.us
-# Whose copy is the better one? PyTorch hands the job to the driver's own, and that needs
-# {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}} of our time. On another card the two may stand otherwise, so we
-# give no prize. Only one thing we do rule out: that ours leads by more than 3 %.
+# Whose copy is the better one? PyTorch hands the job to the driver's own, and that needs {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}}
+# of our time. On another card the order may differ, so we give no prize. We rule out only one thing: that ours leads by
+# more than 3 %.
 # /// otherwise
 # Our copy and PyTorch's, which is the driver's own, are close here:
 # {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}} of our time.
 # ///
 #
 # /// claim | multiply.bf16.n8192.of_peak < 0.85
-# The bf16 multiply stays at {{ multiply.bf16.n8192.of_peak:.0%}}, in the hands of people who do nothing
-# else. Memory is hardly to blame: a multiply of this size uses every number it fetches thousands of times.
-# A part of what is missing, you can watch going missing.
+# The bf16 multiply stays at {{ multiply.bf16.n8192.of_peak:.0%}}, although its authors do nothing else. Memory is
+# hardly to blame: a multiply of this size uses every number it fetches thousands of times. You can watch part of the
+# rest go missing.
 # /// otherwise
-# The bf16 multiply reaches {{ multiply.bf16.n8192.of_peak:.0%}}. What keeps it from more on most cards, you
-# can watch next.
+# The bf16 multiply reaches {{ multiply.bf16.n8192.of_peak:.0%}}. Next you can watch what keeps it from more on most
+# cards.
 # ///
 
 # %% [markdown]
 # ## The card has a limit
 #
-# Every card has a power limit, and it enforces it itself: when it draws too much, it lowers its own clock.
-# A short job can be over before that happens. A long one cannot.
+# Every card has a power limit, and enforces it itself: when it draws too much, it lowers its own clock. A short job can
+# be over before that happens. A long one cannot.
 #
-# Let the card rest. Then multiply bf16 matrices of 8192 × 8192, one right after the other, for six seconds.
+# Let the card rest. Then multiply bf16 matrices of 8192 × 8192, one straight after the other, for six seconds.
 # Meanwhile, read the card's power and its clock.
 
 # %% tags=["fold"]
@@ -597,8 +592,8 @@ record(
 #
 # /// claim | long_run.sm_mhz.last < 0.9 * long_run.sm_mhz.first
 # Read it from the bottom up. The clock starts at {{ long_run.sm_mhz.first:.0f }} MHz and ends at
-# {{ long_run.sm_mhz.last:.0f }} MHz, and the speed goes down with it. Where a curve dips now and then, we have
-# not traced why.
+# {{ long_run.sm_mhz.last:.0f }} MHz, and the speed goes down with it. A curve dips now and then; we have not traced
+# why.
 # /// otherwise
 # The clock starts at {{ long_run.sm_mhz.first:.0f }} MHz and ends at {{ long_run.sm_mhz.last:.0f }} MHz: on this
 # card it hardly gives way.
@@ -606,8 +601,8 @@ record(
 #
 # /// claim | rested > 1.05 * steady
 # After a second of rest a few multiplies run at {{ rested:.0f }} TFLOP/s. In the long run it is
-# {{ steady:.0f }} TFLOP/s. Same kernel, same matrices, same card: {{ rested / steady:.2f }} times. Both
-# numbers are honest. Only they answer different questions.
+# {{ steady:.0f }} TFLOP/s. Same kernel, same matrices, same card: {{ rested / steady:.2f }} times. Both numbers are
+# honest. They just answer different questions.
 # /// otherwise
 # After a second of rest a few multiplies run at {{ rested:.0f }} TFLOP/s, in the long run at
 # {{ steady:.0f }} TFLOP/s: {{ rested / steady:.2f }} times. On this card the power limit hardly bites.
@@ -616,8 +611,8 @@ record(
 # So be careful with a headline such as *so many TFLOP/s*. Ask: after how long? We clear the cache between
 # two samples, and that gives the card a short breath.
 #
-# Our own number for this multiply is {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. A number like that belongs to
-# its run. It is one more reason to compare only what ran side by side.
+# Our own number for this multiply is {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. A number like that belongs to its
+# run. That is one more reason to compare only kernels that ran side by side.
 
 # %% [markdown]
 # ### Does it matter what you multiply?
@@ -625,7 +620,7 @@ record(
 # A tensor core does the same work whatever the numbers are. There is no shortcut for zero. So here is a
 # question that sounds silly.
 #
-# /// predict | The same multiply, the same kernel, but both matrices are all zeros. Is it quicker?
+# /// predict | The same multiply, the same kernel, but both matrices are all zeros. Is it faster?
 # - [zeros.tflops >= 1.1 * multiply.bf16.n8192.tflops] Yes, a lot: a tenth or more
 # - [1.03 * multiply.bf16.n8192.tflops <= zeros.tflops < 1.1 * multiply.bf16.n8192.tflops] Yes, a little
 # - [zeros.tflops < 1.03 * multiply.bf16.n8192.tflops] No, work is work
@@ -634,10 +629,10 @@ record(
 # is {{ zeros.tflops / multiply.bf16.n8192.tflops:.2f }} times, for the same instructions.
 #
 # /// claim | zeros.us < 0.95 * multiply.bf16.n8192.us
-# A wire costs power when it changes from 0 to 1 or back. Zeros never change, so the card draws less, so it
-# need not lower its clock as far. That is the usual explanation, and it fits: [the ledger](numbers.md) has the
-# clock and the power of both runs. (It may name the power limit beside the zeros as well, though they draw far
-# less. Why, we do not know.) The lesson is for your own benchmarks: time zeros, and you get
+# A wire costs power when it changes from 0 to 1 or back. Zeros never change, so the card draws less power, and so need
+# not lower its clock as far. That is the usual explanation, and it fits: [the ledger](numbers.md) has the
+# clock and the power of both runs. (It may name the power limit beside the zeros as well, though they draw far less. We
+# do not know why.) The lesson is for your own benchmarks: time zeros, and you get
 # {{ zeros.of_peak:.0%}} of peak that no real model will ever see.
 # /// otherwise
 # On this card the data make little difference: {{ zeros.of_peak:.0%}} of peak with zeros,
@@ -655,36 +650,35 @@ record(
 
 # %% [markdown]
 # bf16 and fp16 share one peak. At 8192 they reach {{ multiply.bf16.n8192.of_peak:.0%}} and
-# {{ multiply.fp16.n8192.of_peak:.0%}} of it here. They ran one after the
-# other and not in turns, so we make no sentence of the difference.
+# {{ multiply.fp16.n8192.of_peak:.0%}} of it here. They ran one after the other and not in turns, so we say nothing
+# about the difference.
 #
 # All other timings on this site use random inputs, never zeros. Most are drawn from a normal distribution; where a
-# problem wants others, such as colours between 0 and 1, its `problem.py` says which.
+# problem needs others, such as colours between 0 and 1, its `problem.py` says which.
 
 # %% [markdown]
 # ## What we do not know
 #
-# - **A forger.** A record is sealed, and what stands in it several times must agree: samples and quantiles, errors and
-#   what is allowed, its date, and its commit, which must hold every file as it ran. So must what was kept beside it
-#   when it was made. That keeps accidents out. Somebody who knows this project and means it can still write a record
-#   that agrees with itself. Against that there is one remedy, and it is yours: run the command beside a number again.
-# - **Few cards.** These are the numbers of one card of its kind, in one machine. Another one of the same
-#   model may be a little better or worse. How much, we learn with every run; [the ledger](numbers.md) says what
-#   we know so far.
-# - **One day.** A new driver or a new library moves numbers. We write versions and dates beside them, and
-#   [what moved](numbers.md#what-moved-since-the-last-records) after every run.
+# - **A forger.** A record is sealed, and whatever it says more than once must agree: samples and quantiles, errors and
+#   their limits, its date, and its commit, which must hold every file as it ran. So must everything kept beside it when
+#   it was made. That keeps accidents out. A determined forger who knows this project can still write a record that
+#   agrees with itself. Against that there is one remedy, and it is yours: run the command beside a number again.
+# - **Few cards.** These numbers come from one card of its kind, in one machine. Another card of the same model may be a
+#   little better or worse. We learn how much with every run; [the ledger](numbers.md) says what we know so far.
+# - **One day.** A new driver or a new library moves numbers. We write versions and dates beside them, and [what moved](numbers.md#what-moved-since-the-last-records)
+#   after every run.
 # - **The clock is not locked.** We let the card choose its clock, as yours does, and write down what it
-#   chose. A locked clock would give a quieter number, for a card that nobody uses.
-# - **The power meter is slow.** So clock and power in the ledger are those of a kernel that runs back to back. In
-#   the race it takes turns with others, and with the reading that clears the shelf; there it may run at
-#   another clock.
-# - **Alone at the power limit.** A card at its limit lowers its clock when it chooses to. In a race that meets all.
-#   The blocks of a kernel that runs alone may then lie further apart than they would below the limit. The stated
-#   spread is wider for it, and we did not even it out.
+#   chose. A locked clock would give a steadier number, for a card that nobody uses.
+# - **The power meter is slow.** So clock and power in the ledger are those of a kernel that runs back to back. In the
+#   race a kernel takes turns with others, and with the reading that clears the shelf; there it may run at a different
+#   clock.
+# - **Alone at the power limit.** A card at its limit lowers its clock when it chooses to. In a race that affects
+#   everybody. The blocks of a kernel that runs alone may then be further apart than they would be below the limit. The
+#   stated spread is wider for it, and we did not even it out.
 # - **Below the floor of our clock.** For jobs of a few microseconds, the two marks and the start of the
 #   kernel are a good part of the time. Small numbers are right as *what you would see between two marks*,
-#   not as the time of the arithmetic. One such kernel, raced against itself under another name, does not always
-#   come out level; we do not know why. So we draw no conclusion from small differences between small numbers.
+#   not as the time of the arithmetic. One such kernel, raced against itself under a second name, does not always come
+#   out level; we do not know why. So we draw no conclusion from small differences between small numbers.
 # - **Counters look at one run.** Counted bytes come from a separate run under the profiler, not from the
 #   timed one.
 # - **A check is not a proof.** We check random inputs, awkward sizes and a few hard values. A kernel can
@@ -693,8 +687,8 @@ record(
 # %% [markdown]
 # ## Make it again on your own card
 #
-# **One number.** Rest on it with the pointer and you see its name and where it came from. Follow it, and you
-# stand on its row of [the ledger](numbers.md), which holds the command. The copy above, for example:
+# **One number.** Rest the pointer on it and you see its name and where it came from. Follow it to its row in [the ledger](numbers.md),
+# which holds the command. The copy above, for example:
 #
 # ```bash
 # PYTHONPATH=src python -m course_kernels.measure \
@@ -702,8 +696,8 @@ record(
 #     --workload dtype=float32,N=268435456
 # ```
 #
-# It checks, then times, then prints the medians, how far the blocks lie apart, what a call costs the host, and
-# the clocks while each one ran. With `--seed` it draws what an earlier run drew.
+# It checks, then times, then prints the medians, how far apart the blocks are, what a call costs the host, and the
+# clocks while each kernel ran. With `--seed` it draws what an earlier run drew.
 #
 # **One page.** `nox -s docs -- --page docs/how_we_measure.py`
 #
@@ -714,16 +708,16 @@ record(
 # %% [markdown]
 # ## The minutes at a page's head
 #
-# They are no measurement. They are worked out from the page's text when the site is built, by one rule, for a reader whose
-# first language this need not be:
+# They are not measured. They are worked out from the page's text when the site is built, by one rule, for a reader whose
+# first language need not be English:
 #
 # - prose at 150 words a minute, captions and tables too;
 # - code at ten lines a minute, empty lines left out;
 # - half a minute for a chart or a picture;
 # - one minute for a prediction and four for an exercise, unless its head says otherwise;
-# - a lab takes what stands at its head.
+# - a lab takes the minutes at its head.
 #
-# The *core* is what stands open on the page, with what your predictions reveal. Whatever is folded counts apart: answers,
+# The *core* is everything open on the page, with what your predictions reveal. Folded parts are counted apart: answers,
 # hints, code, tables behind charts, and the sections beyond the core. The core of a page for a session is never longer than
 # the session.
 
@@ -733,15 +727,15 @@ record(
 # /// exercise | Invent one more cheat
 # Think of a kernel that passes all of this and is still dishonest. What would it need to know?
 # /// answer
-# Take the last one and make it patient. It skips its work while it is timed, but first it dawdles, just long
-# enough to stay above the floor. Our scales let it pass: a floor is a coarse sieve. What catches it is a
-# person who reads the kernel, and that is one reason why every kernel here is short.
+# Take the last one and make it patient. It skips its work while it is timed, but first it dawdles, just long enough to
+# stay above the floor. Our scales let it pass: a floor is a coarse sieve. Only a person who reads the kernel catches
+# it, and that is one reason why every kernel here is short.
 #
-# Or do the work in lower precision, just within the tolerance. No checker can settle this one, because *how
-# exact is exact enough?* is a question for the problem, not for the clock. So every problem states its
-# tolerance and its reason, and we race only against libraries of the same precision.
+# Or do the work in lower precision, just within the tolerance. No checker can settle this one, because *how exact is
+# exact enough?* is a question for the problem, not for the clock. So every problem states its tolerance and the reason
+# for it, and we race only against libraries of the same precision.
 #
-# Or replace the clock itself, from inside Python. That needs code that reaches into ours. A review sees it.
+# Or replace the clock itself, from inside Python. That needs code that reaches into ours. A review would see it.
 # ///
 #
 # /// exercise | Noise or news?

@@ -3,7 +3,7 @@
 # title: "The multiply, size by size"
 # section: Make the model fast
 # order: 105
-# description: Our multiply against the library at fifteen shapes, those of an 8B model among them; why one row wants another kernel; and the model's prefill with our multiply and our attention in it.
+# description: Our multiply against the library at fifteen shapes, those of an 8B model among them; why one row wants a different kernel; and the model's prefill with our multiply and our attention in it.
 # needs: [capability 9.0]
 # ---
 
@@ -14,11 +14,15 @@
 #
 # - say of any product, from its three sizes alone, whether bytes or arithmetic bind it;
 # - read a scoreboard with losses in it, and say which of its rows a better multiply could help;
-# - say why a kernel for many rows is the wrong tool for one;
+# - say what a kernel for many rows leaves unused with one row, and what kind of kernel does not;
+# - say what percent of peak that is, or of bandwidth, and why it is not more;
 # - forecast what a swap in a model can bring, and check it.
 #
-# This is the page behind [the workshop on Hopper](workshops/w2_hopper.py). There one kernel, k14, met the library at three square sizes. A model is not made of squares. Its
-# grids of weights are wide and narrow, and the rows come as they come: a thousand tokens of a prompt, or a single one. So: the same kernel, everywhere.
+# This is the page behind [the workshop on Hopper](workshops/w2_hopper.py). There k14 met the library at three square sizes. A model is not made of squares. Its
+# grids of weights are wide and narrow, and the rows come as they come: a thousand tokens of a prompt, or a single one. So: k14, everywhere.
+#
+# *k14* is one launcher, and not one kernel. Before a product it makes a plan from the three sizes: one of six tiles, whole or cut along k. And where it takes the largest tile and has an SM for each, a kernel of its own runs, `one_wave.cu`, which makes a single tile and ends. On this page
+# those are three: the square of 2048, queries and output with 1024 rows, keys and values with 4096. All others are `k14_tuned.cu`.
 
 # %% [markdown]
 # ## Bytes or arithmetic, by hand
@@ -40,7 +44,7 @@
 # - [intensity.square.n512 < ridge and intensity.square.n1024 >= ridge] One
 # - [intensity.square.n1024 < ridge] Two or more
 # /// reveal
-# {{ intensity.square.n512:.0f}} operations a byte at 512, {{ intensity.square.n1024:.0f}} at 1024, and {{ ridge:.0f}} is where bytes stop to bind. All larger ones are bound by arithmetic.
+# {{ intensity.square.n512:.0f}} operations a byte at 512, {{ intensity.square.n1024:.0f}} at 1024, and above {{ ridge:.0f}} bytes no longer bind. All larger ones are bound by arithmetic.
 # ///
 #
 # Now a linear layer. Its weights are a grid of (N, K) that lies there; M rows come. As long as there are few of them, the weights are nearly all of the bytes, and each weight is
@@ -130,10 +134,10 @@ record(
 # ## Five squares
 #
 # Two clocks again, and this time the size decides which of them is any good. In a [burst](workshops/w2_hopper.py#two-clocks) the launches follow each other without a gap, all of them asked for before the first begins, on numbers that L2 still holds. A
-# product of 512 then never looks at memory, and in a model it always must. So 512 and 1024 are timed by the clock of all other pages, with a cold L2. From
+# product of 512 then never looks at memory. In a model its rows may still lie in L2, from the kernel before; its weights do not, for all the other layers have passed through since. So 512 and 1024 are timed by the clock of all other pages, with a cold L2. From
 # 2048 on we take bursts: {{ rounds:.0f}} of them, after a rest of {{ rest:.1f}} s each.
 #
-# All of them with B as it comes, NN, for that is what our Triton kernel takes. *The library* is the better of cuBLAS and of cuBLASLt's eight best guesses, each timed.
+# All of them with B as it comes, as (K, N): *NN*, neither of the two turned, for that is what our Triton kernel takes. *The library* is the better of cuBLAS and of cuBLASLt's eight best guesses, each timed.
 #
 # /// predict | At the worst of the five, what share of the library's speed does our kernel have?
 # - [min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 0.8] Less than four fifths
@@ -143,13 +147,13 @@ record(
 # {{ lead.n512:.2f}} times the library's speed at 512, {{ lead.n1024:.2f}} at 1024, {{ lead.n2048:.2f}} at 2048, {{ lead.n4096:.2f}} at 4096 and {{ lead.n8192:.2f}} at 8192.
 #
 # /// table
-# columns: ["TFLOP/s, NN", "ours, k14", "cuBLAS", "cuBLASLt, its best", "k05, Triton", "ours over the better library"]
+# columns: ["TFLOP/s, NN", "ours, k14", "cuBLAS", "cuBLASLt, its best", "k05, Triton", "ours over the better library", "ours, % of peak"]
 # rows:
-#   - ["512, cold", "{{ small.n512.tuned.tflops:.0f}}", "{{ small.n512.cublas.tflops:.0f}}", "{{ small.n512.cublaslt.tflops:.0f}}", "{{ small.n512.triton.tflops:.0f}}", "{{ lead.n512:.3f}}"]
-#   - ["1024, cold", "{{ small.n1024.tuned.tflops:.0f}}", "{{ small.n1024.cublas.tflops:.0f}}", "{{ small.n1024.cublaslt.tflops:.0f}}", "{{ small.n1024.triton.tflops:.0f}}", "{{ lead.n1024:.3f}}"]
-#   - ["2048, bursts", "{{ square.n2048.tuned:.0f}}", "{{ square.n2048.cublas:.0f}}", "{{ square.n2048.cublaslt:.0f}}", "{{ square.n2048.triton:.0f}}", "{{ lead.n2048:.3f}}"]
-#   - ["4096, bursts", "{{ square.n4096.tuned:.0f}}", "{{ square.n4096.cublas:.0f}}", "{{ square.n4096.cublaslt:.0f}}", "{{ square.n4096.triton:.0f}}", "{{ lead.n4096:.3f}}"]
-#   - ["8192, bursts", "{{ square.n8192.tuned:.0f}}", "{{ square.n8192.cublas:.0f}}", "{{ square.n8192.cublaslt:.0f}}", "{{ square.n8192.triton:.0f}}", "{{ lead.n8192:.3f}}"]
+#   - ["512, cold", "{{ small.n512.tuned.tflops:.0f}}", "{{ small.n512.cublas.tflops:.0f}}", "{{ small.n512.cublaslt.tflops:.0f}}", "{{ small.n512.triton.tflops:.0f}}", "{{ lead.n512:.3f}}", "{{ small.n512.tuned.of_peak:.0%}}"]
+#   - ["1024, cold", "{{ small.n1024.tuned.tflops:.0f}}", "{{ small.n1024.cublas.tflops:.0f}}", "{{ small.n1024.cublaslt.tflops:.0f}}", "{{ small.n1024.triton.tflops:.0f}}", "{{ lead.n1024:.3f}}", "{{ small.n1024.tuned.of_peak:.0%}}"]
+#   - ["2048, bursts", "{{ square.n2048.tuned:.0f}}", "{{ square.n2048.cublas:.0f}}", "{{ square.n2048.cublaslt:.0f}}", "{{ square.n2048.triton:.0f}}", "{{ lead.n2048:.3f}}", "{{ square.n2048.tuned / sheet.bf16:.0%}}"]
+#   - ["4096, bursts", "{{ square.n4096.tuned:.0f}}", "{{ square.n4096.cublas:.0f}}", "{{ square.n4096.cublaslt:.0f}}", "{{ square.n4096.triton:.0f}}", "{{ lead.n4096:.3f}}", "{{ square.n4096.tuned / sheet.bf16:.0%}}"]
+#   - ["8192, bursts", "{{ square.n8192.tuned:.0f}}", "{{ square.n8192.cublas:.0f}}", "{{ square.n8192.cublaslt:.0f}}", "{{ square.n8192.triton:.0f}}", "{{ lead.n8192:.3f}}", "{{ square.n8192.tuned / sheet.bf16:.0%}}"]
 # caption: "M = N = K, bf16, random normal inputs."
 # ///
 #
@@ -305,7 +309,7 @@ record(
 # %% [markdown]
 # ## Many rows: the layers of a model
 #
-# A prefill of 1024 tokens brings 1024 rows to every grid of the model, four prompts of that length 4096. Now the weights lie as (N, K), NT, as every checkpoint has them. Our Triton kernel does not take that.
+# A prefill of 1024 tokens brings 1024 rows to every grid of the model, four prompts of that length 4096. Now the weights lie as (N, K), as every checkpoint has them: *NT*, the second one turned. Our Triton kernel does not take that.
 #
 # /// predict | Ten products, five grids with 1024 and with 4096 rows. In how many of them is ours ahead of the library?
 # - [ahead.all >= 8.5] In nine or ten
@@ -333,8 +337,8 @@ record(
 # Grid by grid:
 #
 # /// claim | over.gate.m1024 < 0.96
-# The **loss** first: gate and up, with 1024 rows. Ours has {{ over.gate.m1024:.3f}} of the library's speed. Large tiles would be 448, 8 down and 56 across, on {{ sheet.sms:.0f}} SMs: four rounds, the last nearly empty. So our plan takes tiles of half the size, 896 in seven rounds. The last round is
-# nearly full then, but a small tile fetches more for what it makes. The other remedy stands in [W2](workshops/w2_hopper.py): let those who are idle begin the tiles of the others. It is in our kernel, behind a switch, and was not raced for this shape.
+# The **loss** first: gate and up, with 1024 rows. Ours has {{ over.gate.m1024:.3f}} of the library's speed. Large tiles would be 448, 8 down and 56 across, on {{ sheet.sms:.0f}} SMs: three full rounds are 3 × 132 = 396 of them, and 448 − 396 = 52 are left for a fourth, which is two fifths full. So our plan takes tiles of half the size: 896, in seven rounds of 128, with four SMs left out. All rounds are
+# full then, but a small tile fetches more for what it makes. The other remedy is in [W2](workshops/w2_hopper.py): let those who are idle begin the tiles of the others. Our kernel has a switch for it; it was not raced for this shape.
 # /// otherwise
 # Gate and up, with 1024 rows: ours has {{ over.gate.m1024:.3f}} times the library's speed.
 # ///
@@ -398,6 +402,27 @@ record(
 # ///
 #
 # Do not add these rows up in your head. In a layer the gate and its two sisters are most of the work; a lead at keys and values is a lead in a corner.
+#
+# ### How near to the peak, and why no nearer?
+#
+# /// exercise | The course's question | 4 minutes
+# Divide by the {{ sheet.bf16:.0f}} TFLOP/s of the data sheet: keys and gate with 1024 rows, down with 4096. (Of the squares the first table has it.) Then say of each, and of the squares, what keeps it from the rest: too little to do, rounds, or the clock?
+# /// answer
+# /// table
+# columns: ["% of peak", "ours, k14", "the better library"]
+# rows:
+#   - ["keys, values: 1024 rows", "{{ many.key.m1024.tuned / sheet.bf16:.0%}}", "{{ max(many.key.m1024.cublas, many.key.m1024.cublaslt) / sheet.bf16:.0%}}"]
+#   - ["gate, up: 1024 rows", "{{ many.gate.m1024.tuned / sheet.bf16:.0%}}", "{{ max(many.gate.m1024.cublas, many.gate.m1024.cublaslt) / sheet.bf16:.0%}}"]
+#   - ["down: 4096 rows", "{{ many.down.m4096.tuned / sheet.bf16:.0%}}", "{{ max(many.down.m4096.cublas, many.down.m4096.cublaslt) / sheet.bf16:.0%}}"]
+# caption: From the table above, against {{ sheet.bf16:.0f}} TFLOP/s.
+# ///
+#
+# - **Small ones have too little to do.** 512 is {{ blocks.n512:.0f}} blocks, keys and values with 1024 rows are 128 small tiles: one round, in which the way to the first product, and from the last one to memory, is a large part. It costs the library as much.
+# - **Large ones all end at about the same share**, ours and the library's. In a burst of this page no clock was read. [W2](workshops/w2_hopper.py#power-decides) read it, with k14 at 8192, where it ran for seconds: there the card is at its power limit, and the clock goes down. Peak is worked out for a clock that it cannot hold.
+# - **Between them it is rounds**: how many tiles there are for {{ sheet.sms:.0f}} SMs, and how full the last round is. Gate and up are the example.
+#
+# How much of what is missing is the clock and how much is waiting, this page cannot say: a burst has no counter beside it.
+# ///
 
 # %% tags=["fold"]
 many = {
@@ -542,23 +567,26 @@ record(
 # /// exercise | 64 rows for the price of how many? | 2 minutes
 # Before you look into the table again: 64 rows instead of one, through the head, by our kernel. How many times as long does it take, and why?
 # /// answer
-# {{ few.head.m64.tuned.us / few.head.m1.tuned.us:.2f}} times: {{ few.head.m1.tuned.us:.0f}} µs and {{ few.head.m64.tuned.us:.0f}} µs. The same weights are read, once, and the tiles are the same: what was a row of zeros is now a row. So whoever
-# serves many readers lets them share a pass.
+# {{ few.head.m64.tuned.us / few.head.m1.tuned.us:.2f}} times: {{ few.head.m1.tuned.us:.0f}} µs and {{ few.head.m64.tuned.us:.0f}} µs. The same weights are read, once, and the tiles are the same: what was a row of zeros is now a row. So if you
+# serve many readers, let them share a pass.
 # ///
 #
-# ### Why it is the wrong tool
+# ### Why not more of the bandwidth?
 #
-# Go through our kernel with one row in your hand.
+# Hold the two columns apart. Against the library our kernel loses little or nothing with one row. Against the *bytes* both lose, and the smaller the grid the more: {{ few.head.m1.tuned.of_peak:.0%}} of the bandwidth at the head, {{ few.gate.m1.tuned.of_peak:.0%}} at the gate, {{ few.key.m1.tuned.of_peak:.0%}} at keys and values.
+# It is not the clock: every reading of this race says {{ few.gate.m1.tuned.sm_mhz:.0f}} MHz, with no limit. What else? Go through our kernel with one row in your hand.
 #
 # - **The tile.** The lowest tile has 64 rows. One of them is real; TMA lays zeros for the other 63. They cost no bytes from memory, and the tensor cores have nothing better to do. So far no harm.
 # - **The places.** But they lie in the ring. A pair of tiles is (64 + 128) × 64 numbers, 24 KiB, and 8 KiB of these are zeros and a row. [Little's law](lectures/l3_memory.py#how-many-must-be-walking) wants weights under way in that room.
-# - **The blocks.** A block has 128 columns of C or more. Keys have 1024: eight tiles. Cut along k in eight parts they are {{ blocks.key:.0f}} blocks, for {{ sheet.sms:.0f}} SMs, and then a second kernel must add the parts. An SM without a
+# - **The blocks.** A block has 128 columns of C or more. Keys have 1024: eight tiles. Cut along k in eight parts, *split-K*, they are {{ blocks.key:.0f}} blocks, for {{ sheet.sms:.0f}} SMs, and then a second kernel must add the parts. An SM without a
 #   block asks memory for nothing.
 # - **The one thread.** The producer asks for whole tiles, waits, asks. That is made for tiles that are used 64 times over. Here each is used once.
 #
-# The right tool has another shape. There is no tile of C at all. Each warp takes a few rows of the weights, reads them in vectors of 16 bytes, many under way, multiplies with the one row of x, and adds up by
-# shuffles. No tensor core, no ring, no roles: a reduction, as in [L5](lectures/l5_the_top_of_the_ladder.py), with weights in it. Such a kernel is called *matrix times vector*, GEMV. What a good one is worth
-# in a decode step stands on [one token](one_token.py#what-a-graph-cannot-mend) as a question.
+# A kernel for one row has a different shape. There is no tile of C at all. Each warp takes a few rows of the weights, reads them in vectors of 16 bytes, many under way, multiplies with the one row of x, and adds up by
+# shuffles. No tensor core, no ring, no roles: a reduction, as in [L5](lectures/l5_the_top_of_the_ladder.py), with weights in it. Such a kernel is called *matrix times vector*, GEMV.
+#
+# Is it worth it? It was not raced here, so ask two other pages. [W4](workshops/w4_serving.py#shorter-weights) has a kernel for few rows, on gate and up as one grid: with one row {{ w4.few.bf16.m1.us:.1f}} µs, where cuBLAS takes {{ w4.few.cublas.m1.us:.1f}}. By itself, then, it wins little. What it wins it wins in company:
+# on [one token](one_token.py#five-kernels-a-layer) such kernels take norm, turn and sum along and begin before the last one has ended, and the step goes from {{ one_token.rate.our_attention:.0f}} tokens/s to {{ one_token.rate.our_step:.0f}}.
 
 # %% tags=["fold"]
 NT = dataclasses.replace(
@@ -669,7 +697,7 @@ record(
 #   - ["torch.compile", "{{ swap.compiled.ms:.2f}}", "{{ swap.compiled.tflops:.0f}}", "{{ swap.compiled.of_peak:.0%}}"]
 # ///
 #
-# Hold it against the forecast. The products should take {{ forecast.cublas:.1f}} ms of the library's {{ swap.library.ms:.1f}} ms. The rest is what stands between them: norms, turns, the two halves of the feed-forward block, attention. No
+# Why {{ swap.our_multiply.of_peak:.0%}} of peak, where the products by themselves had more? A part is the clock: with our multiply a reading says {{ swap.our_multiply.sm_mhz:.0f}} MHz, at {{ swap.our_multiply.power_w:.0f}} W. The larger part is what is no product. Hold it against the forecast. The products should take {{ forecast.cublas:.1f}} ms of the library's {{ swap.library.ms:.1f}} ms. The rest is what comes between them: norms, turns, the two halves of the feed-forward block, attention. No
 # multiply touches that.
 #
 # /// claim | 0.9 < gain.multiply < 1.08 and 0.9 < gain.attention < 1.12
@@ -679,9 +707,9 @@ record(
 # ///
 #
 # /// claim | swap.compiled.us < swap.both.us
-# And `torch.compile` is ahead of both of ours together, {{ swap.compiled.ms:.1f}} ms against {{ swap.both.ms:.1f}} ms, without a better multiply. It fuses what stands between the products. Whoever wants the rest of this prefill looks there next.
+# And `torch.compile` is ahead of both of ours together, {{ swap.compiled.ms:.1f}} ms against {{ swap.both.ms:.1f}} ms, without a better multiply. It fuses what comes between the products. If you want the rest of this prefill, look there next.
 # /// otherwise
-# `torch.compile` fuses what stands between the products, and needs {{ swap.compiled.ms:.1f}} ms; both of ours together, with nothing fused, {{ swap.both.ms:.1f}} ms.
+# `torch.compile` fuses what comes between the products, and needs {{ swap.compiled.ms:.1f}} ms; both of ours together, with nothing fused, {{ swap.both.ms:.1f}} ms.
 # ///
 # ///
 
@@ -739,13 +767,13 @@ record(
 # Take another model: a width of 8192, 28 672 numbers in the middle, 64 query heads and 8 key heads of 128 numbers. For its keys and its gate, with 16 rows and with 2048: bytes or arithmetic? Say the intensity first. Then
 # say which of the four our kernel should be given, and measure two of them if you have a Hopper card: `k14_tuned.gemm(x, weight.t())` in a race with `library.cublas`.
 # /// answer
-# Keys are 1024 × 8192. With 16 rows: 16 · 1024 · 8192 over (16 · 8192 + 8192 · 1024 + 16 · 1024) is {{ yours.key.m16:.1f}}; with 2048 rows {{ yours.key.m2048:.0f}}. The gate is 28 672 × 8192: {{ yours.gate.m16:.1f}} and {{ yours.gate.m2048:.0f}}. With 16 rows both are bytes, and another
-# kernel's work. With 2048 both are arithmetic; the gate has tiles in plenty, and keys have 16 × 4 = 64 large ones: half of the SMs, so a smaller tile.
+# Keys are 1024 × 8192. With 16 rows: 16 · 1024 · 8192 over (16 · 8192 + 8192 · 1024 + 16 · 1024) is {{ yours.key.m16:.1f}}; with 2048 rows {{ yours.key.m2048:.0f}}. The gate is 28 672 × 8192: {{ yours.gate.m16:.1f}} and {{ yours.gate.m2048:.0f}}. With 16 rows both are bytes, and work for
+# a kernel of few rows. With 2048 both are arithmetic; the gate has tiles in plenty, and keys have 16 × 4 = 64 large ones: half of the SMs, so a smaller tile.
 # ///
 #
-# **You can now** say of a product whether it waits for bytes before anybody runs it; read a scoreboard for the rows that matter; say why one row wants another kernel; and forecast a swap.
+# **You can now** say of a product whether it waits for bytes before anybody runs it; read a scoreboard for the rows that matter; say what one row leaves unused; and forecast a swap.
 #
-# **Where this leads.** What the kernel does inside: [Hopper](workshops/w2_hopper.py). What stands between the products, and how it goes away: the workshop on serving. Every number above, with its spread: [the ledger](numbers.md).
+# **Where this leads.** What the kernel does inside: [Hopper](workshops/w2_hopper.py). What comes between the products, and how it goes away: [the workshop on serving](workshops/w4_serving.py). Every number above, with its spread: [the ledger](numbers.md).
 
 # %% tags=["fold"]
 OTHERS = {"key": (8 * 128, 8192), "gate": (28672, 8192)}

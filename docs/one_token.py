@@ -27,7 +27,7 @@
 # *The soup that the cook forgot is …*
 #
 # You know how it goes on. A language model does this one thing: it reads the beginning of a text, and gives every
-# word it knows a mark for how well it would come next. One word is picked and put behind the text. Then the longer
+# word it knows a mark for how well it would come next. One word is picked and added to the text. Then the longer
 # text goes in again. That is all: every answer you ever read from such a model was written so, one piece at a time.
 #
 # [L1](lectures/l1_what_a_gpu_is.py#the-receipt) wrote the receipt of one piece: a list of numbers meets one grid of
@@ -124,7 +124,7 @@ show("is, embedded:", x[0, -1])
 # /// answer
 # 1. (1.5, −1, 2, 5).
 # 2. Nothing. It adds zeros.
-# 3. It would wipe it out, and everything behind it would work on zeros. That is the point of adding: a layer that has
+# 3. It would wipe it out, and everything after it would work on zeros. That is the point of adding: a layer that has
 #    nothing to say does no harm.
 # ///
 
@@ -173,7 +173,7 @@ record(norm={"loud": quantity(loud[-1])})
 # %% [markdown]
 # ## Attention in five lines
 #
-# So far each token is alone with its row. But what decides the word behind *is* stands five words before it: *soup*. **Attention** is the
+# So far each token is alone with its row. But the word that decides what follows *is* stands five words earlier: *soup*. **Attention** is the
 # only part of the model in which tokens look at each other. [L8](lectures/l8_attention.py) takes it apart; here are
 # the five lines that the road needs.
 #
@@ -193,8 +193,9 @@ record(norm={"loud": quantity(loud[-1])})
 # ### RoPE: a turn for the place
 #
 # Something is missing. In these five lines nobody asked *where* a token stands. Mix up the words before it, and a
-# token finds the same keys and values: an *is* behind *the cook forgot the soup* and one behind *the soup forgot the
-# cook* get the same mixture from a layer.
+# token finds the same keys and values: an *is* after *the cook forgot the soup* and one after *the soup forgot the
+# cook* get the same mixture from the first layer. (Deeper down a little of the order shows, for by then each word
+# has looked back, and only at those before it. That is a poor clock.)
 #
 # **RoPE** tells each query and each key its place, by turning it. Take the numbers of a list two at a time, as the
 # tip of a clock hand. With every place further into the text the hand turns by a fixed angle:
@@ -252,11 +253,15 @@ record(
 # a hand for centuries. The quick ones tell neighbours apart, the slow ones what lies far from each other. RoPE has no
 # weights at all.
 #
+# These are the hands of Llama 3. Llama 3.1 slows its slow ones down by eight [^meta-llama31], so that they tell places
+# apart in a longer text: its last hand is round after {{ 8 * turned.last_round:,.0f}} places. Our model leaves that
+# out. It changes angles, and neither a byte nor an operation.
+#
 # ### The KV cache, and heads that share
 #
 # A token's keys and values depend on it and on what stood before it, and on nothing that comes later. So they never
-# change once they are there. Whoever throws them away works them out again for every new token; whoever keeps them
-# has a **KV cache**.
+# change once they are there. Throw them away, and you work them out again for every new token. Keep them, and you
+# have a **KV cache**.
 #
 # What does a token leave behind? A key and a value, in every layer, for every head. The large model has
 # {{ shape.heads:.0f}} query heads of {{ shape.head_dim:.0f}} numbers each, but only {{ shape.kv_heads:.0f}} heads of
@@ -310,12 +315,14 @@ show("is, with what it found:", x[0, -1])
 # *up*, make {{ shape.hidden:,.0f}} numbers each out of 4096. They are merged, number by number, and a third grid,
 # *down*, narrows the result back to 4096.
 #
-# The merging is **SwiGLU**. The number from *gate* decides how far a door stands open for the number from *up*:
+# The merging is **SwiGLU**. The number g from *gate* does two things to the number u from *up*. It opens a door for
+# it, `1 ÷ (1 + e⁻ᵍ)` wide: nearly 1 for a large g, nearly 0 for a g far below zero. And it multiplies what comes
+# through:
 #
-# `silu(g) × u`, where `silu(g) = g ÷ (1 + e⁻ᵍ)`
+# `silu(g) × u`, where `silu(g) = g × 1 ÷ (1 + e⁻ᵍ)`
 #
-# By hand, with g = 1.0986 and u = 4. e to the power of −1.0986 is a third. So silu(g) = 1.0986 ÷ 1.3333 = 0.824, and
-# 0.824 × 4 = 3.296.
+# By hand, with g = 1.0986 and u = 4. e to the power of −1.0986 is a third, so the door is open by 1 ÷ 1.3333 = 0.75.
+# Then silu(g) = 1.0986 × 0.75 = 0.824, and 0.824 × 4 = 3.296.
 #
 # /// source | src/course_models/operators.py#swiglu
 # title: SwiGLU, in src/course_models/operators.py
@@ -332,10 +339,11 @@ show("is, with what it found:", x[0, -1])
 #
 # And one question: what would be lost without the door, if *down* simply took the numbers of *up*?
 # /// answer
-# For 10 the fraction below is nearly 1, so the door is wide open: 10 × 4 = 40, about. For 0 nothing comes through.
-# For −10 the fraction is −10 ÷ (1 + 22026), so next to nothing: the door is shut.
+# For 10 the door is wide open, nearly 1, and what comes through is multiplied by 10: 10 × 4 = 40, about. For 0 the
+# door is half open, but it is multiplied by 0: nothing. For −10 the door is 1 ÷ (1 + 22026) wide, so next to nothing
+# comes through.
 #
-# Without the door two grids would stand one behind the other, and a grid times a grid is a grid: the wide middle
+# Without the door two grids would follow each other, and a grid times a grid is a grid: the wide middle
 # would be worth no more than one narrow multiply. Something must bend between two multiplies. That is the whole job
 # of the door.
 # ///
@@ -375,7 +383,7 @@ print("The soup that the cook forgot is", WORDS[logits.argmax()])
 # Close the page. Draw the road of one token through one layer: the thick line, two branches, seven grids, two norms,
 # and at which places tokens look at each other. Then compare.
 # /// answer
-# The picture at the top. Three things that are often forgotten: the second norm, the grid behind attention, and that
+# The picture at the top. Three things that are often forgotten: the second norm, the grid after attention, and that
 # there are *two* additions. Tokens look at each other in one place only, in attention.
 # ///
 
@@ -444,7 +452,7 @@ record(
 # /// table
 # columns: [part, "in one layer, MB", "in all, GB"]
 # rows:
-#   - ["attention: queries, keys, values, and the grid behind", "{{ mb.attention:.1f}}", "{{ gb.attention:.2f}}"]
+#   - ["attention: queries, keys, values, and the grid after it", "{{ mb.attention:.1f}}", "{{ gb.attention:.2f}}"]
 #   - ["feed-forward: gate, up, down", "{{ mb.feed_forward:.1f}}", "{{ gb.feed_forward:.2f}}"]
 #   - ["the head", "", "{{ gb.head:.2f}}"]
 #   - ["all norms together", "", "{{ gb.norms:.4f}}"]
@@ -743,7 +751,7 @@ record(
 # %% [markdown]
 # ## Ours, swap by swap
 #
-# And now us. Every part of the layer can be swapped for another one that does the same, one at a time, so that the
+# And now us. Every part of the layer can be swapped for a different one that does the same, one at a time, so that the
 # gain of each is its own. First one part alone: attention.
 #
 # First the pencil, as always. What can a better attention save? It reads the cache, and the cache is
@@ -762,7 +770,9 @@ record(
 #
 # /// claim | decode.library.us > 0.97 * decode.graph.us
 # PyTorch's own fused attention, SDPA, in the same place: {{ rate.library:.0f}} tokens/s, where the plain graph writes
-# {{ rate.graph:.0f}}. That a kernel is fused is no gain by itself. Where its time goes, a profiler would have to say.
+# {{ rate.graph:.0f}}. That a kernel is fused is no gain by itself: in each of the {{ shape.layers:.0f}} layers it takes
+# {{ (decode.library.us - decode.graph.us) / decode.graph.T / shape.layers:.1f}} µs more than the small kernels that it replaces. It has one row of queries to share out,
+# and a mask over all the room in the cache to look at. Whether it is these, this run did not count.
 # /// otherwise
 # PyTorch's own fused attention, SDPA, in the same place: {{ rate.library:.0f}} tokens/s.
 # ///
@@ -770,13 +780,14 @@ record(
 # ### Five kernels a layer
 #
 # Now the whole step. Look at what is left of a layer if everything that can travel together does: queries, keys and values, with the norm before
-# and the turn behind, straight into the cache; attention; the output and the sum; gate and up and what is between them; down and the sum. Five
+# and the turn after them, straight into the cache; attention; the output and the sum; gate and up and what is between them; down and the sum. Five
 # kernels, and each reads its weights once. Their bytes are the floor's own.
 #
 # Then look at the seams. At the end of a kernel the last blocks run alone, and at the beginning of the next nobody has anything yet. While that lasts, memory stands
 # still. But a weight is nobody's answer: it lay there before. So the next kernel may begin while the last one still runs, ask for its
-# first weights, and wait with full hands for the numbers to multiply them by. The card calls that a *programmatic dependent launch*
-# [^cuda-guide]. A cook does it whenever the pan is on before the onions are cut.
+# first weights, and wait with full hands for the numbers to multiply them by. The card calls that a *programmatic dependent launch*,
+# and Hopper was the first to have it [^cuda-dependent-launch]. In code it is a flag at the launch, which says that this kernel may begin early, and one line in the kernel,
+# `griddepcontrol.wait`, after the first weights are asked for and before anything is read that the last kernel wrote. A cook does it whenever the pan is on before the onions are cut.
 #
 # /// predict | What share of the floor, at the speed of a copy, does the step reach with five such kernels a layer?
 # - [rate.our_step / floor.rate < rate.compiled / floor.rate] Less than with torch.compile
@@ -813,18 +824,25 @@ record(
 #   - ["graph, our five kernels a layer", "{{ rate.our_step:.0f}}", "{{ decode.our_step.gb_per_s / copy.gb_per_s:.0%}}", "{{ decode.our_step.of_peak:.0%}}"]
 # ///
 #
-# /// claim | decode.compiled.us < decode.our_attention.us and decode.our_step.us < decode.compiled.us
-# With one part swapped `torch.compile` is ahead of us: it fuses everything between the multiplies. With the whole step ours it is behind, by {{ rate.our_step / rate.compiled - 1:.1%}}. Mind what it
-# carries: SDPA, which loses to the plain attention here by {{ (decode.library.ms - decode.graph.ms) / decode.graph.T:.2f}} ms a step. Without that load it might well be ahead of us.
+# /// define | rate.lighter = 1000000 / (decode.compiled.us / decode.compiled.T - (decode.library.us - decode.graph.us) / decode.graph.T)
+# unit: tokens/s
+# what: a forecast, tokens a second with torch.compile if it lost nothing to the library's attention, one reader
+# ///
+#
+# /// claim | decode.compiled.us < decode.our_attention.us and decode.our_step.us < decode.compiled.us and rate.lighter < rate.our_step
+# With one part swapped `torch.compile` is ahead of us: it fuses everything between the multiplies. With the whole step ours we are ahead of it, by {{ rate.our_step / rate.compiled - 1:.0%}}. Mind what it
+# carries: SDPA, which takes {{ (decode.library.ms - decode.graph.ms) / decode.graph.T:.2f}} ms a step more here than the plain attention. Take that off, and it would write about {{ rate.lighter:.0f}} tokens/s, still less than our {{ rate.our_step:.0f}}.
 # /// otherwise
 # One part swapped: {{ rate.our_attention:.0f}} tokens/s. The whole step: {{ rate.our_step:.0f}}. `torch.compile`: {{ rate.compiled:.0f}}.
 # ///
 #
 # /// claim | rate.our_step / floor.rate >= 0.85
-# {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed are left. Every byte is read once, by design; a counter would have to confirm that. If it does, it is not the bytes: kernels begin and end, and what one may ask for early is no more than it has room for.
-# [L7](lectures/l7_profiling.py) has the questions to ask it.
+# {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed are left, and why not all of it? Two things it is not. The clock: the card read {{ decode.our_step.sm_mhz:.0f}} MHz while it ran, and {{ decode.graph.sm_mhz:.0f}} with the plain graph. The host: it is free
+# after {{ decode.our_step.host_us / decode.our_step.T:.0f}} µs of a step of {{ 1000 * decode.our_step.ms / decode.our_step.T:,.0f}}. Then the seams. The step misses {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms; dealt out over five kernels in each of {{ shape.layers:.0f}} layers that is
+# {{ 1000 * (decode.our_step.ms / decode.our_step.T - floor.ms) / (5 * shape.layers):.1f}} µs for each, about as long as a kernel with next to nothing to do takes ([W4](workshops/w4_serving.py#two-kernels-or-one) has one of {{ w4.fused.decode.ours.us:.1f}} µs). So a kernel's beginning and end would
+# explain all of it. That is a sum, and no proof: every byte is read once by design, and this run did not count them. [L7](lectures/l7_profiling.py) has the counter that would.
 # /// otherwise
-# And it is not enough. {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed are missing, with every byte to be read once by design; a counter would have to confirm that. If it does, it is not the bytes. A kernel that reads its weights in the right order and still waits has too little under way, or waits for its own warps:
+# And it is not enough. {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed are missing: {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms a step. Every byte is read once by design, and this run did not count them. A kernel that reads its weights in the right order and still waits has too little under way, or waits for its own warps:
 # [L7](lectures/l7_profiling.py) has the questions to ask it.
 # ///
 # ///
@@ -868,18 +886,20 @@ record(
 #   - {name: prefill.library.tflops, label: "the library's attention"}
 #   - {name: prefill.compiled.tflops, label: torch.compile}
 #   - {name: prefill.our_attention.tflops, label: our attention}
-#   - {name: prefill.our_both.tflops, label: "our multiply and our attention"}
 # references:
 #   - {label: data sheet, value: peak}
-# alt: "Bars in TFLOP/s for a prefill of {{ context:.0f}} tokens: plain PyTorch {{ prefill.plain.tflops:.0f}}, with the library's attention {{ prefill.library.tflops:.0f}}, with torch.compile {{ prefill.compiled.tflops:.0f}}, with our attention {{ prefill.our_attention.tflops:.0f}}, with our multiply and our attention {{ prefill.our_both.tflops:.0f}}. A line marks the data sheet's peak, {{ peak:.0f}}."
+# alt: "Bars in TFLOP/s for a prefill of {{ context:.0f}} tokens: plain PyTorch {{ prefill.plain.tflops:.0f}}, with the library's attention {{ prefill.library.tflops:.0f}}, with torch.compile {{ prefill.compiled.tflops:.0f}}, with our attention {{ prefill.our_attention.tflops:.0f}}. A line marks the data sheet's peak, {{ peak:.0f}}."
 # caption: "In bf16, one prompt. torch.compile has the library's attention, too."
 # ///
 #
 # With our attention it is {{ prefill.our_attention.of_peak:.0%}}, with SDPA {{ prefill.library.of_peak:.0%}}. Plain attention
 # [writes the square](lectures/l8_attention.py#four-trips-to-hbm) for each of {{ shape.heads:.0f}} heads; the
-# others do not. The last bar has kernels that [W2](workshops/w2_hopper.py) builds, and [the multiply, size by size](multiply_on_hopper.py) swaps them in one by one, with the
-# host out of the way. For look whose clock this is. In all but `torch.compile` the host needs about as long for its orders as the GPU for its work.
-# So the host has its part in these bars. Their intervals are wide, wider than this run was: they allow for another host, and on another machine the bars are others. The bar of `torch.compile` is the card's own.
+# others do not.
+#
+# And look whose clock this is. In all {{ prefill.plain.n:.0f}} samples of every bar the GPU had to wait for the host somewhere, so the host has its part in them. Their intervals allow for a different host, and are wider than this run was.
+# The bar of `torch.compile` is the card's own all the same: it takes {{ prefill.compiled.ms:.1f}} ms here, and {{ by_size.swap.compiled.ms:.1f}} ms in [a CUDA graph](multiply_on_hopper.py#whose-clock), where nobody waits for the host.
+# With our multiply and our attention together there is no bar: the interval that goes with it is {{ prefill.our_both.spread:.0%}} of its value to either side, and such a bar says nothing. The kernels are those of [W2](workshops/w2_hopper.py) and of
+# [attention](attention_on_hopper.py), and [the multiply, size by size](multiply_on_hopper.py#in-the-model) swaps them in one by one, each in a graph: {{ by_size.swap.both.tflops:.0f}} TFLOP/s with both.
 # ///
 
 # %%
@@ -897,7 +917,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # 3. How many bytes does a token leave in the cache?
 # 4. After how many tokens in the cache does a step read as much of it as of the weights?
 # /// answer
-# 1. Queries and the grid behind attention: 2 × 2048 × 2048 = 8 388 608. Keys and values: 2 × 2048 × 512 = 2 097 152.
+# 1. Queries and the grid after attention: 2 × 2048 × 2048 = 8 388 608. Keys and values: 2 × 2048 × 512 = 2 097 152.
 #    Feed-forward: 3 × 2048 × 8192 = 50 331 648. Together 8 388 608 + 2 097 152 + 50 331 648 = 60 817 408.
 # 2. 16 × 60 817 408 = 973 078 528, and the head, 128 000 × 2048 = 262 144 000. Together
 #    973 078 528 + 262 144 000 = 1 235 222 528, two bytes each: about 2.47 GB.

@@ -18,7 +18,8 @@
 # Two warnings before you look anything up.
 #
 # - **A stall is no fault.** In a kernel at its roof nearly all warps wait. Ask first whether a road is full.
-# - **The number counts waiting.** *How many ticks the warps of a scheduler wait for this reason, all together, for each instruction that it issues.* Times the issues in a tick it is a number of warps. A kernel with few warps has small numbers and may be in deep trouble.
+# - **The number counts waiting.** *How many ticks the warps of a scheduler wait for this reason, all together, for each instruction that it issues.* It is no number of warps: a scheduler has 16 of them at most, and where hardly anything is issued the number goes into the hundreds.
+#   Times the instructions issued in a tick it *is* the warps that wait, on average; [the lecture](lectures/l7_profiling.py#the-third-turn-what-do-the-warps-wait-for) does that sum. A kernel with few warps has small numbers and may be in deep trouble.
 #
 # Each kernel below is a copy by a detour: y is x, whatever happens between, so the answer is checked like any other. They stand in one file, `src/course_kernels/stall_demos/k01_one_reason.cu`, and each was read three times.
 # By its name in the counters: `smsp__average_warps_issue_stalled_REASON_per_issue_active.ratio`.
@@ -84,7 +85,7 @@ record(
 # ## All at a glance
 #
 # /// table
-# columns: [detour, "its own reason, warps", "the largest other one, warps", "its part of all waiting, at least"]
+# columns: [detour, "its own reason", "the largest other one", "its part of all waiting, at least"]
 # rows:
 #   - ["[long_scoreboard](#long_scoreboard)", "{{ own.long_scoreboard:.2f }}", "{{ next.long_scoreboard:.2f }}", "{{ least.long_scoreboard:.0%}}"]
 #   - ["[short_scoreboard](#short_scoreboard)", "{{ own.short_scoreboard:.2f }}", "{{ next.short_scoreboard:.2f }}", "{{ least.short_scoreboard:.0%}}"]
@@ -100,11 +101,11 @@ record(
 #   - ["[no_instruction](#no_instruction)", "{{ own.no_instruction:.2f }}", "{{ next.no_instruction:.2f }}", "{{ least.no_instruction:.0%}}"]
 #   - ["[sleeping](#sleeping)", "{{ own.sleeping:.2f }}", "{{ next.sleeping:.2f }}", "{{ least.sleeping:.0%}}"]
 #   - ["[drain](#drain)", "{{ own.drain:.2f }}", "{{ next.drain:.2f }}", "{{ least.drain:.0%}}"]
-# caption: Medians of three readings. A warp that issues is not in any of them.
+# caption: Ticks that the warps of a scheduler wait, all together, for each instruction that it issues. Medians of three readings. A warp that issues is not in any of them.
 # ///
 #
 # /// claim | own.long_scoreboard > 1.05 * next.long_scoreboard and own.short_scoreboard > 1.05 * next.short_scoreboard and own.barrier > 1.05 * next.barrier and own.mio_throttle > 1.05 * next.mio_throttle and own.lg_throttle > 1.05 * next.lg_throttle and own.wait > 1.05 * next.wait and own.not_selected > 1.05 * next.not_selected and own.membar > 1.05 * next.membar and own.imc_miss > 1.05 * next.imc_miss and own.no_instruction > 1.05 * next.no_instruction and own.sleeping > 1.05 * next.sleeping and own.math_pipe_throttle < 1.05 * next.math_pipe_throttle and own.branch_resolving < next.branch_resolving and own.drain < next.drain
-# Eleven of the fourteen do what they were made for: their reason is the largest. Three do not, *math_pipe_throttle*, *branch_resolving* and *drain*: another reason is level with it or in front of it, and their entries say so. That, too, is worth
+# Eleven of the fourteen do what they were made for: their reason is the largest. Three do not, *math_pipe_throttle*, *branch_resolving* and *drain*: a different reason is level with it or larger, and their entries say so. That, too, is worth
 # knowing. These reasons rarely come alone.
 # /// otherwise
 # Where the second column is above the first, a detour does not do what it was made for on this card.
@@ -120,7 +121,7 @@ record(
 # ///
 #
 # /// claim | least.long_scoreboard > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.long_scoreboard:.2f }} warps, and {{ next.long_scoreboard:.2f }} for the next one.
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.long_scoreboard:.2f }} against {{ next.long_scoreboard:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
 # Here it stands at {{ own.long_scoreboard:.2f }}, and the largest other reason at {{ next.long_scoreboard:.2f }}.
 # ///
@@ -137,7 +138,7 @@ record(
 # ///
 #
 # /// claim | least.short_scoreboard > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.short_scoreboard:.2f }} warps, and {{ next.short_scoreboard:.2f }} for the next one.
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.short_scoreboard:.2f }} against {{ next.short_scoreboard:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
 # Here it stands at {{ own.short_scoreboard:.2f }}, and the largest other reason at {{ next.short_scoreboard:.2f }}.
 # ///
@@ -146,7 +147,7 @@ record(
 #
 # ## barrier
 #
-# The warp stands at a `__syncthreads()`, and others have not come.
+# The warp waits at a `__syncthreads()`, and others have not come.
 #
 # **A kernel that does little else.** One warp has work to do before each barrier, 31 wait for it.
 #
@@ -154,7 +155,7 @@ record(
 # ///
 #
 # /// claim | least.barrier > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.barrier:.2f }} warps, and {{ next.barrier:.2f }} for the next one.
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.barrier:.2f }} against {{ next.barrier:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
 # Here it stands at {{ own.barrier:.2f }}, and the largest other reason at {{ next.barrier:.2f }}.
 # ///
@@ -171,7 +172,7 @@ record(
 # ///
 #
 # /// claim | least.mio_throttle > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.mio_throttle:.2f }} warps, and {{ next.mio_throttle:.2f }} for the next one.
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.mio_throttle:.2f }} against {{ next.mio_throttle:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
 # Here it stands at {{ own.mio_throttle:.2f }}, and the largest other reason at {{ next.mio_throttle:.2f }}.
 # ///
@@ -188,7 +189,7 @@ record(
 # ///
 #
 # /// claim | least.lg_throttle > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.lg_throttle:.2f }} warps, and {{ next.lg_throttle:.2f }} for the next one.
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.lg_throttle:.2f }} against {{ next.lg_throttle:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
 # Here it stands at {{ own.lg_throttle:.2f }}, and the largest other reason at {{ next.lg_throttle:.2f }}.
 # ///
@@ -205,7 +206,7 @@ record(
 # ///
 #
 # /// claim | 0.95 * next.math_pipe_throttle < own.math_pipe_throttle < 1.05 * next.math_pipe_throttle
-# It is level with another reason here: {{ own.math_pipe_throttle:.2f }} warps, and {{ next.math_pipe_throttle:.2f }} for the largest other one. So this kernel shows the reason, and is no proof of it.
+# It is level with a different reason here: {{ own.math_pipe_throttle:.2f }} against {{ next.math_pipe_throttle:.2f }} for the largest other one (ticks waited for each instruction issued). So this kernel shows the reason, and is no proof of it.
 # /// otherwise
 # Here it stands at {{ own.math_pipe_throttle:.2f }}, and the largest other reason at {{ next.math_pipe_throttle:.2f }}.
 # ///
@@ -222,7 +223,7 @@ record(
 # ///
 #
 # /// claim | least.wait > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.wait:.2f }} warps, and {{ next.wait:.2f }} for the next one.
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.wait:.2f }} against {{ next.wait:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
 # Here it stands at {{ own.wait:.2f }}, and the largest other reason at {{ next.wait:.2f }}.
 # ///
@@ -231,7 +232,7 @@ record(
 #
 # ## not_selected
 #
-# The warp could go on. Another one was chosen.
+# The warp could go on. A different one was chosen.
 #
 # **A kernel that does little else.** The same chain with eight warps for each scheduler.
 #
@@ -239,7 +240,7 @@ record(
 # ///
 #
 # /// claim | own.not_selected > 1.05 * next.not_selected
-# In three readings it was the largest: {{ own.not_selected:.2f }} warps, and {{ next.not_selected:.2f }} for the next one.
+# In three readings it was the largest: {{ own.not_selected:.2f }} against {{ next.not_selected:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
 # Here it stands at {{ own.not_selected:.2f }}, and the largest other reason at {{ next.not_selected:.2f }}.
 # ///
@@ -256,7 +257,7 @@ record(
 # ///
 #
 # /// claim | least.branch_resolving < 0.2
-# It stays behind another reason here: {{ own.branch_resolving:.2f }} warps, and {{ next.branch_resolving:.2f }} for the largest other one. So this kernel shows the reason, and is no proof of it.
+# A different reason is larger here: {{ own.branch_resolving:.2f }} against {{ next.branch_resolving:.2f }} for the largest other one (ticks waited for each instruction issued). So this kernel shows the reason, and is no proof of it.
 # /// otherwise
 # Here it stands at {{ own.branch_resolving:.2f }}, and the largest other reason at {{ next.branch_resolving:.2f }}.
 # ///
@@ -273,7 +274,7 @@ record(
 # ///
 #
 # /// claim | least.membar > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.membar:.2f }} warps, and {{ next.membar:.2f }} for the next one.
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.membar:.2f }} against {{ next.membar:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
 # Here it stands at {{ own.membar:.2f }}, and the largest other reason at {{ next.membar:.2f }}.
 # ///
@@ -282,7 +283,8 @@ record(
 #
 # ## imc_miss
 #
-# A constant that stands in the instruction's operands, or beside it, is not in the small cache for constants.
+# Some numbers come to a warp without a load: a kernel's arguments, and a table that is the same for all threads and was declared `__constant__`. They lie in *constant memory*, and an instruction names such a number where it would else
+# name a register. Each SM keeps those that it has met in a small cache. Here the number is not in it, and the warp waits until it is.
 #
 # **A kernel that does little else.** A thousand constants, each in a line of its own.
 #
@@ -290,7 +292,7 @@ record(
 # ///
 #
 # /// claim | least.imc_miss > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.imc_miss:.2f }} warps, and {{ next.imc_miss:.2f }} for the next one.
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.imc_miss:.2f }} against {{ next.imc_miss:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
 # Here it stands at {{ own.imc_miss:.2f }}, and the largest other reason at {{ next.imc_miss:.2f }}.
 # ///
@@ -307,7 +309,7 @@ record(
 # ///
 #
 # /// claim | least.no_instruction > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.no_instruction:.2f }} warps, and {{ next.no_instruction:.2f }} for the next one.
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.no_instruction:.2f }} against {{ next.no_instruction:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
 # Here it stands at {{ own.no_instruction:.2f }}, and the largest other reason at {{ next.no_instruction:.2f }}.
 # ///
@@ -324,12 +326,12 @@ record(
 # ///
 #
 # /// claim | least.sleeping > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.sleeping:.2f }} warps, and {{ next.sleeping:.2f }} for the next one.
+# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.sleeping:.2f }} against {{ next.sleeping:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
 # Here it stands at {{ own.sleeping:.2f }}, and the largest other reason at {{ next.sleeping:.2f }}.
 # ///
 #
-# **To try.** It stands in loops that wait for a flag. Ask whether the flag could be a barrier, or an mbarrier, which wakes up who waits.
+# **To try.** You find it in loops that wait for a flag. Ask whether the flag could be a barrier, or an mbarrier, which wakes up the warps that wait.
 #
 # ## drain
 #
@@ -341,7 +343,7 @@ record(
 # ///
 #
 # /// claim | least.drain < 0.08
-# It stays far behind another reason here: {{ own.drain:.2f }} warps, and {{ next.drain:.2f }} for the largest other one. So this kernel shows the reason, and is no proof of it.
+# A different reason is far larger here: {{ own.drain:.2f }} against {{ next.drain:.2f }} for the largest other one (ticks waited for each instruction issued). So this kernel shows the reason, and is no proof of it.
 # /// otherwise
 # Here it stands at {{ own.drain:.2f }}, and the largest other reason at {{ next.drain:.2f }}.
 # ///
@@ -350,9 +352,9 @@ record(
 #
 # ## And the others
 #
-# - *dispatch*: the instruction was chosen, and could not be handed on. We met it on [the ladder](lectures/l5_the_top_of_the_ladder.py), where three registers of one instruction lay in one drawer.
+# - *dispatch*: the scheduler chose an instruction, and could not pass it on to the unit that carries it out, for something on that way was taken. We met it on [the ladder](lectures/l5_the_top_of_the_ladder.py), where three registers of one instruction lay in one drawer.
 # - *tex throttle*: the queue for texture orders is full.
 # - *gmma*: the warp waits for a `wgmma` that is under way. On [the page about tensor cores](lectures/l6_tensor_cores.py#what-they-wait-for) you see when that is good.
 # - *misc*: none of these.
 #
-# What NVIDIA says of each stands in its guide [^nvidia-ncu-guide].
+# What NVIDIA says of each is in its guide [^nvidia-ncu-guide].

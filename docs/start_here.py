@@ -11,16 +11,16 @@
 # %% [markdown]
 # # Your first kernel
 #
-# Within 20 minutes of reading you begin to type a kernel of your own. The whole page takes longer, as the line above says: most
+# Within 20 minutes of reading you begin to type a kernel of your own. The whole page takes longer, as the line above says; most
 # of that is your typing and your pencil. At the end you can
 #
 # - say what a kernel is, and read one line by line, in CUDA C++ and in Triton;
 # - run both, check that they are right, and type one from nothing;
-# - work out on paper the least time the job can take;
+# - work out on paper the least time that the job can take;
 # - say what percent of peak your kernel reaches, and why it is not all of it.
 #
-# You need Python. You need no CUDA. No GPU at hand? Read on all the same: everything below was run for you, and
-# [the lab](#type-it-yourself) can be typed without one. [What else you can do then](#no-gpu-or-another-one) stands near the end.
+# You need Python. You need no CUDA. No GPU at hand? Read on all the same: everything below was run for you, and [the lab](#type-it-yourself)
+# can be typed without one. [What else you can do without one](#no-gpu-or-another-one) comes near the end.
 #
 # /// key
 # ///
@@ -38,9 +38,8 @@
 # every cook follows the same card at the same time. The recipe is called a **kernel**. A cook is a
 # **thread**.
 #
-# Cooks are called in tables, not one by one. A table of cooks is a **block**; all the tables together are
-# the **grid**. Each cook knows the number of the table and the number of the seat. That is enough to find
-# the pair:
+# Cooks are called by the table, not one by one. A table of cooks is a **block**; all the tables together are the **grid**.
+# Each cook knows the number of the table and of the seat. That is enough to find the pair:
 #
 # `i = table × seats per table + seat`
 #
@@ -49,8 +48,8 @@
 # caption: One thread, one number. The last block is larger than what is left, so its spare threads must sit still.
 # ///
 #
-# One thing can go wrong, and the picture shows it. The list rarely fills the last table. The spare cooks
-# there must keep their hands off: their number lies past the end of the list. That is the one `if` of this
+# One thing can go wrong, and the picture shows it. The list rarely fills the last table. The spare cooks there must
+# touch nothing: their number lies past the end of the list. That is the one `if` of this
 # kernel.
 #
 # ### The kitchen key
@@ -72,10 +71,10 @@
 #
 # Read it from the top.
 #
-# - `__global__` marks a kernel: called from outside, run by the whole grid. `extern "C"` keeps its name
+# - `__global__` marks a kernel: it is called from outside and run by the whole grid. `extern "C"` keeps its name
 #   plain, so that Python finds it.
 # - `const float* x` is the address of the first number of `x`. The GPU gets addresses, not lists. Nothing
-#   in an address says how long the list is, so the length comes along as a number.
+#   in an address says how long the list is, so the length is passed as a number of its own.
 # - `blockIdx.x` is the table, `blockDim.x` the seats per table, `threadIdx.x` the seat. The line with all
 #   three is the question *which pair is mine?* It is worked out in 64 bits, because a list can be longer
 #   than 32 bits can count.
@@ -84,7 +83,7 @@
 #
 # There is no loop. The loop is the brigade.
 #
-# Somebody must set the tables. That is the launcher, and it is ordinary Python:
+# Somebody must set the tables. That is the launcher's job, and the launcher is ordinary Python:
 #
 # /// source | src/course_kernels/vector_add/k01_cuda.py
 # title: src/course_kernels/vector_add/k01_cuda.py
@@ -92,7 +91,7 @@
 #
 # It does four things, always in this order: check the inputs, make room for the output, count the tables
 # (rounded *up*, or the end of the list goes hungry), launch. `load_kernel` compiles the file on the first
-# call and remembers the result. `launch` only puts an order into the GPU's queue and comes straight back.
+# call and remembers the result. `launch` only puts an order into the GPU's queue and returns at once.
 
 # %% [markdown]
 # ### In Triton: you are one table
@@ -102,8 +101,7 @@
 #
 # - `@triton.jit` marks the kernel. It looks like Python, but it is compiled for the GPU on its first call.
 # - `tl.program_id(0)` is the number of the table. Triton calls a table a *program*.
-# - `tl.arange(0, BLOCK)` is the row of seats, all at once. What comes out is not one number but a whole row
-#   of them.
+# - `tl.arange(0, BLOCK)` is the row of seats, all at once. It gives you not one number but a whole row of them.
 # - `mask` is the `if`. A seat with a false mask neither reads nor writes.
 # - `tl.load` and `tl.store` move a whole row of numbers.
 # - `BLOCK: tl.constexpr` is fixed when the kernel is compiled, and it must be a power of two.
@@ -122,8 +120,8 @@
 # %% [markdown]
 # ## Run it, and check it
 #
-# A kernel that is fast and wrong is a fast way to be wrong. So the first run is always a check. Here both
-# kernels add a list whose length nothing divides, and PyTorch adds it too.
+# A kernel that is fast and wrong is a fast way to be wrong. So the first run is always a check. Here both kernels add
+# lists whose length no block size divides, and PyTorch adds them too.
 
 # %%
 import torch
@@ -137,7 +135,8 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 
 # %% [markdown]
 # Equal to the last bit, because one addition leaves no room for opinion. With a card of your own the same check is a few
-# lines. Without one, leave them out: [a line that needs no card](#no-gpu-or-another-one) stands near the end. From the folder
+# lines. Without one, leave them out: [a command that needs no card](#no-gpu-or-another-one) comes near the end. From the
+# folder
 # of the course, with [its `.venv` activated](set_up.md#which-door-is-yours):
 #
 # ```bash
@@ -162,19 +161,20 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # %% [markdown]
 # ## Type it yourself
 #
-# Reading a kernel is not writing one. You have read it in CUDA C++. Now type it in Triton, from an empty function to all of it, or
-# in CUDA C++ without looking up. No card, and no wish to install anything large? Take the NumPy door: it is there in seconds.
+# Reading a kernel is not writing one. You have read it in CUDA C++. Now type it in Triton, starting from an empty function, or in
+# CUDA C++ without looking up. No card, and no wish to install anything large? Take the NumPy door: it is ready in seconds.
 #
 # The commands are for the folder of the course, with its `.venv` activated. You have no such folder yet? Now is the moment:
-# [Set up](set_up.md#which-door-is-yours), its first section and that of your door. Then open one of the three doors below, and
+# read the first section of [Set up](set_up.md#which-door-is-yours) and the one for your door. Then open one of the three doors
+# below, and
 # the file that its first command writes.
 #
-# Know two things of the grader. When it refuses, its last line begins with `next:` and says where to look first; the page mostly
-# leaves that line out. And it sees what you *write* past the end of a list. What you only *read* there it lets pass, so mask the
-# loads because you know better.
+# Know two things about the grader. When it refuses, its last line begins with `next:` and says where to look first; the page
+# mostly leaves that line out. And it sees what you *write* past the end of a list. It does not see what you only *read* there,
+# so mask the loads because you know better.
 #
-# Are the words of Triton still a riddle? [Triton for NumPy people](triton_for_numpy_people.py) has all that this lab needs, from the launch
-# to the mask, with other kernels as its examples.
+# Is Triton still a riddle? [Triton for NumPy people](triton_for_numpy_people.py) has all that this lab needs, from the launch to
+# the mask, with other kernels as its examples.
 #
 # /// lab | first_kernel
 # ///
@@ -184,8 +184,8 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 #
 # Before you time anything, work out the best that can happen. It takes one line.
 #
-# What must happen? Read `x`, read `y`, write `z`. Three lists of four-byte numbers. The additions
-# hardly count: one for three numbers carried, and a trip to the pantry takes far longer than a sum, as
+# What must happen? Read `x`, read `y`, write `z`. Three lists of four-byte numbers. The additions hardly count: there
+# is one for every three numbers carried, and a trip to the pantry takes far longer than a sum, as
 # [the lecture on memory](lectures/l3_memory.py) measures. So the bytes should decide:
 #
 # `floor = 3 × 4 × N bytes ÷ bandwidth`
@@ -198,7 +198,7 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # `percent of peak = floor ÷ measured time`
 #
 # /// predict | How much of peak will your first kernel reach?
-# Say it before you open. It is a handful of lines. Nobody tuned it. It uses no trick of any kind.
+# Say it before you look. It is a handful of lines. Nobody tuned it. It uses no tricks at all.
 #
 # - [big.cuda.of_peak < 0.2] About a tenth
 # - [0.2 <= big.cuda.of_peak < 0.45] About a third
@@ -207,11 +207,11 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # **{{ big.cuda.of_peak:.0%}}** in CUDA C++, **{{ big.triton.of_peak:.0%}}** in Triton.
 #
 # Surprised? Most of the road ahead is hard because the work is *not* like this one. Here every cook reads
-# its own numbers, neighbours read neighbours, and nothing is needed twice. Keep the hall full, and that is
-# all there is to it. The two kernels fill them differently, though. Look again in a moment.
+# its own numbers, neighbours read neighbours, and nothing is needed twice. Keep the hall full, and that is all there is
+# to it. The two kernels fill it differently, though, as you see in a moment.
 # ///
 #
-# The same floor in Python. Most cells that only write numbers down stand folded here; this one stands open, for the
+# Here is the same floor in Python. Most cells that only write numbers down are folded; this one is open, because the
 # two lines in its middle are the sum that you just did by hand.
 
 # %% tags=["show"]
@@ -284,7 +284,7 @@ record(big=big)
 #
 # /// claim | 0.94 < big.triton.us / big.torch.us < 1.06
 # Triton and PyTorch need the same time, to within six parts in a hundred: {{ big.triton.us:.0f }} µs and
-# {{ big.torch.us:.0f }} µs here. Two very different roads, one wall: both stand at the end of the same hall.
+# {{ big.torch.us:.0f }} µs here. Two very different roads, one wall: both end at the same hall.
 # /// otherwise
 # Triton needs {{ big.triton.us / big.torch.us:.2f }} times the time of PyTorch.
 # ///
@@ -292,9 +292,9 @@ record(big=big)
 # /// claim | big.cuda.us > 1.1 * big.triton.us
 # And here is our first loss. The plain CUDA kernel needs {{ big.cuda.us / big.triton.us:.2f }} times the time
 # of the Triton one. The same bytes, the same sums. What differs is how they are *asked for*. In the CUDA
-# kernel each cook walks the hall for one number of each list. Triton has 1024 numbers to a table and far
-# fewer cooks, so each takes several, and may fetch neighbours in one trip. The likely reason, then: more is
-# under way at once. You put it to the test yourself, in the third exercise.
+# kernel each cook walks the hall for one number of each list. Triton has 1024 numbers to a table and far fewer cooks,
+# so each takes several, and may fetch neighbours in one trip. The likely reason, then, is that more is under way at
+# once. You test that yourself, in the third exercise.
 # /// otherwise
 # The plain CUDA kernel needs {{ big.cuda.us / big.triton.us:.2f }} times the time of the Triton one: on this
 # card one number for each cook fills the hall well enough.
@@ -303,25 +303,25 @@ record(big=big)
 # %% [markdown]
 # ## Why not all of it?
 #
-# The data sheet counts what the hall carries when nobody ever stops. Most likely real memory stops now and then:
-# to refresh its cells, to open a row, to turn around between reading and writing. None of that can we see from
-# here. What we can see is how far the plainest job gets.
+# The data sheet counts what the hall carries when nobody ever stops. Real memory most likely stops now and then: to
+# refresh its cells, to open a row, to turn around between reading and writing. We can see none of that from here. What
+# we can see is how far the plainest job gets.
 #
-# How do you know that it is the hall and not your recipe? You copy. A copy is the plainest job there is,
+# How do you know that the hall is to blame and not your recipe? You copy. A copy is the plainest job there is,
 # and [the measuring page](how_we_measure.py#the-card-against-its-own-data-sheet) shows what a copy reaches
 # on this card: {{ measured.copy.gib4.torch.of_peak:.0%}} of peak.
 #
 # /// claim | big.triton.of_peak > 0.89 * measured.copy.gib4.torch.of_peak
 # The Triton kernel reaches {{ big.triton.of_peak:.0%}}. It and the copy were not raced in turns, so we do not say
-# which is ahead. But measure again, and we expect it to have at least 89 % of what the copy has. Put the knife down:
-# that dish is as good as done.
+# which is ahead. But measure again, and we expect it to reach at least 89 % of what the copy reaches. Put the knife
+# down: that dish is as good as done.
 # /// otherwise
 # The Triton kernel reaches {{ big.triton.of_peak:.0%}}, so there is something left to find.
 # ///
 #
 # /// claim | big.cuda.of_peak < 0.95 * measured.copy.gib4.torch.of_peak
-# The CUDA kernel, at {{ big.cuda.of_peak:.0%}}, is not there yet. What it lacks against the copy is yours to find,
-# not the memory's.
+# The CUDA kernel, at {{ big.cuda.of_peak:.0%}}, is not there yet. What it lacks against the copy is not the memory's
+# fault; it is yours to find.
 # /// otherwise
 # The CUDA kernel, at {{ big.cuda.of_peak:.0%}}, is there too.
 # ///
@@ -370,18 +370,20 @@ record(sweep=sweep)
 # ///
 #
 # /// claim | sweep.cuda.n16.us < 1.5 * sweep.cuda.n12.us
-# From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows by 16. The time does not follow: {{ sweep.cuda.n12.us:.1f }} µs for
+# From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows by 16. The time does not follow: {{ sweep.cuda.n12.us:.1f }}
+# µs for
 # the short list, {{ sweep.cuda.n16.us:.1f }} µs for the longer one. So it is not the work you are paying for.
 # /// otherwise
-# From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows by 16, and the time from {{ sweep.cuda.n12.us:.1f }} µs to
+# From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows by 16, and the time goes from {{ sweep.cuda.n12.us:.1f }}
+# µs to
 # {{ sweep.cuda.n16.us:.1f }} µs.
 # ///
 # ///
 #
-# You pay to open the kitchen. Most likely that is calling the tables, sending the first cook down the hall,
-# waiting for the first number to come up, seeing the last cook out. We have not timed them one by one, but for short
-# lists all of it together costs the same, whatever is in the pot. And it is not even the whole bill. We send the orders ahead, so that the GPU never waits for the one who
-# writes them. In a program that sends one order and waits, the writing comes on top.
+# You pay to open the kitchen. Most likely that means calling the tables, sending the first cook down the hall, waiting for the
+# first number to come back, seeing the last cook out. We have not timed these one by one, but for short lists the total is the
+# same, whatever is in the pot. And it is not even the whole bill. We send the orders ahead, so that the GPU never waits for the
+# CPU that writes them. In a program that sends one order and waits, the writing comes on top.
 #
 # Two things to take home. *Percent of peak means nothing without the size.* And: many small kernels in a
 # row are a problem of their own. Fusing them into one is half of this course.
@@ -389,7 +391,7 @@ record(sweep=sweep)
 # %% [markdown]
 # ## No GPU, or another one {.beyond}
 #
-# What to install, how to rent a card, and how twenty people share one: [Set up](set_up.md). In short:
+# [Set up](set_up.md) says what to install, how to rent a card, and how twenty people share one. In short:
 #
 # **No GPU.** Three things still work.
 #
@@ -407,20 +409,20 @@ record(sweep=sweep)
 #     print(torch.equal(vector_add(x, y), x + y))"
 #     ```
 #
-#     It must say `True`. The answers are right in fp32 and fp16 (not in bf16, whose answers mean nothing there). It says
-#     nothing about speed. Set the variable before the kernel is imported; later it does nothing.
+#     It must say `True`. The answers are right in fp32 and fp16 (in bf16 they mean nothing). They say nothing about
+#     speed. Set the variable before the kernel is imported; later it does nothing.
 #
 # - Compile the CUDA C++ kernel. NVRTC needs no GPU to compile for one. `nox -s tests` does it for six kinds
 #   of card.
 #
-# **Another GPU.** `nox -s docs` measures your card and builds the site with your numbers. A sentence that
-# does not hold on your card says so. What to expect, by *compute capability*, the version number of the
-# hardware. Three words of the table belong to later pages: `wgmma` is Hopper's instruction for its tensor
+# **Another GPU.** `nox -s docs` measures your card and builds the site with your numbers. A sentence that does not hold
+# on your card says so. The table says what to expect, by *compute capability*, the version number of the hardware.
+# Three of its words belong to later pages: `wgmma` is Hopper's instruction for its tensor
 # cores, `tcgen05` is Blackwell's, and TMA is an engine that carries tiles while the cooks cook.
 #
 # | your card | capability | vector add | matrix kernels | what it lacks |
 # |---|---|---|---|---|
-# | V100, GTX 10 and older | 7.0 and below | no: CUDA 13 no longer compiles for them | no | a current toolkit |
+# | V100, GTX 10 and older | 7.0 and below | no: CUDA 13 no longer compiles for these | no | a current toolkit |
 # | Turing: T4, RTX 20 | 7.5 | both roads compile | Triton compiles them, but without tensor cores; it promises support only from Ampere on | bf16 in hardware, asynchronous copies |
 # | Ampere: A100 · A10, RTX 30 | 8.0 · 8.6 | yes | tensor cores in fp16, bf16, TF32 | TMA; FP8. On 8.6 a block also has less shared memory |
 # | Ada: L4, L40S, RTX 40 | 8.9 | yes | the same, and FP8 | TMA |
@@ -428,8 +430,8 @@ record(sweep=sweep)
 # | Blackwell: B200 | 10.0 | yes | `tcgen05` and its own tensor memory, TMA, FP4 | `wgmma`: it exists on 9.0 only |
 # | Blackwell: RTX 50 | 12.0 | yes | Ampere's kind of tensor instruction, with FP8 and FP4; TMA | `wgmma` and `tcgen05` |
 #
-# We own one row of this table and say so. For the others we compiled vector add and a small matrix multiply
-# and read which tensor instructions came out. That shows what builds, not how well it runs.
+# We have run one row of this table. For the others we compiled vector add and a small matrix multiply and read which
+# tensor instructions came out. That shows what builds, not how well it runs.
 #
 # Yours is one line away: `nvidia-smi --query-gpu=name,compute_cap --format=csv`.
 
@@ -437,19 +439,18 @@ record(sweep=sweep)
 # ## Now you
 #
 # /// exercise | Take the bounds check away
-# The list has 1000 numbers, a block has 256 threads. You delete the `if`. What happens? And what
-# happens with a list of 1024?
+# The list has 1000 numbers, a block has 256 threads. You delete the `if`. What happens? And with a list of 1024?
 # /// answer
 # 1000 numbers need four blocks, and four blocks have 1024 threads. The last 24 read past the end of `x` and
 # `y`, and write past the end of `z`.
 #
-# Nobody stops them there and then. If that memory belongs to another tensor, it is now wrong, in silence,
-# and you will look for the mistake somewhere else entirely. If it belongs to nobody, the run ends with *an
+# Nobody stops them there and then. If that memory belongs to another tensor, the tensor is now silently wrong, and you
+# will look for the mistake somewhere else entirely. If it belongs to nobody, the run ends with *an
 # illegal memory access was encountered*, often at a later, innocent line, because the GPU works behind
 # Python's back. `compute-sanitizer python your_script.py` names the thread that did it.
 #
 # With 1024 numbers nothing happens at all. That is the nasty part: a test whose sizes are all powers of two
-# will never find this mistake. It is why we checked with 1 000 003.
+# will never find this mistake. That is why we checked with 1 000 003.
 # ///
 #
 # /// exercise | Change the size of the tables
@@ -459,31 +460,31 @@ record(sweep=sweep)
 # PYTHONPATH=src python -m course_kernels.measure vector_add/k01_cuda --workload dtype=float32,N=268435456
 # ```
 #
-# First predict. A GPU is built of many *multiprocessors*, the rooms of the kitchen. A table stands in one room
-# and stays there. One multiprocessor of your GPU seats at most 2048 threads and at most 32 blocks at a time
-# (fewer threads on 8.6, 8.9 and 12.0). How many cooks are in a room with 32 to a table?
+# First predict. A GPU is built of many *multiprocessors*, the rooms of the kitchen. A table is set in one room and
+# stays there. One multiprocessor of your GPU seats at most 2048 threads and at most 32 blocks at a time
+# (fewer threads on 8.6, 8.9 and 12.0). With 32 cooks to a table, how many are in a room?
 # /// answer
 # 32 blocks of 32 are 1024 threads: half the seats stay empty. With 64 or more to a table, the 2048 seats
 # fill up.
 #
-# Does an empty seat cost you? Only if too few orders are under way at once. Every cook out there hides the
-# waiting of the others, so the question is how many bytes are in the hall, not how many cooks are in the
-# room. Write down what you measured at 32, 64, 256 and 1024. If the four agree, you have learned that
+# Does an empty seat cost you? Only if too few orders are under way at once. Every cook in the hall hides the others'
+# waiting, so the question is how many bytes are in the hall, not how many cooks are in the room. Write down what you
+# measured at 32, 64, 256 and 1024. If the four agree, you have learned that
 # this kernel is not picky. If 32 lags, you have seen *occupancy* matter, and you will meet it again.
 #
-# We have not run this one at other sizes. But [the second lecture](lectures/l2_the_cuda_model.py#how-large-is-a-block) does it
-# with a kernel that is much like it, one cook to each pixel of a picture. There 32 to a table took
+# We have not run this kernel with other tables. But [the second lecture](lectures/l2_the_cuda_model.py#how-large-is-a-block)
+# does it with a kernel much like it, one cook to each pixel of a picture. There 32 to a table took
 # {{ l2.rows.t32.us / l2.rows.t256.us:.1f }} times as long as 256, and 1024 took {{ l2.rows.t1024.us / l2.rows.t256.us:.2f }} times as long.
 # ///
 #
 # /// exercise | Four at a time
 # Give each cook four neighbouring pairs. In the kernel, treat the lists as `const float4 *`, read one `float4`
 # of `x` and one of `y`, add the four parts, write one `float4`. In the launcher, start a quarter of the threads.
-# First predict where it lands: nearer to the old CUDA kernel, or nearer to Triton?
+# First predict where it lands: nearer the old CUDA kernel, or nearer Triton?
 # /// answer
-# Each trip now carries 16 bytes instead of 4, so far more is under way with the same number of cooks. Measure
-# it with the command above and compare the two percents. If you land beside Triton, you have found what the
-# first kernel lacked. Our own step in that direction takes two such fours of each list at once. In our run it reached
+# Each trip now carries 16 bytes instead of 4, so far more is under way with the same number of cooks. Measure it with
+# the command above and compare the two percentages. If you land beside Triton, you have found what the first kernel
+# lacked. Our own step in that direction takes two such groups of four from each list at once. In our run it reached
 # {{ l2.adds.vectors.of_peak:.0%}} of peak, Triton {{ l2.adds.triton.of_peak:.0%}}, and the plain kernel {{ l2.adds.plain.of_peak:.0%}}:
 # [the second lecture](lectures/l2_the_cuda_model.py#vector-add-once-more) has the table.
 #
@@ -493,28 +494,28 @@ record(sweep=sweep)
 # ///
 #
 # /// exercise | Half the bytes
-# A pencil is enough for this one. The same N, but fp16: two bytes a number. What is the new floor? What
+# For this one you need only a pencil. The same N, but fp16: two bytes a number. What is the new floor? What
 # will the percent of peak be for N&nbsp;=&nbsp;2<sup>28</sup>, and for N&nbsp;=&nbsp;2<sup>12</sup>?
 # /// answer
-# The floor halves with the bytes: {{ by_hand.floor / 2:.0f }} µs instead of {{ by_hand.floor:.0f }} µs. For
-# the long list the time of a kernel that keeps the hall full should follow it down, and its *percent* should
-# stay where it is: the hall does not care what is in the crates. The plain CUDA kernel is another matter. Its cooks
+# The floor halves with the bytes: {{ by_hand.floor / 2:.0f }} µs instead of {{ by_hand.floor:.0f }} µs. For the long
+# list the time of a kernel that keeps the hall full should follow it down, and its *percent* should stay where it is:
+# the hall does not care what is in the crates. The plain CUDA kernel is a different matter. Its cooks
 # now carry two bytes a trip, so still less is under way. Expect its percent to fall.
 #
-# For the short list the time stays where it is, because you were paying for opening the kitchen. The floor
-# still halves. So the percent of peak goes down with it, and nothing got worse. Percent of peak is a question
+# For the short list the time stays where it is, because you were paying for opening the kitchen. The floor still
+# halves. So the percent of peak goes down with it, though nothing got worse. Percent of peak is a question
 # about *this* job at *this* size.
 # ///
 
 # %% [markdown]
 # ## Where this leads
 #
-# Vector add is the easy dish. Two reads, one write, nothing used twice. The multiply is not: every number
-# of a matrix is needed again and again, and whoever runs to the pantry each time is lost. *First we
+# Vector add is the easy dish. Two reads, one write, nothing used twice. The multiply is not: every number of a matrix
+# is needed again and again, and if you run to the pantry each time you are lost. *First we
 # make the multiply fast. Then we make the model fast.*
 #
-# - The next stop is [what a GPU is](lectures/l1_what_a_gpu_is.py). Three lectures on from there stands
-#   [the ladder of multiplies](lectures/l4_the_gemm_ladder.py), and at its end [tensor cores](lectures/l6_tensor_cores.py).
+# - The next stop is [what a GPU is](lectures/l1_what_a_gpu_is.py). Three lectures further on you reach [the ladder of multiplies](lectures/l4_the_gemm_ladder.py),
+#   and at its top [tensor cores](lectures/l6_tensor_cores.py).
 # - How far can you trust the numbers above? See [how every number here is measured](how_we_measure.py),
 #   with the cheats we try on ourselves.
 # - What does a whole kernel look like, from the idea to the last race?

@@ -20,7 +20,7 @@
 # - say what Triton's interpreter shows you without a card, and what it cannot;
 # - read what Triton says when it refuses.
 #
-# You know Python and NumPy. Five [labs](#where-the-labs-are) ask for hardly more than stands here.
+# You know Python and NumPy. Seven [labs](#where-the-labs-are) ask for hardly more than you find here.
 #
 # Each section has something to type and something to break. Say first what will come out. Then run it.
 
@@ -266,7 +266,7 @@ for other in (0.0, -float("inf")):
 # - [ ] 10, as it should be
 # /// reveal
 # **28.** Behind the end of row 0 begins row 1. Three of its numbers are counted in, and no access leaves the matrix. Row 2 looks
-# right, but only because we laid zeros behind it.
+# right, but only because we laid zeros after it.
 # ///
 
 
@@ -359,7 +359,7 @@ for right in (True, False):
 # Python, with `for k in range(…)` or `while`, and its end may be an argument.
 #
 # The card has units of its own for this, the *tensor cores*. They do not take fp32 as it is. By default Triton gives them **TF32**, which has
-# the range of fp32 and only 10 bits behind the point, where fp32 has 23 [^triton-dot].
+# the range of fp32 and only 10 bits after the point, where fp32 has 23 [^triton-dot].
 #
 # /// predict | A is the unit matrix. Every number of B is 1 + 2⁻¹², a float without any rounding. What is A B?
 # - [dot.default > 1.0001 and dot.default < 1.0005] B, since it is multiplied by one
@@ -454,7 +454,7 @@ print("load, add, store:", counted(False))
 print("atomic_add:      ", counted(True))
 
 # %% [markdown]
-# The two lines above are a second run. Is the first number another one than in the box? That is what a *race* looks like: an answer that
+# The two lines above are a second run. Is the first number a different one from the one in the box? That is what a *race* looks like: an answer that
 # depends on who came first.
 #
 # Three rules go with it.
@@ -477,7 +477,7 @@ print("atomic_add:      ", counted(True))
 # - [x] A negative number
 # - [ ] An error
 # /// reveal
-# **−1 673 527 296.** The largest number in 32 bits is 2 147 483 647; behind it the count wraps round. As a place, that is an
+# **−1 673 527 296.** The largest number in 32 bits is 2 147 483 647; after it the count wraps round. As a place, that is an
 # address far in front of your matrix.
 # ///
 
@@ -826,7 +826,7 @@ for wrong in (
 # | *arange's arguments must be of type tl.constexpr* | the same | mark the size `tl.constexpr` |
 # | *Cannot access global variable …* | nothing: it takes the variable | pass it in, or make it a `tl.constexpr` |
 # | *unsupported tensor index* | *'int' object is not iterable* | `x_ptr[1]` is NumPy; write `tl.load(x_ptr + 1)` |
-# | *incompatible dimensions at index 0: 4 and 8* | the same | two shapes that do not broadcast; write every shape behind its line |
+# | *incompatible dimensions at index 0: 4 and 8* | the same | two shapes that do not broadcast; write every shape after its line |
 # | *Value argument cannot be block type if pointer argument is not a block* | the same | many numbers for one place: `+ i` is missing from the store |
 # | *Loop-carried variable … has initial type …* | nothing: it goes on with the new type | begin with `0.0`, or with `tl.zeros([BLOCK], dtype=tl.float32)` |
 # | *Boolean value of Tensor with more than one value is ambiguous* | nothing: the `if` is taken | `if` takes one truth: use a mask, or `tl.where(mask, x, y)` |
@@ -836,7 +836,7 @@ for wrong in (
 # What the interpreter finds it wraps once more: `InterpreterError: ValueError("…")`. The words that count stand in the brackets. And where
 # it says nothing, the kernel is still wrong: the card tells you so, on the day that you meet one.
 #
-# **Write the shape behind every line**, `# [TILE_M, TILE_N]`, as the kernels of this course do. Most of these then never come up.
+# **Write the shape after every line**, `# [TILE_M, TILE_N]`, as the kernels of this course do. Most of these then never come up.
 
 # %% [markdown]
 # ## NumPy and Triton, side by side
@@ -893,7 +893,7 @@ for wrong in (
 # %% [markdown]
 # ## Where the labs are
 #
-# Five labs can be typed in Triton, with a card or without:
+# Seven labs can be typed in Triton, with a card or without:
 #
 # | lab | what it takes from this page | where |
 # |---|---|---|
@@ -902,6 +902,10 @@ for wrong in (
 # | `transpose` | tiles in two dimensions, `tl.trans` | [Memory](lectures/l3_memory.py) |
 # | `reduction` | `other`, `tl.sum`, `tl.atomic_add` | [Memory](lectures/l3_memory.py) |
 # | `sgemm_tiles` | a loop of `tl.dot`, `input_precision` | [The GEMM ladder](lectures/l4_the_gemm_ladder.py) |
+# | `plain_attention` | a softmax in one program, `tl.where` | [Attention](lectures/l8_attention.py) |
+# | `add_rmsnorm` | a row in one program, `tl.sum`, 16 bits in and out | [Serving](workshops/w4_serving.py) |
+#
+# And in `bottleneck`, the lab of [Profiling](lectures/l7_profiling.py), you mend kernels that are written in Triton. That one wants a card.
 #
 # ```bash
 # nox -s lab -- first_kernel

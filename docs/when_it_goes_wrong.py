@@ -10,25 +10,24 @@
 # %% [markdown]
 # # When it goes wrong
 #
-# Every mistake on this page has been made by everybody who writes kernels, and will be made again tomorrow. The
-# difference between a bad evening and two minutes is to have seen the message before, and to know which tool to
-# reach for.
+# Everybody who writes kernels has made every mistake on this page, and will make it again tomorrow. The difference
+# between a bad evening and two minutes is having seen the message before, and knowing which tool to reach for.
 #
-# So here they are, made on purpose. When you are through you can
+# So here they are, made on purpose. At the end you can
 #
 # - tell a silent mistake from a loud one, and make the silent ones loud;
 # - read what the GPU says when it gives up, and find the line that is really to blame;
 # - use the four checks of `compute-sanitizer`, a `printf` and an `assert` inside a kernel;
 # - end a kernel that never ends;
-# - go from a symptom to a likely cause by [one table](#from-symptom-to-cause).
+# - go from a symptom to a likely cause with [one table](#from-symptom-to-cause).
 #
-# You know Python, and [C by one page](c_for_python_people.py). Nothing here can harm your card.
+# You need Python, and [one page of C](c_for_python_people.py). Nothing here can harm your card.
 
 # %% [markdown]
 # ## Each in a kitchen of its own
 #
-# A GPU error stays with the process that made it. After it, that Python can do nothing on the card any more. So
-# every mishap of this page runs in a Python process of its own, and this page only reads what it said. You can do
+# A GPU error stays with the process that made it. After one, that Python can do nothing more on the card. So every
+# mishap on this page runs in a Python process of its own, and the page only reads what that process said. You can do
 # the same, from the folder of the course:
 #
 # ```bash
@@ -36,9 +35,9 @@
 # PYTHONPATH=src python -m course_kernels.error_demos out_of_bounds --mended
 # ```
 #
-# In each file of `src/course_kernels/error_demos/` stand a wrong kernel and, where there is one, its mended twin. The
-# cells below print, word for word, what the program or the tool said. Only addresses
-# and folders are left out, and long lines are broken.
+# Each file in `src/course_kernels/error_demos/` has a wrong kernel and, where there is one, its mended twin. The cells
+# below print, word for word, what the program or the tool said. Only addresses and folders are left out, and long lines
+# are broken.
 
 # %% tags=["fold"]
 import shutil
@@ -110,14 +109,14 @@ record(sanitizer=text(version()))
 # lines: true
 # ///
 #
-# It is called for 1025 numbers, in blocks of 256. Four blocks are too few, so five come: 1280 threads for 1025
-# numbers. Right after `x` lies another list, all ones, which nobody hands to the kernel:
+# It is called for 1025 numbers, in blocks of 256. Four blocks are too few, so there are five: 1280 threads for 1025
+# numbers. Right after `x` in memory is a second list, all ones, which nobody passes to the kernel:
 #
 # /// source | src/course_kernels/error_demos/cases.py#out_of_bounds
 # title: src/course_kernels/error_demos/cases.py
 # ///
 #
-# `launch` is ours: kernel, blocks, threads, and then what the kernel takes. `step` does one thing and prints how it went.
+# `launch` is ours: it takes kernel, blocks, threads, and then the kernel's arguments. `step` does one thing and prints how it went.
 #
 # /// predict | What will happen?
 # - [ ] An error at the launch
@@ -132,9 +131,9 @@ record(sanitizer=text(version()))
 show("out_of_bounds")
 
 # %% [markdown]
-# Why 128 of its numbers, when 255 threads were too many? PyTorch rounds every piece of memory up to a multiple of 512
+# Why 128 of the neighbour's numbers, when 255 threads were too many? PyTorch rounds every piece of memory up to a multiple of 512
 # bytes, which is 128 floats. 1025 floats become 1152. So the first 127 of the spare threads wrote into the gap, and
-# the other 128 into the neighbour. Had the list been 1000 long, the gap would have swallowed all of them. **A wrong
+# the other 128 into the neighbour. Had the list been 1000 long, the gap would have swallowed every write. **A wrong
 # kernel can be right for years.**
 #
 # /// figure | docs/assets/figures/house_numbers.svg
@@ -144,17 +143,17 @@ show("out_of_bounds")
 #
 # ### The tool: memcheck
 #
-# `compute-sanitizer` comes with the CUDA toolkit. It runs your program unchanged, and looks at every access that
-# the kernels make. `memcheck` is the first of its four checks, and the one you will use most. (Where you read *not on
-# PATH* below, this page was built on a machine without it.)
+# `compute-sanitizer` comes with the CUDA toolkit. It runs your program unchanged, and looks at every access that the
+# kernels make. `memcheck` is the first of its four checks, and the one you will use most. (If you read *not on PATH*
+# below, this page was built on a machine without it.)
 
 # %%
 show("out_of_bounds", "memcheck")
 
 # %% [markdown]
-# No errors? The tool is not wrong. PyTorch asks the driver for memory in large pieces and cuts them up itself. What
-# the tool sees is one large piece, and our write stayed inside it. So tell PyTorch to ask the driver for every tensor
-# by itself, with `PYTORCH_NO_CUDA_MEMORY_CACHING=1`. Slow, but honest:
+# No errors? The tool is not wrong. PyTorch asks the driver for memory in large pieces and cuts them up itself. The tool
+# sees one large piece, and our write stayed inside it. So tell PyTorch to ask the driver for every tensor separately,
+# with `PYTORCH_NO_CUDA_MEMORY_CACHING=1`. Slow, but honest:
 
 # %%
 show("out_of_bounds", "memcheck", own_memory=True)
@@ -162,13 +161,13 @@ show("out_of_bounds", "memcheck", own_memory=True)
 # %% [markdown]
 # Now it speaks. Read it line by line:
 #
-# - *Invalid \_\_global\_\_ write of size 4 bytes*: what was tried. A write, of one float, into main memory.
+# - *Invalid \_\_global\_\_ write of size 4 bytes*: what the kernel tried. A write, of one float, into main memory.
 # - *at out_of_bounds … in out_of_bounds.cu:11*: the kernel and the **line of the source**. Look it up above.
-# - *by thread … in block …*: who did it. All the spare threads sit in block 4; this is the one that was caught first.
+# - *by thread … in block …*: who did it. All the spare threads are in block 4; this one was caught first.
 # - *… bytes after the nearest allocation … of size 4,100 bytes*: 4100 bytes are 1025 floats, so you know which tensor
 #   it was. `memcheck` counts from 1: the first byte past the end is *1 bytes after*.
 #
-# The last line counts what was caught before the kernel was stopped. The line number is there because we compiled with
+# The last line counts the errors caught before the kernel was stopped. The line number is there because we compiled with
 # line information (`lineinfo=True` in `src/course_kernels/error_demos/lines.py`). Without it you still get the kernel, the
 # thread and the block.
 #
@@ -178,8 +177,8 @@ show("out_of_bounds", "memcheck", own_memory=True)
 # PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool memcheck --show-backtrace no --report-api-errors no python mine.py
 # ```
 #
-# The last two options keep out what is not about your kernel: the calls inside Python itself, and questions to the
-# driver that may be answered with no. The tool is slow, so give it the smallest input that still fails.
+# The last two options keep out messages that are not about your kernel: calls inside Python itself, and questions to
+# the driver that may be answered with no. The tool is slow, so give it the smallest input that still fails.
 #
 # ### Mended
 #
@@ -196,14 +195,14 @@ print()
 show("out_of_bounds", "memcheck", own_memory=True, mended=True)
 
 # %% [markdown]
-# The grader of the labs puts guard zones around every tensor for the same reason, and our tests never come without a
-# size that nothing divides.
+# The labs' grader puts guard zones around every tensor for the same reason, and our tests always include a size that
+# nothing divides.
 #
 # /// exercise | Sizes that hide it
 # Blocks have 256 threads, and PyTorch rounds up to 128 floats. For which of the lengths 1024, 1152, 1200 and 1280 does
 # the wrong kernel harm its neighbour?
 # /// answer
-# 1024: four blocks are exactly 1024 threads. Nobody is spare, nothing happens. 1280: the same with five blocks.
+# 1024: four blocks are exactly 1024 threads. None is spare, and nothing happens. 1280: the same with five blocks.
 #
 # 1152: five blocks, 1280 threads. 1152 is 9 × 128, so there is no gap at all, and all 128 spare threads hit the
 # neighbour. 1200: rounded up to 1280, so the 80 spare threads fall into the gap. Three sizes of four hide the mistake.
@@ -212,8 +211,8 @@ show("out_of_bounds", "memcheck", own_memory=True, mended=True)
 # %% [markdown]
 # ## The GPU gives up
 #
-# Now a mistake that is so far off that no memory is there at all. The kernel fetches by index, and one of the indices
-# was never set:
+# Now a mistake so far off that there is no memory there at all. The kernel fetches by index, and one of the indices was
+# never set:
 #
 # /// source | src/course_kernels/error_demos/illegal_address.cu#broken
 # title: src/course_kernels/error_demos/illegal_address.cu
@@ -228,34 +227,34 @@ show("out_of_bounds", "memcheck", own_memory=True, mended=True)
 show("illegal_address")
 
 # %% [markdown]
-# Three things to learn from these lines.
+# Learn three things from these lines.
 #
-# **The launch was fine.** It only put an order into the queue. The fault comes later, and is told at the next call that
-# waits for the GPU, whichever that is. PyTorch says it itself: *the stacktrace below might be incorrect*.
+# **The launch was fine.** It only put an order into the queue. The fault comes later, and is reported at the next call
+# that waits for the GPU, whichever that is. PyTorch says so itself: *the stacktrace below might be incorrect*.
 #
-# **The error is sticky.** `x` was never touched, and still it cannot be read. Nothing works on the GPU any more, in
-# this process. Catching the exception does not help. End Python and start it again. In a notebook: restart the kernel.
+# **The error is sticky.** `x` was never touched, and still you cannot read it. In this process nothing works on the GPU
+# any more. Catching the exception does not help. End Python and start it again. In a notebook: restart the kernel.
 #
-# **The message names nobody.** It says what happened, not where.
+# **The message does not say who.** It says what happened, not where.
 #
 # /// figure | docs/assets/figures/sticky_error.svg
 # alt: "Two rows over time. Python makes five calls: launch A, launch B and x times 2 are fine, synchronize and torch.zeros give an error. On the GPU, A runs, B runs and breaks off, and after it nothing runs any more. An arrow goes from the break back up to the later call synchronize."
-# caption: Whoever waits first is the first to hear of it.
+# caption: The first call that waits is the first to hear of it.
 # ///
 #
 # ### Who was it?
 #
-# Ask for launches that wait: with `CUDA_LAUNCH_BLOCKING=1` every launch comes back only when its kernel has ended. Set
-# it before Python starts. Slow, but the message now stands at the launch that is to blame:
+# Ask for launches that wait: with `CUDA_LAUNCH_BLOCKING=1` every launch returns only when its kernel has ended. Set it
+# before Python starts. Slow, but the message now comes at the launch that is to blame:
 
 # %%
 show("illegal_address", blocking=True)
 
 # %% [markdown]
-# The launch that is to blame is the first line that is not *fine*. `run`, [the line for a `.cu` of your
-# own](c_for_python_people.py), waits by itself, so there you get this for nothing.
+# The launch that is to blame is the first line that is not *fine*. `run`, [the line for a `.cu` of your own](c_for_python_people.py),
+# always waits, so there you get this for nothing.
 #
-# And which line of the kernel, which thread? `memcheck` again. It needs no help this time, since the address lies in
+# And which line of the kernel, which thread? `memcheck` again. It needs no help this time, since the address is in
 # nobody's memory:
 
 # %%
@@ -264,8 +263,8 @@ show("illegal_address", "memcheck")
 # %% [markdown]
 # Thread 244 of block 1 is number 256 + 244 = 500. That is the index nobody set.
 #
-# Mended, the kernel asks first. What should it do with an index it cannot use? Not skip in silence: then the old number
-# stays, and looks like an answer. We write *not a number*, which nobody mistakes for one.
+# Mended, the kernel asks first. What should it do with an index that it cannot use? Not skip it silently: then the old
+# number stays, and looks like an answer. We write *not a number*, which nobody takes for an answer.
 #
 # /// source | src/course_kernels/error_demos/illegal_address.cu#mended
 # title: src/course_kernels/error_demos/illegal_address.cu
@@ -290,14 +289,14 @@ show("illegal_address", mended=True)
 show("device_printf")
 
 # %% [markdown]
-# Two things may surprise you. The text comes when somebody waits for the GPU, after Python has long gone on. And the
+# Two things may surprise you. The text comes when somebody waits for the GPU, long after Python has gone on. And the
 # order is the GPU's, not yours: look at the numbers of the threads, and do not count on the same order tomorrow.
 #
 # `%d` prints an int, `%lld` a long long, `%g` a float. A wrong letter prints nonsense.
 #
 # ### assert
 #
-# Better than looking is to write down what you believe:
+# Better than looking is writing down what you believe:
 #
 # /// source | src/course_kernels/error_demos/device_assert.cu
 # title: src/course_kernels/error_demos/device_assert.cu
@@ -310,21 +309,21 @@ show("device_printf")
 show("device_assert")
 
 # %% [markdown]
-# File, line, block, thread, and the belief that did not hold: all in one line, without any tool. After it the error is
-# as sticky as before. An assert can cost time in the kernel, so take it out, or compile with the macro `NDEBUG`, before you
+# File, line, block, thread, and the belief that did not hold: all in one line, without any tool. The error is as sticky as
+# before. An assert can cost time in the kernel, so take it out, or compile with the macro `NDEBUG`, before you
 # measure.
 #
 # PyTorch's own kernels assert too. *device-side assert triggered* after indexing, or in a loss function, nearly always
-# means that an index is out of range: a class number that is too large, for one. Run the same line on the CPU, and you
-# get a plain Python error.
+# means that an index is out of range: a class number that is too large, say. Run the same line on the CPU, and you get
+# a plain Python error.
 #
-# /// exercise | Whom do you ask?
+# /// exercise | Which do you ask first?
 # A kernel of yours writes a row of zeros where there should be none. No error anywhere. Which comes first: `printf`,
 # `assert` or `memcheck`?
 # /// answer
 # `memcheck`, since it costs you no thought and one command. If it finds nothing, the access is inside the memory and
-# the *index* is wrong, or the threads never came there. Then print, from one thread of that row: its index, and the
-# number it read. Only when you have a suspicion does an `assert` make sense: it is the suspicion, written down.
+# the *index* is wrong, or the threads never got there. Then print, from one thread of that row, its index and the
+# number it read. An `assert` makes sense only when you have a suspicion: it is the suspicion, written down.
 # ///
 
 # %% [markdown]
@@ -338,10 +337,10 @@ show("device_assert")
 show("too_many_threads")
 
 # %% [markdown]
-# That one is loud, and at once. *INVALID_VALUE* does not say which value, so look at the block first, then at the grid,
-# then at the shared memory. It is not sticky: the next call works. And mind the last line: the kernel **never ran**. A
-# program that does not look at errors, as many in C do not, would go on with an empty result. (`run` counts for you and
-# says it in words.)
+# That one is loud and immediate. *INVALID_VALUE* does not say which value, so look at the block first, then at the
+# grid, then at the shared memory. It is not sticky: the next call works. And mind the last line: the kernel **never
+# ran**. A program that does not check for errors, and many in C do not, would go on with an empty result. (`run` counts
+# for you and says it in words.)
 #
 # **Too few blocks.** 1000 numbers in blocks of 256. In Python `1000 // 256` is 3, and three blocks are 768 threads. The
 # last 232 numbers have no cook:
@@ -357,8 +356,8 @@ show("too_many_threads")
 # - [ ] No
 # - [x] It depends on what happened before
 # /// reveal
-# **It depends on what happened before.** PyTorch handed out memory that had just been given back, and there the right
-# answer of an earlier call still lay. Look at the first line below.
+# **It depends on what happened before.** PyTorch handed out memory that had just been given back, and it still held the
+# right answer of an earlier call. Look at the first line below.
 # ///
 
 # %%
@@ -366,8 +365,8 @@ show("too_few_blocks")
 
 # %% [markdown]
 # With a fresh output the broken launch looks perfect. So **poison the output**: fill it with *not a number* before the
-# call. What is not written then shows. [Our checker](how_we_measure.py#first-taste-then-time) does it before every single
-# measurement.
+# call. Anything left unwritten then shows. [Our checker](how_we_measure.py#first-taste-then-time) does so before every
+# single measurement.
 #
 # Mended: round up, `-(-N // 256)`, or in C `(N + 255) / 256`. Then some threads are spare, and the bounds check earns
 # its keep.
@@ -378,7 +377,7 @@ show("too_few_blocks", mended=True)
 # %% [markdown]
 # ## Memory nobody set
 #
-# A close relative. `torch.empty` gives you memory, not numbers. This kernel adds to its output, and believes that it
+# A close relative. `torch.empty` gives you memory, not numbers. This kernel adds to its output, and assumes that it
 # starts at zero:
 #
 # /// source | src/course_kernels/error_demos/uninitialised.cu#broken
@@ -394,7 +393,7 @@ show("uninitialised")
 # the first one's answer in it. *Works once, wrong from the second call on*: when you hear that, think of this.
 #
 # The tool is `initcheck`. It too must see every tensor as an allocation of its own, or it takes the second call's memory
-# for written, since it was, by the first:
+# as written, since the first call did write it:
 
 # %%
 show("uninitialised", "initcheck", own_memory=True)
@@ -402,17 +401,17 @@ print()
 show("uninitialised", mended=True)
 
 # %% [markdown]
-# It counts every reading of both calls, those of the first one too, whose answer was right.
+# It counts every such read in both calls, even in the first one, whose answer was right.
 #
-# Mended, the kernel writes `y[i] = x[i]`. Where adding is really meant, the launcher takes `torch.zeros`.
+# Mended, the kernel writes `y[i] = x[i]`. If it is really meant to add, the launcher uses `torch.zeros`.
 #
 # /// exercise | Zero is a number too
-# A friend says: *then I always take `torch.zeros`, and nothing can happen*. What do you lose?
+# A friend says: *then I'll always use `torch.zeros`, and nothing can happen*. What do you lose?
 # /// answer
-# Two things. Writing the zeros costs time, as much as any other kernel that writes so many bytes, in every call.
+# Two things. Writing the zeros costs time in every call, as much as any kernel that writes so many bytes.
 #
 # And you hide mistakes. A row that the kernel forgot now holds zeros, which look like an answer. *Not a number* does not.
-# Take `torch.empty` when the kernel writes everything, and let a test poison it.
+# Use `torch.empty` when the kernel writes everything, and have a test poison it.
 # ///
 
 # %% [markdown]
@@ -429,8 +428,8 @@ show("uninitialised", mended=True)
 show("lost_updates")
 
 # %% [markdown]
-# Additions are missing, and how many may change from one count to the next. `total = total + 1` looks like one step and is
-# three: read, add, write. In between, others read the same old number:
+# Additions are missing, and their number may change from one count to the next. `total = total + 1` looks like one step
+# and is three: read, add, write. In between, others read the same old number:
 #
 # /// figure | docs/assets/figures/two_cooks.svg
 # alt: "Two cooks and a bowl over time. The bowl holds 5. Cook 1 reads 5, then cook 2 reads 5. Cook 1 works out 6 and writes 6. Cook 2 works out 6 as well and writes 6. The bowl holds 6 and not 7."
@@ -438,7 +437,7 @@ show("lost_updates")
 # ///
 #
 # This is a **race**: the result depends on who comes first. It may differ from run to run, from card to card, and with the
-# size. An **atomic** does the three steps as one, so nobody comes in between:
+# size. An **atomic** does the three steps as one, so nobody can interrupt:
 #
 # /// source | src/course_kernels/error_demos/lost_updates.cu#mended
 # title: src/course_kernels/error_demos/lost_updates.cu
@@ -449,20 +448,20 @@ show("lost_updates")
 show("lost_updates", mended=True)
 
 # %% [markdown]
-# And the tool? `racecheck` looks for races, but in **shared memory** only [^nvidia-sanitizer]. Our `total` lies in main
-# memory, so to this race it is blind. Here it is, running the *wrong* kernel:
+# And the tool? `racecheck` looks for races, but in **shared memory** only [^nvidia-sanitizer]. Our `total` is in main
+# memory, so the tool is blind to this race. Here it is, running the *wrong* kernel:
 
 # %%
 show("lost_updates", "racecheck")
 
 # %% [markdown]
-# *0 hazards* does not say *no race*. It says: none where I look. Against races in main memory you have your own head, and a
-# check against a number that you know.
+# *0 hazards* does not mean *no race*. It means *none where I look*. Against races in main memory you have your own head,
+# and a check against a number that you know.
 #
 # ### The bowl of a block
 #
-# In shared memory the usual race is a barrier that somebody forgot. Each block turns 1024 numbers round: all put their
-# number into the bowl, then each takes the one from the far end.
+# In shared memory the usual cause of a race is a barrier that somebody forgot. Each block turns 1024 numbers round: all
+# put their number into the bowl, then each takes the one from the far end.
 #
 # /// source | src/course_kernels/error_demos/missing_barrier.cu#broken
 # title: src/course_kernels/error_demos/missing_barrier.cu
@@ -475,9 +474,10 @@ print()
 show("missing_barrier", "racecheck")
 
 # %% [markdown]
-# The program says only *some*, since how many they are may change from run to run. On your card it
-# may say 0. Then you were lucky, and the next driver may not be so kind. `racecheck` does not depend on luck. It tells you the two lines that get in each other's way: the *write* in one, the *read* in the
-# other, and that between the two no barrier stands. A *hazard* is one byte, written by one thread and read by another.
+# The program says only *some*, since the number may change from run to run. On your card it may say 0. Then you were lucky, and
+# the next driver may not be so kind. `racecheck` does not depend on luck. It names the two lines that get in each other's way,
+# the *write* in one, the *read* in the other, and says that there is no barrier between them. A *hazard* is one byte, written by
+# one thread and read by another.
 #
 # Mended:
 #
@@ -494,26 +494,26 @@ show("missing_barrier", "racecheck", mended=True)
 # %% [markdown]
 # ### A barrier that not everyone reaches
 #
-# `__syncthreads()` is a promise: the whole block comes. Here it stands inside an `if`, and the spare threads wait at
-# another one:
+# `__syncthreads()` is a promise: the whole block comes. Here it is inside an `if`, and the spare threads wait at a
+# different one:
 #
 # /// source | src/course_kernels/error_demos/split_barrier.cu#broken
 # title: src/course_kernels/error_demos/split_barrier.cu
 # lines: true
 # ///
 #
-# What the card does with that is not defined. It may be right, it may be wrong, it may stand still for ever, so we gave it
-# three seconds:
+# Nothing defines what the card does with that. The answer may be right, it may be wrong, or the kernel may hang for ever,
+# so we gave it three seconds:
 
 # %%
 show("split_barrier", limit_s=3.0)
 
 # %% [markdown]
-# On the H200 where this page was written it stood still: a **deadlock**. Some threads wait for others, who wait for them. A
+# On the H200 where this page was written it hung: a **deadlock**. Some threads wait for others, which wait for them. A
 # shorter kernel, with one row and without the second barrier, broke the same rule there and came out right. So a right answer
 # proves nothing.
 #
-# The rule is short. **No barrier inside an `if` that not all threads of the block take.** Split the `if` instead:
+# The rule is short. **No barrier inside an `if` that some threads of the block do not take.** Split the `if` instead:
 #
 # /// source | src/course_kernels/error_demos/split_barrier.cu#mended
 # title: src/course_kernels/error_demos/split_barrier.cu
@@ -524,13 +524,13 @@ show("split_barrier", limit_s=3.0)
 show("split_barrier", mended=True)
 
 # %% [markdown]
-# No tool did this work for us. The fourth check, `synccheck`, is there for barriers, but under it our kernel stood still as
-# well, and it never came to say a word. A kernel that hangs, you read: at every barrier, ask who does not come.
+# No tool found this for us. The fourth check, `synccheck`, is there for barriers, but our kernel hung under it as well, and
+# it never got to say a word. When a kernel hangs, read it: at every barrier, ask who does not come.
 #
 # ### A barrier that does not know you
 #
-# A warp has a barrier of its own, `__syncwarp(mask)`. The mask says which of its 32 threads come, one bit for
-# each. A thread's place in its warp, 0 to 31, is called its *lane*. `0x0000ffff` has sixteen ones, for lanes 0 to 15. One
+# A warp has a barrier of its own, `__syncwarp(mask)`. The mask says which of its 32 threads will come, one bit for each.
+# A thread's place in its warp, 0 to 31, is called its *lane*. `0x0000ffff` has sixteen ones, for lanes 0 to 15. One
 # warp turns 32 numbers round, and all of its lanes come:
 #
 # /// source | src/course_kernels/error_demos/wrong_mask.cu#broken
@@ -544,8 +544,8 @@ print()
 show("wrong_mask", "synccheck")
 
 # %% [markdown]
-# The first line may well say *0 wrong*: as long as the lanes of a warp happen to go side by side, nobody misses the barrier.
-# `synccheck` does not ask for the answer. *Barrier error … Invalid arguments*: a lane came that the mask does not name. The
+# The first line may well say *0 wrong*: as long as the lanes of a warp happen to move together, nobody misses the barrier.
+# `synccheck` does not look at the answer. *Barrier error … Invalid arguments*: a lane came that the mask does not name. The
 # same goes for the mask of `__shfl_down_sync` and its relatives.
 #
 # Mended, the mask names everybody who comes:
@@ -562,11 +562,12 @@ show("wrong_mask", "synccheck", mended=True)
 
 # %% [markdown]
 # /// exercise | Is an early return a split barrier?
-# Many kernels begin with `if (i >= N) return;`. Later in the same kernel stands a `__syncthreads()`. Is that a mistake?
+# Many kernels begin with `if (i >= N) return;`. Later in the same kernel comes a `__syncthreads()`. Is that a mistake?
 # /// answer
 # Not by itself. On every card since Volta a barrier waits for the threads that are still there, and one that has ended is
-# not missed [^cuda-guide]. The mistake hides in the bowl. If those threads should have filled places of it, the places hold garbage, and
-# the others read them. So in a kernel that shares a bowl do not return early. Let the spare threads stay, put a neutral
+# not missed [^cuda-guide]. The mistake hides in the bowl. If those threads should have filled places in it, the places hold
+# garbage, and the others read them. So in a kernel that shares a bowl, do not return early. Let the spare threads stay, put a
+# neutral
 # number (0 for a sum) into the bowl, and guard only the reads and writes of main memory.
 # ///
 
@@ -580,24 +581,24 @@ show("wrong_mask", "synccheck", mended=True)
 # lines: true
 # ///
 #
-# Eight rows of four small numbers; only in row 5 is one of them 100. A float ends near 3.4 × 10<sup>38</sup>, and exp(100)
-# is more than that.
+# There are eight rows of four small numbers; only in row 5 is one of them 100. A float ends near 3.4 × 10<sup>38</sup>,
+# and exp(100) is more than that.
 
 # %%
 show("not_a_number")
 
 # %% [markdown]
-# exp(100) became *inf*, the sum with it, and inf divided by inf is **not a number**, NaN. No message: for the GPU this is
-# ordinary arithmetic. And it spreads. One NaN in 32 numbers, and the mean of all is NaN; one step later it is every weight
-# of your model.
+# exp(100) became *inf*, the sum with it, and inf divided by inf is **not a number**, NaN. There is no message: for the GPU
+# this is ordinary arithmetic. And it spreads. One NaN in 32 numbers, and the mean of all is NaN; one step later so is
+# every weight of your model.
 #
-# **Find the first one.** From Python: `y.isnan().nonzero()[0]` is the place in the output. But the cause is earlier than
-# the NaN: look for the first number that is not *finite*. Inside the kernel a `printf` with an `if` does it; it is the last
-# line above. (For a whole model, `torch.autograd.set_detect_anomaly(True)` does something similar for gradients.)
+# **Find the first one.** From Python: `y.isnan().nonzero()[0]` is the place in the output. But the cause comes before the
+# NaN: look for the first number that is not *finite*. Inside the kernel a `printf` with an `if` does that; its output is
+# the last line above. (For a whole model, `torch.autograd.set_detect_anomaly(True)` does something similar for gradients.)
 #
 # ### The rules
 #
-# Six sums, done on the card, one thread:
+# Six sums, done on the card by one thread:
 #
 # /// source | src/course_kernels/error_demos/not_a_number.cu#rules
 # title: src/course_kernels/error_demos/not_a_number.cu
@@ -611,7 +612,7 @@ show("not_a_number")
 # - [ ] NaN the first way, 0 the second
 # /// reveal
 # Written by hand, **0**, both ways. The comparison `nan > 0` is false, as every comparison with NaN is. And `fmaxf` returns
-# the *other* number when one is NaN. The NaN is gone, and with it your only clue. PyTorch's own `relu` passes NaN on.
+# the *other* number when one is NaN. The NaN is gone, and your only clue with it. PyTorch's own `relu` passes NaN on.
 # ///
 
 # %%
@@ -621,7 +622,7 @@ show("rules_of_nan")
 # NaN is not even equal to itself. So `error > tolerance` is false for a NaN, and a careless check passes. Ask the other way
 # round: *not* `error <= tolerance`.
 #
-# Mended, the kernel first takes the largest number away from all of them. No exponent is above 0 then, and nothing can
+# Mended, the kernel first subtracts the largest number from all of them. Then no exponent is above 0, and nothing can
 # overflow:
 #
 # /// source | src/course_kernels/error_demos/not_a_number.cu#mended
@@ -640,7 +641,7 @@ show("not_a_number", mended=True)
 # A mask sets every number of a row to minus infinity. What does the mended kernel give for that row?
 # /// answer
 # The largest is −inf, and −inf minus −inf is NaN: the second of the six sums. The whole row is NaN. A masked softmax has to
-# ask for that case and write zeros, or leave at least one number unmasked. It is a common way for a NaN to get into an
+# check for that case and write zeros, or leave at least one number unmasked. It is a common way for a NaN to get into an
 # attention layer.
 # ///
 
@@ -658,18 +659,19 @@ show("not_a_number", mended=True)
 show("endless_loop", limit_s=2.0)
 
 # %% [markdown]
-# `i += 0` never arrives. On a card without a screen nobody stops such a kernel. Python waits inside the driver, where it
-# does not even hear Ctrl-C. From another terminal, `nvidia-smi` names the process, and `kill -9` with that number ends
+# `i += 0` never arrives. On a card without a screen nothing stops such a kernel. Python waits inside the driver, where
+# it does not even hear Ctrl-C. From another terminal, `nvidia-smi` names the process, and `kill -9` with that number
+# ends
 # it; the card is free again a moment later. You lose nothing but that process.
 #
-# Better is a limit from the start. This is all we did here, and it is what the grader of the labs does:
+# A limit from the start is better. It is all we did here, and the labs' grader does the same:
 #
 # ```bash
 # timeout --signal=KILL 20 python mine.py
 # ```
 #
-# Before you blame a loop, ask whether the kernel is merely slow: try a tenth of the size. And whether it is a barrier that
-# [not everyone reaches](#a-barrier-that-not-everyone-reaches).
+# Before you blame a loop, ask whether the kernel is merely slow: try a tenth of the size. And ask whether there is a
+# barrier that [not everyone reaches](#a-barrier-that-not-everyone-reaches).
 #
 # Mended, the kernel takes the step from the block itself, which knows its size:
 #
@@ -694,7 +696,7 @@ show("endless_loop", mended=True)
 # | *too many resources requested* | too many registers or too much shared memory for such a block | a smaller block |
 # | *device-side assert triggered* | an index that PyTorch refused | the line above it; the same call on the CPU |
 # | somebody else's numbers change | a write past the end | `memcheck` with `PYTORCH_NO_CUDA_MEMORY_CACHING=1` |
-# | the end of the output is wrong | a block too few, or a bounds check that is off by one | poison the output |
+# | the end of the output is wrong | one block too few, or a bounds check that is off by one | poison the output |
 # | right the first time, wrong the second | memory nobody set, or an input that was changed | `initcheck` with the same variable |
 # | different on every run | a race | `racecheck` for shared memory; your head, and an atomic, for the rest |
 # | right with one block size, wrong with another | a missing barrier, or a size typed in twice | `racecheck`; one constant |
@@ -702,22 +704,23 @@ show("endless_loop", mended=True)
 # | it never ends | a loop, or a barrier that not everyone reaches | a time limit; at every barrier, ask who does not come |
 # | right, but slow | no error at all | [the chart below](#right-but-slow) |
 #
-# On the machine that made this page the sanitizer says of itself: *{{ sanitizer }}*. Where it is missing, everything but its
+# On the machine that made this page the sanitizer calls itself *{{ sanitizer }}*. Where it is missing, everything but its
 # own lines still works.
 #
 # ### Right, but slow
 #
-# No message will come. Six questions, from the top. Each has one number that answers it, and each answer leads to where the cure is taught.
+# No message will come. Ask six questions, from the top. One number answers each, and each answer leads to the lesson with the cure.
 #
 # /// figure | docs/assets/figures/right_but_slow.svg
 # alt: >-
-#   Six questions below each other; a yes leads to the right, a no down. Has the card gaps? Launches: fuse, or a graph. Is HBM nearly full, and the bytes the least? Memory, at its roof: fuse, or leave it. Is HBM nearly full, and
+#   Six questions below each other; a yes leads to the right, a no down. Does the card have gaps? Launches: fuse, or a graph. Is
+#   HBM nearly full, and the bytes the least? Memory, at its roof: fuse, or leave it. Is HBM nearly full, and
 #   the bytes are more? Memory, in vain: neighbours, or keep it on chip. Are the SMs nearly full? Arithmetic: other units, or less. Do warps wait on the long scoreboard? Latency: more under way. For another reason? What it
 #   names: the dictionary.
 # caption: The table has the same leaves, with the lessons that cure them.
 # ///
 #
-# | you see | it is bound by | what to do, and where it is taught |
+# | you see | it is bound by | what to do, and the lesson |
 # |---|---|---|
 # | the card has gaps, the host writes orders | launches | [fuse](lectures/l3_memory.py#do-it-while-you-hold-it), or [a graph](lectures/l7_profiling.py#gaps-between-the-kernels) |
 # | HBM nearly full, bytes counted are the least | memory, at its roof | done: fuse it, or leave it. [Before you leave the cafeteria](lectures/l3_memory.py#before-you-leave-the-cafeteria) |
@@ -727,7 +730,7 @@ show("endless_loop", mended=True)
 # | neither full, long scoreboard | latency of HBM | [how many must be walking](lectures/l3_memory.py#how-many-must-be-walking) |
 # | neither full, short scoreboard or MIO throttle | shared memory | [thirty-two windows](lectures/l3_memory.py#thirty-two-windows) |
 # | neither full, another reason | what it names | [the dictionary of stall reasons](stall_reasons.py#all-at-a-glance) |
-# | neither full, some SMs are done early | too few blocks, or a tail | [nobody idles at the end](lectures/l5_the_top_of_the_ladder.py#12-nobody-idles-at-the-end) |
+# | neither full, some SMs finish early | too few blocks, or a tail | [nobody idles at the end](lectures/l5_the_top_of_the_ladder.py#12-nobody-idles-at-the-end) |
 #
 # No counters? [Leave a stage out, or do it twice](lectures/l7_profiling.py#without-counters).
 #
@@ -745,30 +748,30 @@ show("endless_loop", mended=True)
 # ## Now you
 #
 # /// exercise | Break your own
-# Take the kernel of your first lab and delete its bounds check, or its mask. Say first what you will see, with 1000 numbers
+# Take the kernel of your first lab and delete its bounds check, or its mask. First say what you will see, with 1000 numbers
 # and with 1025. Then run it under `memcheck`, with and without PyTorch's own memory. You need a card for this, and a small
-# script: import `vector_add` from your file, make the two lists and a third right after them, call it, and look whether the
+# script: import `vector_add` from your file, make the two lists and a third right after them, call it, and see whether the
 # third changed. `out_of_bounds` in `src/course_kernels/error_demos/cases.py` does the same.
 # /// answer
-# With 1000 numbers the spare threads write into the gap behind the list, and nothing is visibly wrong. With 1025 numbers, and
-# something allocated right behind the list, that something changes. `memcheck` sees it only when every tensor is an
+# With 1000 numbers the spare threads write into the gap after the list, and nothing is visibly wrong. With 1025 numbers, and
+# something allocated right after the list, that something changes. `memcheck` sees it only when every tensor is an
 # allocation of its own. The grader sees it too, since it puts a guard zone around every tensor.
 # ///
 #
 # /// exercise | Which one is it?
-# A student reports: *with 512 threads the sum is right, with 1024 it is a little too small, and a different little each time.*
+# A student reports: *with 512 threads the sum is right, with 1024 it is a little too small, and by a different amount each time.*
 # What do you ask to see?
 # /// answer
-# Different each time: a race. It depends on the block size: shared memory, most likely a barrier between two steps of the
-# sum. Ask for the loop with the steps, and look for a `__syncthreads()` after **every** write that another thread reads. Then
-# let `racecheck` say which two lines it is.
+# It is different each time: a race. It depends on the block size: shared memory, most likely a missing barrier between two
+# steps of the sum. Ask for the loop with the steps, and look for a `__syncthreads()` after **every** write that another
+# thread reads. Then have `racecheck` say which two lines it is.
 # ///
 
 # %% [markdown]
 # ## Where this leads
 #
-# You will need this page most in [the memory lecture](lectures/l3_memory.py), where barriers and shared memory come in. What a
-# barrier or a race *costs*, when it is right, is told there too.
+# You will need this page most in [the memory lecture](lectures/l3_memory.py), where barriers and shared memory come in. That
+# lecture also says what a barrier or a race *costs* when it is right.
 #
 # - [The CUDA model](lectures/l2_the_cuda_model.py): who the threads are, and why some of them are spare
 # - [How every number here is measured](how_we_measure.py): what our checker does to every kernel before it is timed

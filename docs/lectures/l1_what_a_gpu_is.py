@@ -12,10 +12,10 @@
 #
 # - count the work in a matrix multiply, and in one word of a language model, with a pencil;
 # - name a job that a GPU wins, a job that it loses, and the reason for both;
-# - work out what a card can do at best, from four numbers that it tells you and one that it does not;
+# - work out the best that a card can do, from four numbers that it tells you and one that it does not;
 # - say of a job, before you write a line of it, whether arithmetic or memory will hold it back.
 #
-# You need Python, and the arithmetic of a shopping list. You need no CUDA.
+# You need Python, and enough arithmetic for a shopping list. You need no CUDA.
 #
 # /// key
 # ///
@@ -31,8 +31,7 @@
 # caption: A row of the first grid and a column of the second make one receipt.
 # ///
 #
-# You have just multiplied two matrices. Four receipts, two lines on each: eight lines. Let the machine print
-# them too.
+# You have just multiplied two matrices. Four receipts of two lines each: eight lines. Let the machine print them too.
 
 # %%
 buys = [[2, 3], [4, 1]]  # a row for Ann, one for Ben: eggs, lemons
@@ -46,15 +45,15 @@ for i, who in enumerate(("Ann", "Ben")):
         print(f"{who}, {shop}: {total}")
 
 # %% [markdown]
-# A receipt has a learned name, the *dot product*. Its lines have one too. To multiply two numbers and add the
-# product to a total is a *multiply-add*, and a processor does it in a single instruction, the FMA. It counts as
-# two operations: one multiplication, one addition.
+# A receipt has a technical name, the *dot product*. So has each of its lines: multiplying two numbers and adding the
+# product to a total is a *multiply-add*, and a processor does it in a single instruction, the FMA. It counts as two
+# operations: one multiplication, one addition.
 #
-# How many lines are there in all? One receipt for every row and every column, one line for every item. So an
-# M × K grid times a K × N grid takes M × N × K multiply-adds. Everything else on this page starts there.
+# How many lines are there in all? One receipt for every row and every column, one line for every item. So an M × K grid
+# times a K × N grid takes M × N × K multiply-adds. Everything else on this page starts from there.
 #
 # /// predict | Two grids of 1000 by 1000. How many multiply-adds are in their product?
-# It is a modest grid: a photo is larger.
+# These are modest grids: a photo is larger.
 #
 # - [ ] A thousand
 # - [ ] A million
@@ -101,16 +100,16 @@ record(
 )
 
 # %% [markdown]
-# One token: {{ token.multiplies:.0f}} multiplies of a list with a grid, and
-# **{{ token.macs / 1e9:.1f}} billion multiply-adds** in them. Attention adds some more, and more with every
-# token that came before. So the multiplies are hundreds, not millions, and the multiply-adds are billions, not
-# trillions. It is a lot all the same, for one piece of one word.
+# One token: {{ token.multiplies:.0f}} multiplies of a list by a grid, and **{{ token.macs / 1e9:.1f}} billion
+# multiply-adds** in them. Attention adds some more, and more with every token that came before. So there are hundreds
+# of multiplies, not millions, and billions of multiply-adds, not trillions. That is still a lot for one piece of one
+# word.
 #
-# Look at the sum once more. Every weight is used exactly once. That is the rule to remember: *for each token,
-# as many multiply-adds as there are weights at work.* At work, because some models let only a few of their
-# weights take part in each token.
+# Look at the sum once more. Every weight is used exactly once. That is the rule to remember: *for each token, as many
+# multiply-adds as there are weights at work.* We say "at work" because some models let only a few of their weights take
+# part in each token.
 #
-# What each of these grids is there for you need not know yet. [One token](../one_token.py) tells it, where the second half of
+# You need not know yet what each of these grids is for. [One token](../one_token.py) explains it, where the second half of
 # the road begins.
 #
 # /// exercise | Three receipts
@@ -124,8 +123,8 @@ record(
 # 1. 3 × 5 receipts of 4 lines: 60.
 # 2. Eight times the work, but only four times the numbers. So large multiplies use each number more often
 #    than small ones. Keep that: it is the reason why the multiply can be made fast at all.
-# 3. A billion multiply-adds are two billion operations. Three grids of a million numbers are 12 million bytes.
-#    That is about 167 operations for each byte. You will need it at the end of this page.
+# 3. A billion multiply-adds are two billion operations. Three grids of a million numbers are 12 million bytes. That is
+#    about 167 operations for each byte. You will need this number at the end of the page.
 # ///
 
 # %% [markdown]
@@ -138,19 +137,19 @@ record(
 # caption: A sketch, not a measurement. The measurement is two sections further down.
 # ///
 #
-# A **CPU** is a few very good chefs. A chef starts the next step before this one is done, guesses which way the
-# recipe will turn, and keeps a large shelf within reach. Everything is built so that *one* dish is ready soon.
-# The time until one thing is ready is called **latency**.
+# A **CPU** is a few very good chefs. A chef starts the next step before this one is done, guesses which way the recipe
+# will turn, and keeps a large shelf within reach. Everything is built to get *one* dish ready soon. The time until one
+# thing is ready is called **latency**.
 #
 # A **GPU** is a brigade. Its cooks do not guess and do not plan. They stand in rows of 32, and a row makes one
-# move together. Nobody is quick. But there are thousands of them, and when one row waits for the pantry, another
-# row steps up to the same stove. So the stoves never cool down. Everything is built so that *many* dishes get
-# done in an evening. That is **throughput**.
+# move together. No single cook is quick. But there are thousands of them, and when one row waits for the pantry,
+# another row steps up to the same stove. So the stoves never cool down. Everything is built to get *many* dishes done
+# in an evening. That is **throughput**.
 #
-# Neither kitchen is better. A brigade is a poor choice for an omelette, and a chef is one for a banquet.
+# Neither kitchen is better. A brigade is a poor choice for an omelette, and so is a chef for a banquet.
 #
-# The words of the trade: a cook is a *thread*, a row of 32 is a *warp*, the stoves are *lanes*, and the rooms they
-# stand in are *streaming multiprocessors*, SM for short.
+# In the words of the trade, a cook is a *thread*, a row of 32 is a *warp*, the stoves are *lanes*, and the rooms they
+# stand in are *streaming multiprocessors*, SMs for short.
 #
 # /// exercise | Omelette or banquet?
 # Latency or throughput: what decides?
@@ -163,20 +162,19 @@ record(
 # /// answer
 # 1. Latency: little work, one step after the other.
 # 2. Throughput: each pixel is a dish of its own.
-# 3. Latency. It is long, but every step waits for the one before, so a brigade would stand and watch one cook.
+# 3. Latency. The job is long, but every step waits for the one before, so a brigade would stand and watch one cook.
 #    Length alone does not make a banquet; *independent* work does.
-# 4. It looks like throughput, billions of multiply-adds. But all the weights are carried in from the pantry to be
-#    used once, so the carrying decides.
-# 5. Throughput. The weights are carried once and used two hundred times. You will see both on the last picture of
-#    this page.
+# 4. It looks like throughput, with its billions of multiply-adds. But all the weights are carried in from the pantry
+#    and used only once, so the carrying decides.
+# 5. Throughput. The weights are carried once and used two hundred times. You will see both in the last picture on this
+#    page.
 # ///
 
 # %% [markdown]
 # ## This card, drawn from its own answers
 #
 # How large is the brigade? Ask it. A GPU's driver answers questions about the card, and the package `cuda.core` asks
-# them from Python: `Device().properties.multiprocessor_count` is such a
-# question.
+# them from Python: `Device().properties.multiprocessor_count` is one.
 
 # %% tags=["fold"]
 import torch
@@ -226,16 +224,16 @@ record(card=card)
 #   - [shared memory of an SM, "{{ card.shared_kib:.0f }} KiB", the tray in the middle of the room]
 #   - [L2 cache, "{{ card.l2_mib:.0f }} MiB", the shelf that all rooms share]
 #   - [HBM, "{{ card.hbm_gib:.0f }} GiB", the pantry]
-#   - [highest clock of the SMs, "{{ card.clock_mhz:.0f }} MHz", how quickly they move]
+#   - [highest clock of the SMs, "{{ card.clock_mhz:.0f }} MHz", how quickly the cooks move]
 #   - [clock of the memory, "{{ card.memory_mhz:.0f }} MHz", how often somebody walks the hall]
 #   - [wires to the memory, "{{ card.bus_bits:.0f }}", how many crates go side by side]
 # caption: "KiB, MiB and GiB go in steps of 1024 bytes, as memory is built."
 # ///
 #
-# One number no question brings out: how many lanes an SM has. In the H200's generation it is
-# 128 [^lockwood-h100], in four quarters, each with its own scheduler [^nvidia-partitions]. Do not take it on
-# trust. Further down, a measurement will find it. And do not look for everything on a data sheet: that of the H200
-# does not say how large its L2 is [^nvidia-h200]. The drawing below asks the card.
+# One number you cannot ask for: how many lanes an SM has. In the H200's generation it is 128 [^lockwood-h100], in four
+# quarters, each with its own scheduler [^nvidia-partitions]. Do not take it on trust: further down, a measurement will
+# find it. And do not look for everything on a data sheet: the one for the H200 does not say how large its L2 is
+# [^nvidia-h200]. The drawing below asks the card.
 #
 # /// predict | How many cooks can be inside at the same time, cooking or waiting?
 # Rooms, times rows in a room, times 32.
@@ -245,9 +243,8 @@ record(card=card)
 # - [card.sms * card.threads < 10000] Thousands
 # /// reveal
 # **{{ card.sms * card.threads:,.0f}}**: {{ card.sms:.0f}} × {{ card.warps:.0f}} × 32. But there are only
-# {{ card.sms:.0f}} × {{ card.lanes:.0f}} = {{ card.sms * card.lanes:,.0f}} lanes. So
-# {{ card.threads / card.lanes:.0f}} cooks share a stove. It is meant to be so: while
-# {{ card.threads / card.lanes - 1:.0f}} of them wait, one cooks.
+# {{ card.sms:.0f}} × {{ card.lanes:.0f}} = {{ card.sms * card.lanes:,.0f}} lanes. So {{ card.threads / card.lanes:.0f}}
+# cooks share a stove. That is the plan: while {{ card.threads / card.lanes - 1:.0f}} of them wait, one cooks.
 # ///
 #
 # Here is the whole card, drawn from these answers and to scale.
@@ -262,34 +259,33 @@ record(card=card)
 # hbm_gib: card.hbm_gib
 # stacks: card.stacks
 # alt: "Three parts, the nearest to the arithmetic on top. One multiprocessor: four quarters of {{ card.lanes / 4:.0f }} lanes, each over its registers, and shared memory below all four. The chip: {{ card.sms:.0f }} such multiprocessors around an L2 cache of {{ card.l2_mib:.0f }} MiB. Below, a box for {{ card.hbm_gib:.0f }} GiB of HBM, in which everything on the chip is a small square."
-# caption: From the hands of the cooks at the top down to the pantry. Each step down holds more and lies farther away.
+# caption: From the hands of the cooks at the top down to the pantry. Each step down holds more and is farther away.
 # ///
 #
-# Look at the small square in the last box. It is all the memory that is near: hands, trays and shelf together.
-# Every dish must pass through it, and it holds one part in
-# {{ card.hbm_gib * 1024 / (card.sms * (card.registers / 256 + card.shared_kib) / 1024 + card.l2_mib):,.0f}} of
-# what lies in the pantry. The whole art of this course is to choose well what is in the square.
+# Look at the small square in the last box. It is all the memory that is near: hands, trays and shelf together. Every
+# dish must pass through it, and it holds one part in
+# {{ card.hbm_gib * 1024 / (card.sms * (card.registers / 256 + card.shared_kib) / 1024 + card.l2_mib):,.0f}} of what
+# fits in the pantry. The whole art of this course is to choose well what goes into the square.
 #
 # /// exercise | Hands
 # An SM has {{ card.registers:,.0f}} registers and room for {{ card.threads:,.0f}} threads.
 #
-# 1. If all of them are there, how many registers has each?
+# 1. If all of them are there, how many registers does each have?
 # 2. Your kernel needs 64 for each thread. How many threads fit?
 # 3. Is that bad?
 # /// answer
 # 1. {{ card.registers / card.threads:.0f}}
 # 2. {{ card.registers / 64:,.0f}}
-# 3. Not in itself. Fewer cooks are there to step in while others wait. But each of them holds more, so it has to
-#    walk less. Which weighs more, only a run can say. You will meet the question again under the name of
-#    *occupancy*.
+# 3. Not in itself. Fewer cooks are there to step in while others wait. But each of them holds more, and so walks less.
+#    Only a run can say which matters more. You will meet the question again under the name *occupancy*.
 # ///
 
 # %% [markdown]
 # ## Two kitchens, three races
 #
-# Now they compete, on the same machine. First: who is the chef? The CPU gets every core that this machine gave us,
-# and of several numbers of cores the one that suits it best. PyTorch's own CPU code does the cooking, and it is
-# good code.
+# Now they compete, on the same machine. First, who is the chef? The CPU may use every core that this machine gave us;
+# we try several numbers of cores and let it keep the one that suits it best. PyTorch's own CPU code does the cooking,
+# and it is good code.
 
 # %% tags=["fold"]
 import os
@@ -331,16 +327,16 @@ record(
 )
 
 # %% [markdown]
-# The chef: {{ host.cpu}}, of which we have {{ host.cores:.0f}} cores (as the operating system counts them). It
-# did best with {{ host.used:.0f}}, and those it keeps. The brigade is the card named under the title. Both have
-# their ingredients at home: nothing is carried from one to the other while the clock runs. And every race checks its
-# answers. A wrong one stops the page.
+# The chef: {{ host.cpu}}, of which we have {{ host.cores:.0f}} cores (as the operating system counts them). It did best
+# with {{ host.used:.0f}}, and keeps those. The brigade is the card named under the title. Each has its ingredients at
+# home: nothing is carried from one to the other while the clock runs. And every race checks its answers. A wrong one
+# stops the page.
 #
 # ### One long chain
 #
-# Each step needs the result of the step before. No brigade helps here: one cook does it all, on either side.
+# Each step needs the result of the step before. A brigade is no help here: on either side, one cook does it all.
 # The GPU's cook does multiply-adds. The chef adds up a running total, once by PyTorch's recipe and once by NumPy's.
-# An addition is less than a multiply-add, and many CPUs are done with it sooner. We shall allow for that.
+# An addition is less work than a multiply-add, and many CPUs are done with it sooner. We allow for that.
 
 # %%
 import numpy as np
@@ -389,7 +385,7 @@ record(
 
 # %% [markdown]
 # /// table
-# columns: ["2<sup>20</sup> steps, each after the other", "time, µs", "one step, ns"]
+# columns: ["2<sup>20</sup> steps, one after the other", "time, µs", "one step, ns"]
 # rows:
 #   - ["CPU, one core, PyTorch", "{{ chain.cpu:.0f }}", "{{ chain.cpu * 1000 / steps:.2f }}"]
 #   - ["CPU, one core, NumPy", "{{ chain.numpy:.0f }}", "{{ chain.numpy * 1000 / steps:.2f }}"]
@@ -403,23 +399,23 @@ record(
 # /// otherwise
 # The GPU's cook needs {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
 # {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks of its clock. The other {{ card.sms * card.lanes - 1:,.0f}} lanes
-# stand idle: all of them together bring no more here than one does.
+# stand idle: all of them together achieve no more here than one does.
 # ///
 #
 # /// claim | chain.numpy > 1.5 * chain.cpu and chain.numpy > 0.8 * chain.gpu
-# Now the row of NumPy. The same chef, the same total, and {{ chain.numpy / chain.cpu:.1f}} times the time,
-# which is {{ chain.numpy / chain.gpu:.1f}} times what one cook of the GPU needs. Likely NumPy puts the total on the shelf after each step and takes it down
-# again for the next, where PyTorch keeps it in the hand. Had we timed NumPy alone, we would have blamed the
-# chef for the recipe. It happens easily, to the advantage of either kitchen.
+# Now the row for NumPy. The same chef, the same total, and {{ chain.numpy / chain.cpu:.1f}} times the time, which is {{ chain.numpy / chain.gpu:.1f}}
+# times what one cook of the GPU needs. NumPy probably puts the total on the shelf after each step and takes it down
+# again for the next, where PyTorch keeps it in the hand. Had we timed NumPy alone, we would have blamed the chef for
+# the recipe. That mistake is easily made, in favour of either kitchen.
 # /// otherwise
 # With NumPy's recipe the same chef needs {{ chain.numpy / chain.cpu:.1f}} times the time of PyTorch's, and
-# {{ chain.numpy / chain.gpu:.1f}} times that of the GPU's cook. A kitchen can only be judged by its better recipe.
+# {{ chain.numpy / chain.gpu:.1f}} times that of the GPU's cook. Judge a kitchen only by its better recipe.
 # ///
 #
 # ### A list, short or long
 #
-# Double every number of a list: `y = 2 * x`. Every number is a dish of its own, so the brigade may come. But it
-# has to be called, and somebody must wait until the last cook is back.
+# Double every number of a list: `y = 2 * x`. Every number is a dish of its own, so the brigade can help. But it has to
+# be called, and somebody must wait until the last cook is back.
 #
 # /// predict | A list of 1024 numbers. Who is done first?
 # Both run the same line of PyTorch. The GPU is given the order, and we wait for its answer.
@@ -461,8 +457,8 @@ for power in range(8, 29, 2):
 record(lists=lists)
 
 # %% [markdown]
-# The cell doubles lists of 256 numbers to a quarter of a billion. The clock stops when the answer is there, and the CPU may
-# use all its cores. Both axes below are logarithmic: one step to the right is a list many times as long.
+# The cell doubles lists of 256 numbers up to a quarter of a billion. The clock stops when the answer is there, and the CPU
+# may use all its cores. Both axes below are logarithmic: one step to the right is a list many times as long.
 #
 # /// chart | lines
 # title: Doubling a list, CPU and GPU
@@ -481,15 +477,15 @@ record(lists=lists)
 #
 # /// claim | lists.cpu.n1024 < 0.63 * lists.gpu.n1024
 # With 1024 numbers **the GPU loses again**: {{ lists.gpu.n1024:.1f}} µs against {{ lists.cpu.n1024:.1f}} µs. The doubling
-# itself is not worth mentioning. What takes time is the call: Python writes the order, the driver passes it on,
-# the cooks walk in and out again, and word comes back.
+# itself is hardly worth mentioning. The call is what takes time: Python writes the order, the driver passes it on, the
+# cooks walk in and out again, and word comes back.
 # /// otherwise
 # With 1024 numbers it is {{ lists.gpu.n1024:.1f}} µs on the GPU against {{ lists.cpu.n1024:.1f}} µs on the CPU.
 # Nearly all of it is the call, not the doubling.
 # ///
 #
 # /// claim | lists.gpu.n65536 < 3 * lists.gpu.n256
-# And the call does not ask whether it is for a spoonful or for a barrel. From 256 numbers to 65&nbsp;536 the GPU's time goes
+# And the call is the same for a spoonful as for a barrel. From 256 numbers to 65&nbsp;536 the GPU's time goes
 # from {{ lists.gpu.n256:.1f}} µs to {{ lists.gpu.n65536:.1f}} µs.
 # /// otherwise
 # From 256 numbers to 65&nbsp;536 the GPU's time goes from {{ lists.gpu.n256:.1f}} µs to
@@ -507,7 +503,7 @@ record(lists=lists)
 #
 # ### The multiply
 #
-# And the job that this course is about: two grids of 4096 by 4096 in fp32. That is
+# Now the job that this course is about: two grids of 4096 by 4096 in fp32. That is
 # 4096<sup>3</sup>, nearly 69 billion multiply-adds, about as many as one token of the model above.
 
 # %%
@@ -537,31 +533,31 @@ record(
 # ///
 #
 # /// claim | race.cpu > 17 * race.gpu
-# Here it is no contest: the CPU needs **{{ race.cpu / race.gpu:.0f}} times** as long. It is not that its
-# chefs are slow: a core, too, multiplies several numbers in one instruction. But there are {{ host.used:.0f}} of them
+# Here it is no contest: the CPU needs **{{ race.cpu / race.gpu:.0f}} times** as long. Its chefs are not slow: a core,
+# too, multiplies several numbers in one instruction. But there are {{ host.used:.0f}} of them
 # against {{ card.sms * card.lanes:,.0f}} lanes, and every one
 # of 4096 × 4096 receipts can be written without looking at any other.
 # /// otherwise
-# The CPU needs {{ race.cpu / race.gpu:.1f}} times as long. Every one of 4096 × 4096 receipts can be written
-# without looking at any other, so whoever has more hands has the advantage.
+# The CPU needs {{ race.cpu / race.gpu:.1f}} times as long. Every one of 4096 × 4096 receipts can be written without
+# looking at any other, so the kitchen with more cooks has the advantage.
 # ///
 #
-# So: one chain, or little work, and the chefs win. Much work that does not wait for itself, and the brigade
-# does. A CPU of more cores would lose by less, and a card of fewer SMs would win by less. Read the two words,
+# So with one chain, or little work, the chefs win. With much work that does not wait for itself, the brigade does. A
+# CPU with more cores would lose by less, and a card with fewer SMs would win by less. Read the two words,
 # latency and throughput, not the two ratios.
 #
 # /// exercise | A hundred short steps
 # A program doubles a list of 1024 numbers, a hundred times in a row, each time with a call of its own, and then
 # wants the answer.
 #
-# 1. What does it cost on the GPU, if every call is waited for?
-# 2. Must every call be waited for?
+# 1. What does it cost on the GPU, if you wait for every call?
+# 2. Must you wait for every call?
 # 3. What would you do instead?
 # /// answer
 # 1. A hundred times the reading for 1024 numbers: {{ 100 * lists.gpu.n1024 / 1000:.1f}} ms, against
 #    {{ 100 * lists.cpu.n1024 / 1000:.2f}} ms on the CPU.
-# 2. No. Orders for the GPU stand in a queue; one wait at the end is enough. It gets better. But someone still
-#    has to write a hundred orders, and a hundred times the brigade walks in and out.
+# 2. No. Orders for the GPU wait in a queue; you wait once, at the end. That is better. But someone still has to write a
+#    hundred orders, and the brigade walks in and out a hundred times.
 # 3. Write *one* kernel that doubles a hundred times while the number is still in the hand. That is called
 #    *fusion*, and the whole second half of this course lives on it.
 # ///
@@ -601,21 +597,21 @@ record(
 #
 # /// claim | abs(peak.by_hand / peak.sheet - 1) < 0.02
 # Three multiplications, and you have the data sheet: {{ peak.by_hand:.1f}} against
-# {{ peak.sheet:.0f}} TFLOP/s. A peak is no secret and no measurement. It is what nobody has ever seen: every lane
-# busy, at every tick, with the clock at its highest.
+# {{ peak.sheet:.0f}} TFLOP/s. A peak is neither a secret nor a measurement. It is something nobody has ever seen: every
+# lane busy, at every tick, with the clock at its highest.
 # /// otherwise
-# The data sheet says {{ peak.sheet:.0f}} TFLOP/s, your pencil {{ peak.by_hand:.1f}}. Its makers may have counted on
-# another clock than the highest one that the card admits to.
+# The data sheet says {{ peak.sheet:.0f}} TFLOP/s, your pencil {{ peak.by_hand:.1f}}. Its makers may have counted with a
+# different clock from the highest one that the card admits to.
 # ///
 #
-# For the H200 the sheet says 67 TFLOP/s in fp32 [^nvidia-h200]. It says far more for the tensor cores, which are
-# another kind of stove and the matter of a later session. The lanes come first.
+# For the H200 the sheet says 67 TFLOP/s in fp32 [^nvidia-h200]. It says far more for the tensor cores, a different kind
+# of stove and the subject of a later session. The lanes come first.
 #
-# Can it be had? Give the lanes nothing but multiply-adds. No list, no pantry. Every thread holds eight totals in
+# Can you get it? Give the lanes nothing but multiply-adds. No list, no pantry. Every thread holds eight totals in
 # its registers and does `total = total * a + 1` on each, thousands of times.
 #
 # /// predict | A kernel that does nothing but multiply-adds in registers. What percent of peak?
-# It needs hardly any memory. Nothing is in its way that you or I could name.
+# It needs hardly any memory. Nothing that you or I could name is in its way.
 #
 # - [fma.of_peak < 0.65] About a half
 # - [0.65 <= fma.of_peak < 0.85] About three quarters
@@ -630,8 +626,8 @@ record(
 # title: src/course_kernels/fused_multiply_add/k01_chains.cu
 # ///
 #
-# `fmaf(x, y, z)` is x × y + z in one instruction. `C` is the number of totals and `K` the number of steps; one turn
-# of the outer loop holds `UNROLLED` multiply-adds, so that the counting costs little.
+# `fmaf(x, y, z)` is x × y + z in one instruction. `C` is the number of totals and `K` the number of steps; each pass of
+# the outer loop does `UNROLLED` multiply-adds, so that counting the passes costs little.
 #
 # Why eight? A step must wait for the one before. Eight totals do not wait for each other, so the thread always
 # has something to do next.
@@ -653,8 +649,8 @@ record(
 # %% [markdown]
 # /// claim | fma.of_peak > 0.85
 # **{{ fma.of_peak:.1%}} of peak.** This is the headline of the page, and close to the best that anything
-# on these lanes can do. The card said that its clock stood at {{ fma.sm_mhz:.0f}} MHz while it ran, and its power
-# at {{ fma.power_w:.0f}} W.
+# on these lanes can do. The card said that its clock was at {{ fma.sm_mhz:.0f}} MHz while it ran, and its power at {{ fma.power_w:.0f}}
+# W.
 # /// otherwise
 # {{ fma.of_peak:.1%}} of peak, with the clock at {{ fma.sm_mhz:.0f}} MHz while it ran.
 # ///
@@ -664,11 +660,12 @@ record(
 # what: fp32 multiply-adds that one SM finished at each tick of its clock
 # ///
 #
-# Now turn the sum around. We know the speed, the SMs and the clock. What must the lanes have been?
+# Now turn the sum around. We know the speed, the SMs and the clock. How many lanes must there have been?
 #
 # /// claim | 0.8 * card.lanes < lanes_found < 1.2 * card.lanes
-# Each SM finished {{ lanes_found:.1f}} multiply-adds at each tick. An SM of 64 lanes could not have done it, and one
-# of 256 would have had nothing to do at every other tick. So the {{ card.lanes:.0f}} of the documents are there. You have counted
+# Each SM finished {{ lanes_found:.1f}} multiply-adds at each tick. An SM with 64 lanes could not have done it, and one with 256
+# would have had nothing to do at every other tick. So the {{ card.lanes:.0f}} lanes of the documents are really there. You have
+# counted
 # the stoves without opening the door.
 # /// otherwise
 # Each SM finished {{ lanes_found:.1f}} multiply-adds at each tick of the clock that was read while it ran. The
@@ -679,22 +676,22 @@ record(
 # In the race of the chain, one step took {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks. A lane can start a step at
 # every tick.
 #
-# 1. How many chains that do not wait for each other does a lane need to be busy always?
+# 1. How many chains that do not wait for each other does a lane need, to be always busy?
 # 2. If every thread has one chain, how many warps is that for an SM with {{ card.lanes:.0f}} lanes?
 # 3. And if every thread has eight?
 # /// answer
 # 1. As many as a step takes ticks: about {{ chain.gpu * card.clock_mhz / steps:.0f}}.
 # 2. {{ card.lanes:.0f}} lanes with {{ chain.gpu * card.clock_mhz / steps:.1f}} chains each, in warps of 32:
 #    {{ card.lanes / 32 * chain.gpu * card.clock_mhz / steps:.1f}} warps, rounded up, of the {{ card.warps:.0f}} that fit.
-# 3. An eighth of that. But no quarter of the SM may go without, so take one warp for each. So there are two
-#    ways to keep a stove hot: many cooks, or cooks with several pots. *Chains under way = latency × throughput.* It is a
-#    law about queues, named after John Little, and it holds for memory as well.
+# 3. An eighth of that. But each quarter of the SM needs its own, so take one warp for each. So there are two ways to
+#    keep a stove hot: many cooks, or cooks with several pots. *Chains under way = latency × throughput.* It is a law
+#    about queues, named after John Little, and it holds for memory as well.
 # ///
 
 # %% [markdown]
 # ## The bandwidth, by hand
 #
-# The same for the pantry. How many bytes come out in a second?
+# Do the same for the pantry. How many bytes come out in a second?
 #
 # `wires ÷ 8 × ticks of the memory × 2`
 #
@@ -730,24 +727,24 @@ record(
 # | the same copy, PyTorch | {{ copy.torch.gb_per_s:.0f }} GB/s, {{ copy.torch.of_peak:.0%}} |
 #
 # /// claim | abs(bandwidth.by_hand / bandwidth.sheet - 1) < 0.05
-# By hand and by data sheet agree to within five parts in a hundred. The maker's figure is the round one.
+# Your pencil and the data sheet agree to within five parts in a hundred. The maker's figure is the round one.
 # /// otherwise
 # By hand it is {{ bandwidth.by_hand / bandwidth.sheet:.2f}} times what the data sheet says.
 # ///
 #
 # /// claim | max(copy.ours.of_peak, copy.torch.of_peak) < 0.97
 # A copy does not get all of it. Most likely memory pauses now and then, to refresh itself and to turn around between
-# reading and writing. How long, we have not measured;
-# [the measuring page](../how_we_measure.py#the-card-against-its-own-data-sheet) says more. What the better copy
-# reaches, {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}}, is a good yardstick for everything that lives on
-# bytes. It is no hard ceiling: a job that mixes reading and writing in another way may end a little above it or below.
+# reading and writing. We have not measured how long; [the measuring page](../how_we_measure.py#the-card-against-its-own-data-sheet)
+# says more. What the better copy reaches, {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}}, is a good yardstick for
+# everything that lives on bytes. It is no hard ceiling: a job that mixes reading and writing differently may end a
+# little above or below it.
 # /// otherwise
-# A copy reaches {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}} of it: on this card very nearly all can be had.
+# A copy reaches {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}} of it: on this card you can have very nearly all.
 # ///
 #
 # /// exercise | One token, one reader
-# The model of the first section, two bytes a weight: {{ token.gb:.0f}} GB. They do not fit on the shelf, so for
-# every token all of them come from the pantry, once.
+# The model of the first section, two bytes a weight: {{ token.gb:.0f}} GB. They do not fit on the shelf, so for every
+# token all of them come from the pantry, once each.
 #
 # 1. How long does that take, at the bandwidth of the data sheet?
 # 2. The tensor cores of this card do {{ tensor_tflops:.0f}} TFLOP/s in bf16 at best. How long does the arithmetic
@@ -758,18 +755,18 @@ record(
 # 2. Two operations for each of {{ token.macs / 1e9:.1f}} billion weights:
 #    {{ 2 * token.macs / tensor_tflops / 1e9:.2f}} ms
 # 3. It waits for crates. The arithmetic is done in one part of
-#    {{ token.gb / bandwidth.sheet * 1000 / (2 * token.macs / tensor_tflops / 1e9):.0f}} of the time. Serve many
-#    readers with the same crates, and the rest is no longer lost. That is what serving a model is about.
+#    {{ token.gb / bandwidth.sheet * 1000 / (2 * token.macs / tensor_tflops / 1e9):.0f}} of the time. Serve many readers
+#    from the same crates, and the rest is no longer wasted. That is what serving a model is about.
 # ///
 
 # %% [markdown]
 # ## The first roofline
 #
-# Two limits, then: so much arithmetic, so many bytes. Which of them stops *your* job? One number decides: how many
-# operations it does for each byte that it moves to or from the pantry. It is called **arithmetic intensity**. Its
-# picture is the roofline [^williams2009].
+# So there are two limits: so much arithmetic, so many bytes. Which of them stops *your* job? One number decides: how
+# many operations the job does for each byte that it moves to or from the pantry. It is called **arithmetic intensity**.
+# Its picture is the roofline [^williams2009].
 #
-# Where the two limits are equal lies the **ridge**:
+# The two limits are equal at the **ridge**:
 #
 # `ridge = peak ÷ bandwidth`
 
@@ -794,11 +791,11 @@ record(
 # | vector add: 1 operation, 12 bytes | {{ add_intensity:.2f }} |
 # | multiply, 4096: 2 × 4096³ operations, three grids | {{ multiply_intensity:.0f }} |
 #
-# Left of the ridge, a kernel waits for bytes: it is *memory-bound*. Right of it, for arithmetic: *compute-bound*.
+# Left of the ridge, a kernel waits for bytes: it is *memory-bound*. Right of it, the kernel waits for arithmetic: it is *compute-bound*.
 #
 # Now put jobs on the picture. Vector add, from [your first kernel](../start_here.py). A grid of 8192 by 8192 times a
 # single list, as a model does it for one token, and times 16 lists, as for 16 readers. The multiply of 4096, once by
-# the naive kernel that a beginner writes and once by the library. And the multiply-adds of the last section but one.
+# the naive kernel that a beginner writes and once by the library. And the multiply-adds from two sections back.
 
 # %%
 from course_kernels.sgemm import k01_naive
@@ -849,8 +846,8 @@ record(jobs=jobs)
 # Now drag a job of your own along it, and change the card under it.
 #
 # /// explorable | roofline
-# ask: "Two operations for each byte: memory holds this job up. How many must it do before arithmetic does? Then take another card, or the tensor cores: which way does the ridge move?"
-# alt: "A roof over jobs, both axes logarithmic: it rises with the operations for each byte up to the ridge and is flat from there. The six measured jobs lie under it. Yours stands on the slope, at two operations for each byte."
+# ask: "Two operations for each byte: memory holds this job up. How many must it do before arithmetic does? Then try another card, or the tensor cores: which way does the ridge move?"
+# alt: "A roof over jobs, both axes logarithmic: it rises with the operations for each byte up to the ridge and is flat from there. The six measured jobs lie under it. Yours is on the slope, at two operations for each byte."
 # knobs:
 #   place: {label: "Operations for each byte:", at: 40}
 #   card: {label: Card, at: h200}
@@ -874,14 +871,14 @@ record(jobs=jobs)
 # caption: "Peaks and bandwidths are those of the data sheets: H200 [^nvidia-h200], H100 [^nvidia-h100], A100 [^nvidia-a100], L40S [^nvidia-l40s], B200 [^nvidia-b200]."
 # ///
 #
-# Why is there a number beside the multiply-adds, and not an endless one? Each thread does read its totals and its factor
-# once, and write the totals once.
+# Why is the intensity of the multiply-adds a number at all, and not infinite? Each thread does read its totals and its
+# factor once, and writes the totals once.
 #
 # Read the picture from the left.
 #
-# /// claim | jobs.add.of_peak > 0.8 and jobs.add.of_compute < 0.02
-# **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes, and is nearly done for: {{ jobs.add.of_peak:.0%}} of what
-# its roof allows. All but a few stoves are cold, and no cook could change that. Only fewer bytes could.
+# /// claim | jobs.add.of_peak > 0.8 and jobs.add.of_compute < 0.008
+# **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes, and has little left to gain: it is at {{ jobs.add.of_peak:.0%}}
+# of what its roof allows. All but a few stoves are cold, and no cook could change that. Only fewer bytes could.
 # /// otherwise
 # **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes and reaches {{ jobs.add.of_peak:.0%}} of what its roof
 # allows.
@@ -889,46 +886,45 @@ record(jobs=jobs)
 #
 # /// claim | jobs.readers16.us < 1.9 * jobs.readers1.us
 # **One reader or 16**: sixteen times the arithmetic, and the time goes from {{ jobs.readers1.us:.0f}} µs to
-# {{ jobs.readers16.us:.0f}} µs. The same crates come up, and sixteen cooks dip into each. That is what it means
-# to stand left of the ridge: arithmetic is cheap. Cheap, not free: the library is at
-# {{ jobs.readers16.of_peak:.0%}} of its roof here. The roofline says that bytes bind, and something else holds it
-# up too. What, this page does not measure.
+# {{ jobs.readers16.us:.0f}} µs. The same crates come up, and sixteen cooks dip into each. That is what it means to be
+# left of the ridge: arithmetic is cheap. Cheap, not free: the library is at {{ jobs.readers16.of_peak:.0%}} of its roof
+# here. The roofline says that bytes bind, and something else holds the library up too. This page does not measure what.
 # /// otherwise
 # **One reader or 16**: sixteen times the arithmetic, and the time goes from {{ jobs.readers1.us:.0f}} µs to
 # {{ jobs.readers16.us:.0f}} µs. Left of the ridge it could be cheap. The library does not make it so here.
 # ///
 #
-# **The multiply** stands far to the right: {{ multiply_intensity:.0f}} operations a byte, by hand, if every number
-# is fetched just once. The roof over it is flat. Memory is no excuse.
+# **The multiply** is far to the right: {{ multiply_intensity:.0f}} operations a byte, by hand, if every number is
+# fetched just once. The roof over it is flat. Memory is no excuse.
 #
 # /// claim | jobs.naive.us > 60 * jobs.library.us
-# And now look down. The naive kernel does the *same* job, so it stands over the same spot, with the same roof.
+# And now look down. The naive kernel does the *same* job, so it is at the same place along the axis, under the same roof.
 # It reaches {{ jobs.naive.of_peak:.1%}} of it, the library {{ jobs.library.of_peak:.0%}}. Nothing in the hardware is in
-# the way; the recipe is. That gap, from the lower point to the upper one, is the first half of this course.
+# the way; the recipe is. Closing that gap, from the lower point to the upper one, is the first half of this course.
 # /// otherwise
 # The naive kernel does the same job under the same roof. It reaches {{ jobs.naive.of_peak:.1%}} of it, the library
 # {{ jobs.library.of_peak:.0%}}.
 # ///
 #
 # /// claim | jobs.library.of_peak < fma.of_peak
-# The library is not at the top either. {{ fma.of_peak:.0%}} can be had, as the multiply-adds show, and it
-# has {{ jobs.library.of_peak:.0%}}. Most likely that is because it has to fetch and to store between its
-# multiply-adds, and they had not. This page does not count it; [the ladder](l4_the_gemm_ladder.py) does.
+# The library is not at the top either. The multiply-adds show that {{ fma.of_peak:.0%}} can be reached, and the library
+# reaches {{ jobs.library.of_peak:.0%}}. Most likely that is because it has to fetch and store between its
+# multiply-adds, which they did not. This page does not count that; [the ladder](l4_the_gemm_ladder.py) does.
 # /// otherwise
-# The library is as near to the top as multiply-adds alone.
+# The library is as near the top as multiply-adds alone.
 # ///
 #
 # /// exercise | Left or right?
-# The ridge of this card lies at {{ ridge:.0f}} in fp32. On which side of it do these stand?
+# The ridge of this card is at {{ ridge:.0f}} in fp32. On which side of it are these?
 #
 # 1. Two grids of 1000 by 1000, from the first exercise.
 # 2. Two grids of 60 by 60.
 # 3. Doubling a list.
-# 4. The model of the first section in bf16, two bytes a weight. With the tensor cores the ridge lies at
-#    {{ ridge_bf16:.0f}}. How many readers must share a card before arithmetic is the limit?
+# 4. The model of the first section in bf16, two bytes a weight. With the tensor cores the ridge is at {{ ridge_bf16:.0f}}.
+#    How many readers must share a card before arithmetic is the limit?
 # /// answer
 # 1. 167: right of the ridge, bound by arithmetic.
-# 2. 2 × 60³ ÷ (3 × 4 × 60²) = 10: left of it. Small multiplies are bound by bytes, if nothing else holds them up
+# 2. 2 × 60³ ÷ (3 × 4 × 60²) = 10: left of the ridge. Small multiplies are bound by bytes, if nothing else holds them up
 #    first.
 # 3. One operation for eight bytes, 0.125: far to the left.
 # 4. For one reader each weight is two operations and two bytes: intensity 1. With R readers it is R, as long as
@@ -938,7 +934,7 @@ record(jobs=jobs)
 # %% [markdown]
 # ## Now type it
 #
-# You have worked all of it out with a pencil. Now put it into seven small functions, and let them be checked.
+# You have worked all of it out with a pencil. Now put it into seven small functions, and have them checked.
 #
 # /// lab | roofline
 # ///
@@ -949,8 +945,8 @@ record(jobs=jobs)
 # You know the two kitchens, the size of this one, and the roof over every job in it. You have not yet told a
 # single cook what to do.
 #
-# - How is work dealt out to all these threads? That is [the CUDA model](l2_the_cuda_model.py): grids, blocks and
+# - How is work shared out among all these threads? That is [the CUDA model](l2_the_cuda_model.py): grids, blocks and
 #   warps, drawn from real launches.
 # - How far can you trust the readings on this page? See [how every number here is measured](../how_we_measure.py).
-# - You would rather cook at once? In [Your first kernel](../start_here.py) you type within twenty minutes.
+# - Would you rather cook at once? In [Your first kernel](../start_here.py) you type within twenty minutes.
 # - Every number above, with its spread and the run it comes from: [the ledger](../numbers.md).

@@ -8,26 +8,25 @@
 # %% [markdown]
 # # The CUDA model
 #
-# On [your first day](../start_here.py) one recipe went out to thousands of cooks. Here you learn who those
-# cooks are, how they are seated, and what it costs to call them.
+# On [your first day](../start_here.py) one recipe went out to thousands of cooks. Here you learn who these cooks are,
+# how they are seated, and what it costs to call them.
 #
-# When you are through you can
+# At the end you can
 #
-# - say which thread does which element, in one, two and three dimensions, and check it against the card;
+# - say which thread handles which element, in one, two and three dimensions, and check it against the card;
 # - write a kernel for a picture, and run a `.cu` file of your own in one line;
 # - pick a block size, and say what a bad one costs;
 # - see a warp split at a branch, and count how many of its threads still work;
 # - say what a launch costs;
-# - pay it once, with a graph;
+# - pay that price once, with a graph;
 # - let copies and kernels run at the same time;
 # - follow a kernel down to machine code;
 # - hand a kernel to autograd.
 #
-# Graphs, streams, machine code and autograd are beyond the core: their sections are folded. Open them when you need them.
+# Graphs, streams, machine code and autograd are beyond the core, and their sections are folded. Open them when you need them.
 #
-# You need Python and the first page. Where a line of C stops you, look at
-# [C for Python people](../c_for_python_people.py); where one of Triton does, at
-# [Triton for NumPy people](../triton_for_numpy_people.py).
+# You need Python and the first page. If a line of C stops you, look at [C for Python people](../c_for_python_people.py);
+# if a line of Triton does, at [Triton for NumPy people](../triton_for_numpy_people.py).
 
 # %% [markdown]
 # ## Who am I?
@@ -36,15 +35,15 @@
 # answer it.
 #
 # - The **grid** is everyone you called. You call it in **blocks**, the tables of the kitchen.
-# - A **block** stands in one room, on one *multiprocessor* (SM), from its first step to its last. Its threads can
-#   share the tray in the middle of that room, the *shared memory*, and wait for each other. Threads of different
-#   blocks cannot, until you meet clusters.
-# - A **warp** is a row of 32 threads that make the same move at the same time. You never ask for it. The card
-#   cuts every block into warps.
+# - A **block** stays in one room, on one *multiprocessor* (SM), from its first step to its last. Its threads can share
+#   the tray in the middle of that room, the *shared memory*, and wait for each other. Threads of different blocks can
+#   do neither, until you meet clusters.
+# - A **warp** is a row of 32 threads that make the same move at the same time. You never ask for one. The card cuts
+#   every block into warps.
 # - A **thread** is one cook, with registers of its own.
 #
-# Do not take our word for it. In the next cell every thread of a launch writes down its block, its place in the
-# block, its warp, and the SM it ran on. Three launches: over a list, over a picture, over a solid.
+# Do not take our word for it. In the next cell every thread of a launch writes down its block, its place in the block,
+# its warp, and the SM it ran on. There are three launches: over a list, over a picture, over a solid.
 
 # %%
 from course_kernels.microbenchmarks.coordinates import coordinates
@@ -88,13 +87,13 @@ record(
 # %% [markdown]
 # ### One dimension: a list
 #
-# 200 numbers, blocks of 64 threads. Four blocks are needed, because three are too few.
+# 200 numbers, blocks of 64 threads. You need four blocks, because three are too few.
 #
 # /// chart | launch
 # title: Four blocks of 64 threads over a list of 200 numbers
 # trace: line
 # size: [200]
-# alt: "Four blocks in a row, each of 64 threads in two warps, over a list of 200 numbers. The first three blocks are all at work. In the last one 8 threads have a number and 56 are crossed out. That block is shown large, with its two warps and their lanes."
+# alt: "Four blocks in a row, each of 64 threads in two warps, over a list of 200 numbers. In the first three blocks every thread is at work. In the last one 8 threads have a number and 56 are crossed out. That block is shown large, with its two warps and their lanes."
 # caption: "Drawn from what the threads reported. A cell is a thread; a crossed-out cell has no number to work on."
 # ///
 #
@@ -113,12 +112,12 @@ record(
 # %% [markdown]
 # ### Two dimensions: a picture
 #
-# A picture has rows and columns, so let the grid have them too. `x` counts along a row. `y` counts rows.
+# A picture has rows and columns, so give the grid rows and columns too. `x` counts along a row. `y` counts rows.
 #
 # /// predict | A block is 16 threads wide and 4 high. Which 32 of its 64 threads are its first warp?
 # - [ ] The left half, all four rows of it
 # - [x] The first two rows
-# - [ ] Whichever the card likes
+# - [ ] Whichever the card picks
 # /// reveal
 # The first {{ seen.first_warp_rows }} rows. The threads of a block are numbered the way you read a page: `x` runs
 # fastest, then `y`, then `z`. Numbers 0 to 31 are warp 0, numbers 32 to 63 are warp 1, and so on. Your number modulo
@@ -129,12 +128,12 @@ record(
 # trace: plane
 # size: [10, 30]
 # alt: "A picture 30 pixels wide and 10 high under a grid of two by three blocks, each 16 threads wide and 4 high. The blocks on the right reach two columns past the picture, the lowest ones two rows. Every block is two warps, one above the other, each two rows of 16 threads."
-# caption: "The spare threads stand on two edges now, so the question has two parts: column or row outside?"
+# caption: "The spare threads are on two edges now, so the question has two parts: is the column outside, or the row?"
 # ///
 # ///
 #
-# Memory has one dimension, whatever the grid has. The rows of a picture lie one behind the other, so the pixel in
-# `row` and `column` is number `row × W + column`.
+# Memory has one dimension, whatever the grid has. The rows of a picture lie one after the other, so the pixel in `row`
+# and `column` is number `row × W + column`.
 #
 # Work it out by hand for one thread: number (5, 2) in block (1, 1). Then ask the card.
 
@@ -155,23 +154,23 @@ print(f"the card says: warp {plane.warp[it][0]}, lane {plane.lane[it][0]}")
 # %% [markdown]
 # ### Three dimensions: a solid
 #
-# Simulations live in boxes of numbers. The same rule holds with one letter more: `z` counts the layers.
+# Simulations live in boxes of numbers. The same rule holds with one more letter: `z` counts the layers.
 #
 # /// chart | launch
 # title: Eight blocks of 4 × 4 × 4 threads over a solid of 8 × 7 × 6 cells
 # trace: solid
 # size: [6, 7, 8]
 # alt: "A solid 8 cells wide, 7 high and 6 deep under two by two by two blocks of four by four by four threads, layer by layer. Every block is two warps: layers 0 and 1 are the first, layers 2 and 3 the second. The back blocks reach two layers past the solid, the lower ones one row."
-# caption: "A cube is 64 threads as well, so it is two warps, like the blocks above."
+# caption: "A cube of 4 × 4 × 4 is 64 threads as well, so it is two warps, like the blocks above."
 # ///
 #
-# The dimensions are for your comfort. The card numbers the threads in one long row and cuts it every 32. Everything
-# that matters for speed, who runs with whom and who reads next to whom, you see only when you number them that way
-# too.
+# The dimensions are for your comfort. The card numbers the threads in one long row and cuts it every 32. What matters
+# for speed is who runs with whom and who reads next to whom. You see that only when you number the threads the card's
+# way.
 #
 # /// exercise | Find the thread
 # A picture is 1000 pixels wide and 600 high. You launch blocks of 32 × 8. How many blocks, and how many spare
-# threads? Which thread, in which block, does the pixel in column 999 of row 599? Which warp of its block is it in?
+# threads? Which thread, in which block, handles the pixel in column 999 of row 599? Which warp of its block is it in?
 # /// answer
 # 1000 / 32 = 31.25, so 32 blocks across. 600 / 8 = 75 down, exactly. 32 × 75 = 2400 blocks of 256 threads are
 # 614 400 threads for 600 000 pixels: 14 400 to spare, all of them at the right edge.
@@ -185,13 +184,13 @@ print(f"the card says: warp {plane.warp[it][0]}, lane {plane.lane[it][0]}")
 #
 # You know this one: `z[i] = x[i] + y[i]`. On the first page the plain CUDA kernel, one number of each list to a
 # thread, reached {{ start.big.cuda.of_peak:.0%}} of peak, and an exercise asked you to give each thread four. Here is
-# that kernel. It goes one step further and asks for two such fours of each list before it adds the first.
+# that kernel. It goes one step further and asks for two such groups of four from each list before it adds the first.
 #
 # /// source | src/course_kernels/vector_add/k03_vectorised.cu
 # title: src/course_kernels/vector_add/k03_vectorised.cu
 # ///
 #
-# The same sums, the same bytes, fewer threads, larger bites. All four side by side, on lists of
+# The same sums, the same bytes, fewer threads, larger bites. Here are all four kernels side by side, on lists of
 # 2<sup>28</sup> numbers:
 
 # %%
@@ -220,9 +219,9 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 #
 # /// claim | adds.vectors.us < 0.97 * adds.plain.us
 # Larger bites take the time down to {{ adds.vectors.us / adds.plain.us:.0%}}. Most likely the cooks were waiting, not
-# working: a thread of the plain kernel has 8 bytes in the hall before it adds, a thread of this one 64.
+# working: a thread of the plain kernel has 8 bytes in the hall before it adds, and a thread of this one has 64.
 # [The lecture on memory](l3_memory.py) makes a law of it. But this kernel also needs only an eighth of the blocks, and
-# this run cannot tell the two apart. [Further down](#how-large-is-a-block) you see that blocks have a price too.
+# this run cannot tell the two causes apart. [Further down](#how-large-is-a-block) you see that blocks have a price too.
 # /// otherwise
 # Larger bites take the time to {{ adds.vectors.us / adds.plain.us:.0%}}: on this card one number a thread keeps enough
 # bytes under way already. [The lecture on memory](l3_memory.py) says how many bytes are enough.
@@ -236,20 +235,20 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 #
 # /// exercise | How many cooks?
 # The list has 2<sup>28</sup> numbers. How many blocks of 256 threads does the plain kernel launch? How many threads does
-# one SM hold at once, if it can hold 2048? So how many times over is the card filled and emptied during this
-# launch, with 132 SMs?
+# one SM hold at once, if it can hold 2048? So how many times is the card filled and emptied during this launch, with
+# 132 SMs?
 # /// answer
 # 2<sup>28</sup> / 256 = 2<sup>20</sup>, a little over a million blocks. One SM holds 2048 / 256 = 8 of them, the card
-# 132 × 8 = 1056. A million over 1056 is about 993 fillings. People call each a *wave*. The blocks do not move in
+# 132 × 8 = 1056. A million over 1056 is about 993 fillings. Each is called a *wave*. The blocks do not move in
 # step, though: whenever one ends, the next takes its seats.
 # ///
 
 # %% [markdown]
 # ## A picture in, a picture out
 #
-# Now a job that has two dimensions by itself. A picture comes in, three numbers to a pixel: how much red, how much
-# green, how much blue, each from 0 to 1. A grey picture goes out, one number to a pixel. The eye finds green
-# bright and blue dark, so the colours do not count alike:
+# Now a job that is two-dimensional by nature. A picture comes in, three numbers to a pixel: how much red, how much
+# green, how much blue, each from 0 to 1. A grey picture goes out, one number to a pixel. The eye finds green bright and
+# blue dark, so the colours do not count equally:
 #
 # `grey = 0.299 red + 0.587 green + 0.114 blue`
 #
@@ -263,7 +262,7 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 # - The `if` has two parts, for the two edges.
 # - `pixel` is `row × W + column`. It is worked out in 64 bits: a picture may have more numbers than 32 bits can
 #   count.
-# - The colours of pixel `p` lie at `3p`, `3p + 1`, `3p + 2`. Neighbouring threads read neighbouring threes.
+# - The colours of pixel `p` are at `3p`, `3p + 1`, `3p + 2`. Neighbouring threads read neighbouring groups of three.
 #
 # The launcher rounds up twice, once across and once down:
 #
@@ -271,7 +270,7 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 # title: src/course_kernels/grey/k01_pixels.py
 # ///
 #
-# Something to look at. NumPy paints a bowl of fruit; how it does that is not the point and stays folded.
+# You need something to look at. NumPy paints a bowl of fruit; how it does so is not the point, and stays folded.
 
 # %% tags=["fold"]
 import base64
@@ -359,17 +358,18 @@ grey_picture = k01_pixels.grey(colour)  # (200, 300)
 show(colour, grey_picture)
 
 # %% [markdown]
-# The colours went in, the grey came out of the kernel. Look at the two apples. In colour you would never
+# Colours went into the kernel, grey came out. Look at the two apples. In colour you would never
 # confuse them; in grey they are twins. Three numbers became one, and what is gone is gone.
 
 # %% [markdown]
 # ### How good is it?
 #
 # The floor, by hand. A pixel costs three numbers in and one out: 16 bytes. A picture of 8192 × 8192 pixels costs
-# 16 × 2<sup>26</sup> bytes, a little over a gigabyte. The five operations a pixel needs are nothing beside that.
+# 16 × 2<sup>26</sup> bytes, a little over a gigabyte. The five operations that a pixel needs are nothing beside that.
 #
-# Three rivals. Triton, where a picture is one long list of pixels and nobody asks for rows. PyTorch written the way
-# you would write it, `0.299 * red + 0.587 * green + 0.114 * blue`. And PyTorch with a trick: every pixel is a row of
+# There are three rivals. Triton, where a picture is one long list of pixels and nobody asks for rows. PyTorch written
+# the way you would write it, `0.299 * red + 0.587 * green + 0.114 * blue`. And PyTorch with a trick: every pixel is a
+# row of
 # three numbers, so grey is a matrix times a vector, `picture @ weights`.
 
 # %%
@@ -426,18 +426,18 @@ record(
 # ///
 #
 # /// claim | grey.cuda.of_peak > 0.6
-# **{{ grey.cuda.of_peak:.0%}} of peak** for a dozen lines. The colours of a pixel sit 12 bytes apart from those of the
-# next, and still nothing is wasted: what one of the three loads leaves lying in a piece of memory, the other two
+# **{{ grey.cuda.of_peak:.0%}} of peak** for a dozen lines. Each pixel's colours begin 12 bytes after those of the one
+# before, and still nothing is wasted: what one of the three loads leaves unused in a piece of memory, the other two
 # pick up from the cache.
 # /// otherwise
-# {{ grey.cuda.of_peak:.0%}} of peak. The colours of a pixel sit 12 bytes apart from those of the next; what one of
-# the three loads leaves lying in a piece of memory, the other two pick up from the cache.
+# {{ grey.cuda.of_peak:.0%}} of peak. Each pixel's colours begin 12 bytes after those of the one before; what one of the
+# three loads leaves unused in a piece of memory, the other two pick up from the cache.
 # ///
 #
 # /// claim | grey.triton.us < 0.97 * grey.cuda.us
-# It is not the best there is. Triton takes {{ grey.triton.us / grey.cuda.us:.0%}} of our time. Likely it is the story of
-# the vector add again: a program of 1024 pixels is 128 threads, so each has eight pixels, and the loads of all
-# eight are under way together. Ours has one pixel, and three loads.
+# It is not the best there is. Triton takes {{ grey.triton.us / grey.cuda.us:.0%}} of our time. It is probably the story
+# of the vector add again: a program of 1024 pixels is 128 threads, so each thread has eight pixels, and the loads of all
+# eight are under way together. A thread of ours has one pixel, and three loads.
 # /// otherwise
 # Triton takes {{ grey.triton.us / grey.cuda.us:.2f }} times our time.
 # ///
@@ -445,16 +445,16 @@ record(
 # /// claim | grey.written_out.us > 3 * grey.cuda.us
 # The line that everybody writes needs {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. The
 # card's counters say why: {{ traffic.written_out.kernels }} kernels and {{ traffic.written_out.gb:.1f }} GB down the
-# hall, where ours moves {{ traffic.cuda.gb:.1f }} GB. What is the rest? By hand it is two things.
+# hall, where ours moves {{ traffic.cuda.gb:.1f }} GB. What is the rest? Your pencil finds two things.
 #
-# - *Two colours for nothing.* A product wants one colour, 4 bytes of every 12, and memory hands out whole pieces. So
+# - *Two colours for nothing.* A product needs one colour, 4 bytes of every 12, and memory hands out whole pieces. So
 #   each of the three products fetches the whole picture, {{ traffic.cuda.read_gb:.1f }} GB, where one visit would do for
 #   all: {{ 2 * traffic.cuda.read_gb:.1f }} GB too many.
 # - *There and back.* What one kernel writes, the next one reads: four lists of a third of the picture each, down the
 #   hall and back. That is {{ 8 * traffic.cuda.read_gb / 3:.1f }} GB.
 #
-# Not one of those kernels is bad, and none of them can help it: each sees only its own line. Making one kernel of
-# several is called *fusing*. It spares you both, and it is half of this course.
+# None of those kernels is bad, and none of them can help it: each sees only its own line. Making one kernel out of
+# several is called *fusing*. It saves you both, and it is half of this course.
 # /// otherwise
 # PyTorch, written out, needs {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. It runs
 # {{ traffic.written_out.kernels }} kernels and moves {{ traffic.written_out.gb:.1f }} GB, ours one and
@@ -463,8 +463,8 @@ record(
 #
 # /// claim | grey.product.us > 8 * grey.cuda.us
 # The trick with the product moves only {{ traffic.product.gb:.1f }} GB, and is the slowest of all:
-# {{ grey.product.us / grey.cuda.us:.0f }} times our time. So few bytes are not enough, somebody must also ask for them
-# quickly. A library's product is built for large matrices; for rows of three it is, most likely, the wrong tool.
+# {{ grey.product.us / grey.cuda.us:.0f }} times our time. So moving few bytes is not enough: somebody must also ask for
+# them quickly. A library's product is built for large matrices; for rows of three it is, most likely, the wrong tool.
 # /// otherwise
 # The trick with the product moves {{ traffic.product.gb:.1f }} GB and needs {{ grey.product.us / grey.cuda.us:.2f }}
 # times our time.
@@ -477,14 +477,14 @@ record(
 #
 # /// exercise | Swap two words
 # Somebody writes `row` where `column` should be and the other way round: `threadIdx.x` now counts rows, and
-# `threadIdx.y` columns. The grid is swapped too, so every pixel is still done once. Is the answer still right? What
+# `threadIdx.y` columns. The grid is swapped too, so every pixel is still handled once. Is the answer still right? What
 # happens to the time?
 # /// answer
-# The answer is right: somebody does every pixel, and nobody cares who.
+# The answer is right: some thread does every pixel, and it does not matter which.
 #
-# The time is another matter. The 32 threads of a warp differ in `threadIdx.x`. They used to stand side by side in a
-# row. Now they stand one above the other, in 32 different rows, and a load that asked for one stretch of memory asks
-# for 32 places far apart. The section after the next measures just that.
+# The time is a different matter. The 32 threads of a warp differ in `threadIdx.x`. They used to sit side by side in a
+# row. Now they sit one above the other, in 32 different rows, and a load that asked for one stretch of memory asks for
+# 32 places far apart. The section after next measures just that.
 # ///
 
 # %% [markdown]
@@ -513,8 +513,8 @@ run(mine, 4, 256, x, y, 0.25, 1000)  # file, blocks, threads of a block, argumen
 print("right:", torch.equal(y, (x + 0.25).clamp(max=1.0)))
 
 # %% [markdown]
-# `run` compiles the file, finds the kernel in it, and reads the types off its first line: `float by` wants a number
-# of 32 bits, `int N` a whole one. A kernel knows none of this at run time. It takes the bytes it gets. So `run` looks
+# `run` compiles the file, finds the kernel in it, and reads the types off its first line: `float by` needs a 32-bit
+# float, `int N` a whole number. A kernel knows none of this at run time. It takes the bytes it gets. So `run` looks
 # before it calls, and says in one line what does not fit:
 
 # %%
@@ -531,21 +531,20 @@ for arguments in [
         print(error)
 
 # %% [markdown]
-# What it cannot see is a kernel that reads past the end of a list. For that and its kin there is
-# [a page of its own](../when_it_goes_wrong.py).
+# It cannot see a kernel read past the end of a list. That and similar faults have [a page of their own](../when_it_goes_wrong.py).
 #
 # /// exercise | The negative
 # Write `negative.cu`: it takes a picture of H × W × 3 numbers and makes `1 - x` of each. Do you need two dimensions?
 # /// answer
-# No. Every number is treated alike, so rows, columns and colours do not matter: a picture is a list of 3 × H × W
-# numbers. Take the `brighten` kernel without its `by`, and write `y[i] = 1.0f - x[i];`. Use dimensions when the *job* has them.
+# No. Every number is treated the same, so rows, columns and colours do not matter: a picture is a list of 3 × H × W numbers.
+# Take the `brighten` kernel without its `by`, and write `y[i] = 1.0f - x[i];`. Use dimensions when the *job* has them.
 # ///
 
 # %% [markdown]
 # ## How large is a block?
 #
 # You choose it, within limits: at most 1024 threads, and a multiple of 32 or the last warp has empty seats. What does
-# the choice cost? Grey can be launched with any block, so ask it. First, blocks of one row, from 32 threads to 1024.
+# the choice cost? Grey can be launched with any block, so try it. First, blocks of one row, from 32 threads to 1024.
 
 # %% tags=["fold"]
 rows, shapes = {}, {}
@@ -583,19 +582,19 @@ record(rows=timed(rows), shapes=timed(shapes))
 #
 # /// claim | 1.7 < rows.t32.us / rows.t64.us < 2.3 and 1.7 < rows.t64.us / rows.t128.us < 2.3
 # With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.1f }} times as long as with 256, and with 64
-# about half as long as with 32. The bytes are the same, so what is it? Count the blocks. 32 threads each make
-# 2<sup>19</sup> of them, half a million, and that is {{ 1000 * rows.t32.us / 524288:.2f }} ns for each. 64 threads
-# make half as many blocks, at {{ 1000 * rows.t64.us / 262144:.2f }} ns each, and 128 a quarter, at
-# {{ 1000 * rows.t128.us / 131072:.2f }} ns each. The time goes by the number of blocks, not by the bytes. Somebody has to
+# about half as long as with 32. The bytes are the same, so what is it? Count the blocks. With 32 threads each there are
+# 2<sup>19</sup> of them, half a million, and that is {{ 1000 * rows.t32.us / 524288:.2f }} ns for each. With 64 threads
+# there are half as many blocks, at {{ 1000 * rows.t64.us / 262144:.2f }} ns each, and 128 a quarter, at
+# {{ 1000 * rows.t128.us / 131072:.2f }} ns each. The time follows the number of blocks, not the bytes. Somebody has to
 # seat all those small tables, and most likely cannot do it any faster.
 # /// otherwise
 # With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256, with 64
-# {{ rows.t64.us / rows.t256.us:.2f }} times. Every block has to be seated, and small ones are many.
+# {{ rows.t64.us / rows.t256.us:.2f }} times. Every block has to be seated, and if they are small there are many.
 # ///
 #
 # Small tables have a second price. An SM of an H200 seats 2048 threads, but no more than 32 blocks. 32 blocks of 32 are
-# 1024 cooks: half the seats stay empty. (That is not what you just saw: 16 blocks of 128 fill every seat, and each of them
-# still takes as long.)
+# 1024 cooks: half the seats stay empty. (That does not explain what you just saw: 16 blocks of 128 fill every seat, and
+# each of them still takes as long.)
 #
 # /// claim | max(rows.t128.us, rows.t256.us, rows.t512.us, rows.t1024.us) < 1.4 * min(rows.t128.us, rows.t256.us, rows.t512.us, rows.t1024.us)
 # From 128 on it matters less: {{ rows.t128.us:.0f }}, {{ rows.t256.us:.0f }}, {{ rows.t512.us:.0f }} and
@@ -606,7 +605,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 # 128, 256, 512 and 1024 threads. So try a few; 256 is where to start.
 # ///
 #
-# Now the other question. 256 threads each time, but in another shape.
+# Now the other question. 256 threads each time, but in different shapes.
 #
 # /// predict | 256 × 1, 16 × 16 or 1 × 256 threads: is one block much slower than 256 × 1 for this picture?
 # - [shapes.w1.us / shapes.w256.us >= 1.5 and shapes.w16.us / shapes.w256.us < 1.5] Yes, 1 × 256
@@ -626,15 +625,15 @@ record(rows=timed(rows), shapes=timed(shapes))
 #   - {name: shapes.w4.gb_per_s, label: "4 wide, 64 high"}
 #   - {name: shapes.w1.gb_per_s, label: "1 wide, 256 high"}
 # alt: "Bars of bytes per second for five shapes of a block of 256 threads: {{ shapes.w256.gb_per_s:.0f }} GB/s when it is 256 wide, {{ shapes.w64.gb_per_s:.0f }} when 64 wide, {{ shapes.w16.gb_per_s:.0f }} when 16 wide, {{ shapes.w4.gb_per_s:.0f }} when 4 wide, {{ shapes.w1.gb_per_s:.0f }} when one thread wide."
-# caption: Every shape does every pixel once.
+# caption: Every shape handles every pixel once.
 # ///
 #
 # /// claim | shapes.w1.us > 4 * shapes.w256.us
-# The tall and thin block is the loser, by far. Draw its first warp: 32 threads, one above the other. In memory they
-# stand a whole row of the picture apart, so what was one trolley of neighbours is now 32 errands. The rule to take
-# home: *let `threadIdx.x` walk along memory.* The reason is worked out in [the lecture on memory](l3_memory.py).
+# The tall, thin block is the loser, by far. Draw its first warp: 32 threads, one above the other. In memory they are a
+# whole row of the picture apart, so what was one trolley of neighbours is now 32 errands. The rule to take home: *let
+# `threadIdx.x` walk along memory.* [The lecture on memory](l3_memory.py) works out the reason.
 # /// otherwise
-# The tall and thin block takes {{ shapes.w1.us / shapes.w256.us:.2f }} times as long. Draw its first warp: 32 threads, one
+# The tall, thin block takes {{ shapes.w1.us / shapes.w256.us:.2f }} times as long. Draw its first warp: 32 threads, one
 # above the other, a whole row of the picture apart in memory. *Let `threadIdx.x` walk along memory.*
 # ///
 # ///
@@ -643,7 +642,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 # What happens with a block of 33 × 1 threads? Is the answer right? What is wasted?
 # /// answer
 # It is right: the launcher rounds up, and the `if` does the rest. But 33 threads are two warps, and the second has one
-# cook and 31 empty seats. An SM keeps a place for the whole warp. So nearly half of the places are taken by nobody.
+# cook and 31 empty seats. An SM keeps places for the whole warp. So nearly half of the places are occupied by nobody.
 # ///
 
 # %% [markdown]
@@ -653,12 +652,12 @@ record(rows=timed(rows), shapes=timed(shapes))
 #
 # /// figure | docs/assets/figures/warp_at_a_fork.svg
 # alt: "On the left, one warp whose cooks answer differently: first those of branch A work and the others stand still, then those of branch B work and the first stand still, then all go on together. On the right, two warps whose cooks agree: one warp does branch A, the other branch B, and nobody stands still."
-# caption: The warp walks both ways, one after the other. Who did not choose a way stands still.
+# caption: The warp walks both ways, one after the other. On each, the cooks who did not choose it stand still.
 # ///
 #
-# This is called **divergence**. To see its price we need a job with up to 32 ways of equal length. Each element
-# takes one of W branches; a branch is a loop of 256 multiply-adds with numbers of its own. The work is the same for
-# every W. Only the company changes.
+# This is called **divergence**. To see its price we need a job with up to 32 ways of equal length. Each element takes
+# one of W branches; a branch is a loop of 256 multiply-adds with numbers of its own. The work is the same for every W.
+# Only each thread's company changes.
 #
 # /// source | src/course_kernels/divergence/k01_branches.cu
 # title: src/course_kernels/divergence/k01_branches.cu
@@ -676,7 +675,7 @@ for ways in WAYS:
 record(apart=apart, together=together)
 
 # %% [markdown]
-# /// predict | All 32 lanes of a warp take different branches. How many times as long as when all take the same?
+# /// predict | All 32 lanes of a warp take different branches. How many times as long as when all take the same one?
 # - [apart.w32.us / apart.w1.us < 1.4] As long
 # - [1.4 <= apart.w32.us / apart.w1.us < 6] A few times as long
 # - [6 <= apart.w32.us / apart.w1.us < 16] About ten times as long
@@ -700,8 +699,8 @@ record(apart=apart, together=together)
 # ///
 #
 # /// claim | apart.w32.us > 20 * apart.w1.us
-# {{ apart.w32.us / apart.w1.us:.0f }} times as long, with not one addition more. A GPU with 32 branches to a warp is a
-# GPU with one cook to a row.
+# {{ apart.w32.us / apart.w1.us:.0f }} times as long, with not one addition more. A GPU with 32 branches in each warp is
+# a GPU with one cook to a row.
 # /// otherwise
 # {{ apart.w32.us / apart.w1.us:.1f }} times as long, with not one addition more.
 # ///
@@ -709,7 +708,7 @@ record(apart=apart, together=together)
 # /// claim | 0.75 < (apart.w32.us - apart.w16.us) / (16 * (apart.w2.us - apart.w1.us)) < 1.3
 # Why not 32 times? Take two points of the upper line and subtract. The second branch costs
 # {{ apart.w2.us - apart.w1.us:.0f }} µs. The last 16 cost {{ (apart.w32.us - apart.w16.us) / 16:.0f }} µs each, about the same.
-# The rest, {{ 2 * apart.w1.us - apart.w2.us:.0f }} µs, is paid once, however many there are: starting, reading, writing.
+# You pay the rest, {{ 2 * apart.w1.us - apart.w2.us:.0f }} µs, once, however many branches there are: starting, reading, writing.
 # /// otherwise
 # The second branch costs {{ apart.w2.us - apart.w1.us:.0f }} µs, the last 16 cost
 # {{ (apart.w32.us - apart.w16.us) / 16:.0f }} µs each.
@@ -718,9 +717,9 @@ record(apart=apart, together=together)
 #
 # /// claim | together.w16.us < 1.25 * together.w1.us
 # Where the warps agree, 16 branches take {{ together.w16.us / together.w1.us:.2f }} times as long as one. So *if* is not
-# the enemy. Different warps may go different ways for nothing. Only neighbours should agree.
+# the enemy. Different warps may go different ways at no cost. Only neighbours should agree.
 # /// otherwise
-# Where the warps agree, 16 branches take {{ together.w16.us / together.w1.us:.2f }} times as long as one. The ways
+# Where the warps agree, 16 branches take {{ together.w16.us / together.w1.us:.2f }} times as long as one. The branches
 # themselves are not free on this card, but disagreeing costs far more.
 # ///
 #
@@ -738,14 +737,14 @@ record(apart=apart, together=together)
 # |---|---|---|---|---|---|---|---|
 # | lanes at work | {{ active.w1:.1f }} | {{ active.w2:.1f }} | {{ active.w4:.1f }} | {{ active.w8:.1f }} | {{ active.w16:.1f }} | {{ active.w32:.1f }} | {{ active_sorted:.1f }} |
 #
-# It is a little more than 32 divided by the branches: what comes before and after them, the whole warp still does
-# together. When you suspect a kernel of divergence, look there first:
+# It is a little more than 32 divided by the branches, because the whole warp still works together before and after
+# them. When you suspect a kernel of divergence, look there first:
 #
 # ```bash
 # ncu --metrics smsp__thread_inst_executed_per_inst_executed.ratio python mine.py
 # ```
 #
-# The grey kernel has an `if` too. Why does nobody mind? Because almost every warp agrees on it. Only a warp on the
+# The grey kernel has an `if` too. Why does that not matter? Because almost every warp agrees on it. Only a warp on the
 # right edge splits, and there the other way is to go home.
 #
 # /// exercise | Which of these splits a warp?
@@ -753,15 +752,15 @@ record(apart=apart, together=together)
 # (d) `if (x[i] > 0)` on random numbers, (e) `for (int k = 0; k < i % 32; k++)`.
 # /// answer
 # (a) splits every warp: lanes alternate. (b) splits none: 128 is a multiple of 32, so warps 0 to 3 say yes and 4 to 7
-# say no. (c) splits none: a warp lies in one block. (d) splits nearly every one. (e) has no `if`, and splits all
-# the same: lane 0 is done at once, lane 31 goes round 31 times, and the warp stays as long as its slowest lane.
+# say no. (c) splits none: a warp is in one block. (d) splits nearly every one. (e) has no `if`, and splits them all the
+# same: lane 0 is done at once, lane 31 goes round 31 times, and the warp takes as long as its slowest lane.
 # ///
 
 # %% [markdown]
 # ## What a launch costs
 #
-# A launch is an order. The host, your Python, writes it and puts it into a queue. The GPU takes it out when it
-# gets there. Neither waits for the other, unless you say so. What does an order cost? The cheapest kernel there is
+# A launch is an order. The host, your Python, writes it and puts it into a queue. The GPU takes it out when its turn
+# comes. Neither waits for the other, unless you say so. What does an order cost? The cheapest kernel there is
 # does nothing at all.
 
 # %%
@@ -826,7 +825,7 @@ record(
 # *do not ask for a result until you need it.* `.item()`, `print(tensor)` and `torch.cuda.synchronize()` all ask.
 #
 # /// claim | order.ours.us > 0.5 * queue.ours.us
-# And in the queue the time is the host's: compare the number with the wait at the end with the one without it. (They are
+# And in the queue the time is the host's: compare the row that waits at the end with the one that never waits. (They are
 # timed apart, so either may come out a little higher.) The GPU stands idle between two empty kernels and waits for Python.
 # /// otherwise
 # The host takes {{ order.ours.us:.1f }} µs to write an order; the queue takes {{ queue.ours.us:.1f }} µs for each.
@@ -835,7 +834,7 @@ record(
 # /// claim | order.ours.us > order.torch.us
 # Here our own launcher loses: it takes {{ order.ours.us / order.torch.us:.1f }} times as long over an order
 # as PyTorch. Most likely it is the Python in it: at every call it asks for the device and the stream and makes a small
-# object for the shape of the launch, where PyTorch has C++. What each of these costs, this page does not measure. We
+# object for the shape of the launch, where PyTorch has C++. This page does not measure what each of these costs. We
 # keep ours because you can read it.
 # /// otherwise
 # Our own launcher takes {{ order.ours.us / order.torch.us:.2f }} times as long over an order as PyTorch.
@@ -844,7 +843,7 @@ record(
 # Is that much? Compare it with the work. [The first page](../start_here.py) measured a vector add of 2<sup>12</sup>
 # numbers, between two marks on the GPU: {{ start.sweep.cuda.n12.us:.1f }} µs. The order costs the host
 # {{ order.ours.us / start.sweep.cuda.n12.us:.1f }} times that. The large picture above takes {{ grey.cuda.us:.0f }} µs,
-# and an order is {{ order.ours.us / grey.cuda.us:.0%}} of it. Small kernels are the ones that drown in orders.
+# and an order is {{ order.ours.us / grey.cuda.us:.0%}} of it. It is the small kernels that drown in orders.
 #
 # /// exercise | A word, a thousand orders
 # A language model with 80 layers runs 12 small kernels a layer to produce one word for one reader. What do the orders
@@ -852,18 +851,18 @@ record(
 # takes no time at all?
 # /// answer
 # 80 × 12 = 960 orders: 960 × {{ order.torch.us:.2f }} µs = {{ 960 * order.torch.us / 1000:.1f }} ms a word. So at most about
-# {{ 1000000 / (960 * order.torch.us):.0f }} words a second, whatever the GPU can do. Engines that serve models
-# fight this bill: fewer kernels, by fusing, and fewer orders, by what comes next.
+# {{ 1000000 / (960 * order.torch.us):.0f }} words a second, whatever the GPU can do. Engines that serve models fight
+# this bill with fewer kernels, by fusing, and with fewer orders, by the means that comes next.
 # ///
 
 # %% [markdown]
 # ## Many orders, written once: graphs {.beyond}
 #
 # If the same orders come again and again, write them down once and send the whole sheet. That is a **CUDA graph**.
-# You *capture* it: while you capture, launches are noted down and not run. Then you *replay* it with one order.
+# You *capture* it: meanwhile, launches are noted down and not run. Then you *replay* it with one order.
 #
-# Here 64 small vector adds in a row. Each adds 1 to the same 2<sup>12</sup> numbers, so at the end you can count
-# whether every one of them ran.
+# Here are 64 small vector adds in a row. Each adds 1 to the same 2<sup>12</sup> numbers, so at the end you can check
+# that every one of them ran.
 
 # %%
 LINKS, ROUNDS, WARM_UP = 64, 50, 2
@@ -907,47 +906,47 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 #
 # /// claim | chain.replayed.us < 0.2 * chain.one_by_one.us
 # The graph brings a kernel down from {{ chain.one_by_one.us:.0f }} µs to {{ chain.replayed.us:.1f }} µs. The kernels are
-# the same, and so is the GPU. What went away is the writing of 64 orders, by Python and by the driver.
+# the same, and so is the GPU. Python and the driver no longer write 64 orders: that is all that changed.
 # /// otherwise
 # The graph takes {{ chain.replayed.us:.1f }} µs a kernel, one by one takes {{ chain.one_by_one.us:.1f }} µs.
 # ///
 #
 # /// claim | chain_order.one_by_one.us > 0.5 * chain.one_by_one.us
-# Now read the rows across (timed apart, once more). One by one, the time is the host's: the GPU has
-# little to do but wait for the next order. Replayed, the host is free after
-# {{ 64 * chain_order.replayed.us:.0f }} µs for the whole sheet, and the GPU works through it alone.
+# Now read across the rows (again, the columns are timed apart). One by one, the time is the host's: the GPU has little
+# to do but wait for the next order. Replayed, the host is free after
+# {{ 64 * chain_order.replayed.us:.0f }} µs for all 64, and the GPU works through it alone.
 # /// otherwise
-# Replayed, the host is free after {{ 64 * chain_order.replayed.us:.0f }} µs for the whole sheet, and the GPU works
+# Replayed, the host is free after {{ 64 * chain_order.replayed.us:.0f }} µs for all 64, and the GPU works
 # through it alone.
 # ///
 #
-# The price is freedom. A graph holds addresses and sizes, not variables: to compute with other numbers, copy them
-# into the *same* tensors and replay. While you capture, Python may not ask for a result or decide by one. That is why engines keep
+# The price is freedom. A graph holds addresses and sizes, not variables: to compute with other numbers, copy them into the *same*
+# tensors and replay. While you capture, Python may not ask for a result or branch on one. That is why engines keep
 # one graph for each batch size.
 #
 # /// exercise | What may be captured?
-# Which of these may stand inside a capture? (a) `y = torch.relu(x)`, (b) `if x.sum() > 0:`, (c) `x.cpu()`,
+# Which of these may be inside a capture? (a) `y = torch.relu(x)`, (b) `if x.sum() > 0:`, (c) `x.cpu()`,
 # (d) a loop over `range(8)` that launches kernels, (e) a loop over `range(n)` where `n` is a Python number that
 # changes between replays.
 # /// answer
 # (a) yes. (b) no: Python needs the sum *now*, and in a capture nothing runs. (c) no, for the same reason. (d) yes:
-# the loop runs once, and eight launches are written down. (e) it can be captured, but what is replayed is the `n`
-# of the day of the capture. No error tells you. That is the one to be afraid of.
+# the loop runs once, and eight launches are written down. (e) it can be captured, but the replay uses the `n` from the
+# day of the capture. No error tells you. That is the one to fear.
 # ///
 
 # %% [markdown]
 # ## Two things at once: streams {.beyond}
 #
-# Everything so far went into one queue. A queue is called a **stream**: what is in one stream runs in order. What is
-# in two streams may overlap. What is worth overlapping? Above all the way into the card and out of it, for the host's
-# memory is far away.
+# Everything so far went into one queue. A queue is called a **stream**: the work in one stream runs in order, and work
+# in two streams may overlap. What is worth overlapping? Above all the way into the card and out of it, because the
+# host's memory is far away.
 #
 # ### The way in
 #
-# Between the host's memory and the card's there is one road, the *bus*. How quickly a list gets across depends on
-# where it lies. The operating system may move ordinary memory about, and the GPU needs a place that
-# stays. So the driver, we take it, first copies a piece to a safe place and then sends it on. **Pinned** memory is a
-# safe place from the start.
+# Between the host's memory and the card's there is one road, the *bus*. How quickly a list gets across depends on where
+# it is. The operating system may move ordinary memory about, and the GPU needs a place that stays put. So the driver,
+# we assume, first copies a piece to a safe place and then sends it on. **Pinned** memory is a safe place from the
+# start.
 
 # %%
 FLOATS = 2**26
@@ -1015,30 +1014,31 @@ for (name, copy), end in zip(transfers.items(), ends, strict=True):
 # use it more than once.
 # ///
 #
-# It has a second virtue, and for us it is the greater one. From pinned memory the host only writes the order: it is
-# free after {{ transfer_order.pinned_in.us:.0f }} µs, of {{ transfer.pinned_in.us:.0f }} µs that the copy takes.
+# Pinned memory has a second virtue, and for us it is the greater one. The host only writes the order: it is free after
+# {{ transfer_order.pinned_in.us:.0f }} µs of the {{ transfer.pinned_in.us:.0f }} µs that the copy takes.
 #
 # /// claim | transfer_order.ordinary_in.us > 0.5 * transfer.ordinary_in.us
-# From ordinary memory it is held, `non_blocking=True` or not: for {{ transfer_order.ordinary_in.ms:.0f }} ms, of
-# {{ transfer.ordinary_in.ms:.0f }} ms that the copy takes. (Timed apart, so either may come out a little higher.)
+# With ordinary memory the host is held, `non_blocking=True` or not: for {{ transfer_order.ordinary_in.ms:.0f }} ms of
+# the {{ transfer.ordinary_in.ms:.0f }} ms that the copy takes. (They are timed apart, so either may come out a little
+# higher.)
 # /// otherwise
-# From ordinary memory it is free after {{ transfer_order.ordinary_in.us:.0f }} µs, of
-# {{ transfer.ordinary_in.us:.0f }} µs.
+# With ordinary memory the host is free after {{ transfer_order.ordinary_in.us:.0f }} µs of {{ transfer.ordinary_in.us:.0f }}
+# µs.
 # ///
 
 # %% [markdown]
 # ### In, grey, out
 #
-# A film lies on the host: 24 frames in full HD. Every frame must come in, be greyed, and go out again. With one
+# A film is on the host: 24 frames in full HD. Every frame must come in, be turned grey, and go out again. With one
 # stream each step waits for the one before. But the road has two sides: one frame can go out while another comes in.
 #
 # /// figure | docs/assets/figures/two_streams.svg
-# alt: "Two time lines for four frames. Above, with one stream, each frame comes in, is greyed and goes out before the next one comes in. Below, with two streams, the next frame comes in while the last one goes out, so the road in is never idle, and the whole ends earlier."
+# alt: "Two time lines for four frames. Above, with one stream, each frame comes in, is turned grey and goes out before the next one comes in. Below, with two streams, the next frame comes in while the last one goes out, so the road in is never idle, and the whole ends earlier."
 # caption: One stream, and two. The kernel is the thin bar.
 # ///
 #
-# How much can it gain at best? A frame has 12 bytes in for every 4 bytes out. One after the other that is 16 parts
-# of time. If the out hides wholly behind the in, it is 12.
+# How much can two streams gain at best? A frame has 12 bytes in for every 4 bytes out. One after the other that is 16
+# parts of time. If the way out hides wholly behind the way in, it is 12.
 
 # %%
 FRAMES = 24
@@ -1078,21 +1078,21 @@ for work in (one_stream, two_streams):
     print(f"{work.__name__}: all {FRAMES} frames are right")
 
 # %% [markdown]
-# One stream: {{ film.one.ms:.1f }} ms. Two: {{ film.two.ms:.1f }} ms. Divide the one by the other: it is
-# {{ film.one.us / film.two.us:.2f }}, where the count above allowed {{ film_limit:.2f }}. Each stream holds one frame at a time,
+# One stream: {{ film.one.ms:.1f }} ms. Two: {{ film.two.ms:.1f }} ms. Divide the first by the second: it is {{ film.one.us / film.two.us:.2f }},
+# where the count above allowed {{ film_limit:.2f }}. Each stream holds one frame at a time,
 # and the two take turns: one comes in while the other goes out. The trick is called *double buffering*, and you will meet it inside kernels again.
 #
 # Nothing in `two_streams` looks parallel. No thread, no lock. You only said what must stay in order: the steps of one
-# frame. The rest the GPU may arrange.
+# frame. The GPU may arrange the rest.
 #
 # /// exercise | A third stream?
-# Would three streams be quicker than two? What if the kernel took as long as the copy in?
+# Would three streams be faster than two? What if the kernel took as long as the copy in?
 # /// answer
-# Here hardly: the way in is busy nearly all the time already, and there is only one. The most that streams can do is
+# Hardly, here: the way in is already busy nearly all the time, and there is only one. The most that streams can do is
 # hide everything behind the longest of the three: in, kernel, out.
 #
-# If the kernel took as long as the way in, then at any time one frame wants to come in, one to be worked on and one
-# to go out. Three frames under way, so three streams and three tensors.
+# If the kernel took as long as the way in, then at any time one frame would be coming in, one being worked on and one
+# going out. Three frames under way, so three streams and three tensors.
 # ///
 
 # %% [markdown]
@@ -1101,11 +1101,11 @@ for work in (one_stream, two_streams):
 # What does the card run? Not your C++.
 #
 # /// figure | docs/assets/figures/compile_road.svg
-# alt: "Three boxes in a row: k01_cuda.cu, in CUDA C++, is compiled to PTX, a portable assembly with registers without end, and assembled to SASS, machine code with real registers for one kind of card. Below, two ways to walk it: NVRTC, a library inside your Python, and nvcc, a program that also compiles the C++ around the kernel."
+# alt: "Three boxes in a row: k01_cuda.cu, in CUDA C++, is compiled to PTX, a portable assembly with unlimited registers, and assembled to SASS, machine code with real registers for one kind of card. Below, two ways to walk it: NVRTC, a library inside your Python, and nvcc, a program that also compiles the C++ around the kernel."
 # caption: Two steps, and two ways to take them.
 # ///
 #
-# Here is the road for the vector add of the first page, all of it. First PTX.
+# Here is the whole road for the vector add of the first page. First PTX.
 
 # %%
 from course_kernels.cuda.architecture import arch_of
@@ -1130,12 +1130,12 @@ print("\n".join(ptx_lines))
 
 # %% [markdown]
 # You can read this. `ld.param` fetches the four arguments. `%ctaid.x`, `%ntid.x` and `%tid.x` are `blockIdx.x`,
-# `blockDim.x` and `threadIdx.x`, and one multiplication and one addition make `i` of them. `setp` compares `i` with N, and
-# the `@` before `bra` means *only if*: the spare cooks jump to the end. What follows finds the three addresses: `i`
-# times four bytes, added to where each list begins. Then `ld.global` twice, one `add`, `st.global`. Done.
+# `blockDim.x` and `threadIdx.x`, and one multiplication and one addition turn them into `i`. `setp` compares `i` with N, and
+# the `@` before `bra` means *only if*: the spare cooks jump to the end. Then come the three addresses: `i` times four
+# bytes, added to the start of each list. Then `ld.global` twice, one `add`, `st.global`. Done.
 #
-# PTX has as many registers as it likes, each written once. No card has. The second step, the assembler, hands out
-# real ones and puts the instructions in an order that keeps the card busy. What comes out is SASS:
+# PTX has as many registers as it likes, each written once. No card does. The second step, the assembler, assigns real
+# ones and puts the instructions in an order that keeps the card busy. The result is SASS:
 
 # %%
 import re
@@ -1168,22 +1168,22 @@ record(
 # The exact names change from card to card and from compiler to compiler; the story does not.
 #
 # /// claim | code.sums == 1
-# {{ code.sass }} instructions, and one of them adds. The rest find out who they are, where their numbers lie, and carry
-# them. That is a kernel that lives on bytes, seen from inside.
+# {{ code.sass }} instructions, and one of them adds. The rest find out which thread this is and where its numbers are,
+# and carry them. That is a kernel that lives on bytes, seen from inside.
 # /// otherwise
-# {{ code.sass }} instructions, and {{ code.sums }} of them add. The rest find out who they are, where their numbers lie,
-# and carry them.
+# {{ code.sass }} instructions, and {{ code.sums }} of them add. The rest find out which thread this is and where its
+# numbers are, and carry them.
 # ///
 #
-# Two habits worth having. Look for `LDG.E.128` when you believe you load 16 bytes at a time. And look for `LDL` and
-# `STL`: most often they mean that registers ran out, and a thread keeps some of its numbers in memory. (A list of its own
-# ends there too, when its index is known only at run time.)
+# Two habits are worth having. Look for `LDG.E.128` when you believe that you load 16 bytes at a time. And look for `LDL`
+# and `STL`: most often they mean that registers ran out, and a thread keeps some of its numbers in memory. (A thread's
+# own array ends up there too, when its index is known only at run time.)
 
 # %% [markdown]
 # ### The other way: nvcc
 #
-# All our kernels go through **NVRTC**, a library that takes text and gives machine code. Most code you will meet goes
-# through **nvcc**, a program. PyTorch can call it for you. `load_inline` takes a C++ function that launches your
+# All our kernels go through **NVRTC**, a library that turns text into machine code. Most code you will meet goes
+# through **nvcc**, a program. PyTorch can call it for you: `load_inline` takes a C++ function that launches your
 # kernel, compiles both, and gives you a Python module.
 
 # %%
@@ -1241,19 +1241,19 @@ print("the module:", says)
 
 # %% [markdown]
 # /// claim | nvcc_here == 1
-# From text to machine code takes NVRTC {{ made.nvrtc.ms:.0f }} ms. From text to a Python module, by nvcc, the C++
-# compiler and the linker, took {{ made.nvcc.s:.1f }} s, once, on a cold start. The kernel is the same, so most
-# likely the C++ around it costs, and the programs that must be started for it; we did not time them apart. We kept that
-# C++ as small as we could: addresses go over as plain numbers. A module that takes tensors includes PyTorch's own
+# From text to machine code, NVRTC takes {{ made.nvrtc.ms:.0f }} ms. From text to a Python module, with nvcc, the C++
+# compiler and the linker, took {{ made.nvcc.s:.1f }} s, once, on a cold start. The kernel is the same, so most likely
+# the cost is the C++ around it, and the programs that must be started for that; we did not time them apart. We kept the
+# C++ as small as we could: addresses are passed as plain numbers. A module that takes tensors includes PyTorch's own
 # headers, and we expect you to wait longer for those.
 # /// otherwise
-# From text to machine code takes NVRTC {{ made.nvrtc.ms:.0f }} ms. The other road could not be walked on this machine:
+# From text to machine code, NVRTC takes {{ made.nvrtc.ms:.0f }} ms. The other road could not be taken on this machine:
 # {{ nvcc_road }}.
 # ///
 #
-# While you learn, the waiting decides: with NVRTC you change a line and see what it does. When you ship a library,
-# nvcc does it once for all your users. The course takes the first road, and you lose nothing: the machine code is of
-# the same kind.
+# While you learn, the wait decides: with NVRTC you change a line and see what it does. When you ship a library, nvcc
+# compiles once for all your users. The course takes the first road, and you lose nothing: you get the same kind of
+# machine code.
 #
 # /// exercise | Read a load
 # Print the SASS of the kernel that takes 16 bytes at a time, and look for its loads:
@@ -1266,21 +1266,23 @@ print("the module:", says)
 # print(sass(compile_cubin(k03_vectorised.SOURCE, "sm_90a")))
 # ```
 #
-# `sm_90a` is the compiler's name for Hopper, the H200's kind. It works without a GPU. What do you find, and how many additions stand between two loads and a store?
+# `sm_90a` is the compiler's name for Hopper, the H200's generation. This works without a GPU. What do you find, and how many
+# additions are there for every two loads and a store?
 # /// answer
 # Loads and stores carry a `.128`: 128 bits, four numbers of four bytes. For every pair of loads, one of `x` and one of
-# `y`, there are four `FADD` and one store. Look at their order, too: most likely all four loads stand first, then eight
-# `FADD`, then both stores. So much is under way before the first addition. Near the end you also find loads without `.128`: they belong to the last
+# `y`, there are four `FADD` and one store. Look at their order, too: most likely all four loads come first, then eight `FADD`,
+# then both stores. That is how much is under way before the first addition. Near the end you also find loads without `.128`: they
+# belong to the last
 # numbers of the list, which do not fill a vector of four.
 # ///
 
 # %% [markdown]
 # ## Your kernel as a torch operator {.beyond}
 #
-# Your kernel takes tensors and gives a tensor. Put it into a model and call `loss.backward()`. PyTorch complains, or
-# worse: it says nothing, and what lies before your kernel never learns. It knows no gradient. To become an operator, a
-# kernel owes PyTorch four answers. How is it computed on a GPU? How on the CPU? What shape comes out? And what is its
-# gradient?
+# Your kernel takes tensors and returns a tensor. Put it into a model and call `loss.backward()`. PyTorch complains, or
+# worse: it says nothing, and the layers before your kernel never learn. It knows no gradient for your kernel. To become
+# an operator, a kernel owes PyTorch four answers. How is it computed on a GPU? How on the CPU? What shape comes out?
+# And what is its gradient?
 #
 # /// source | src/course_kernels/grey/operator.py
 # title: src/course_kernels/grey/operator.py
@@ -1289,7 +1291,7 @@ print("the module:", says)
 # The gradient is worked out by hand. `grey = 0.299 red + …`, so when the loss rises by `g` for a little more grey, it
 # rises by `0.299 g` for a little more red. That is the whole backward pass.
 #
-# Does it work? Ask what the gradient of a sum is, and let PyTorch's own examiner look over the operator.
+# Does it work? Ask for the gradient of a sum, and let PyTorch's own check examine the operator.
 
 # %%
 from course_kernels.grey import operator
@@ -1302,8 +1304,8 @@ for test, verdict in torch.library.opcheck(operator.grey, (picture,)).items():
     print(f"{test}: {verdict}")
 
 # %% [markdown]
-# Now something a plain kernel could not do: *learn* through it. Take a grey picture, and let gradient descent look for
-# colours that give it.
+# Now do something that a plain kernel does not allow: *learn* through it. Take a grey picture, and let gradient descent
+# look for colours that give it.
 
 # %%
 target = grey_picture  # the bowl, from above
@@ -1341,19 +1343,19 @@ calls = {"plain": plain_calls, "operator": operator_calls}
 record(call=stopwatch(calls, per=MANY, wait=False))
 
 # %% [markdown]
-# The grey is met, and the colours did not come back. Of course not: infinitely many colours give the same grey, and
+# The grey matches, and the colours did not come back. Of course not: infinitely many colours give the same grey, and
 # descent took those nearest to the grey it began with. The apples are still twins.
 #
 # Is it free? A plain call takes the host {{ call.plain.us:.0f }} µs: it checks the picture, makes room and writes the
-# order. Through the operator it is {{ call.operator.us:.0f }} µs. On that road PyTorch has to find its way from the name
-# to your function, every time. For a large picture neither matters. For many tiny ones, remember graphs.
+# order. Through the operator it is {{ call.operator.us:.0f }} µs. There PyTorch has to find its way from the name to
+# your function, every time. For a large picture neither matters. For many tiny ones, remember graphs.
 #
 # /// exercise | The gradient of a brightening
 # Make an operator of the `brighten` kernel above: `y = min(x + by, 1)`. What is its gradient with respect to `x`? What
-# must the forward pass remember for it, which grey did not need? (`register_autograd` takes a second function for that,
+# must the forward pass remember for it that grey did not need? (`register_autograd` takes a second function for that,
 # `setup_context`.)
 # /// answer
-# Where `x + by` is below 1 the gradient is the one from above, unchanged. Where it was cut off at 1, a little more
+# Where `x + by` is below 1 the gradient is the one from above, unchanged. Where the sum was cut off at 1, a little more
 # `x` changes nothing: the gradient is 0. So the backward pass must know *where* it was cut. Pass a
 # `setup_context` that saves the output, `ctx.save_for_backward(output)`, and multiply by `output < 1`.
 # ///
@@ -1361,11 +1363,11 @@ record(call=stopwatch(calls, per=MANY, wait=False))
 # %% [markdown]
 # ## Where this leads
 #
-# You know the model now: who runs, with whom, in what order, and what it costs to say so. One thing came up
-# again and again and was put off: *which bytes stand next to which*, and how many are in the hall at once. The
-# first decides which block shape suits the memory, and the second is most likely what made four at a time pay.
+# You know the model now: who runs, with whom, in what order, and what it costs to say so. One thing came up again and
+# again and was put off: *which bytes are next to which*, and how many are in the hall at once. The first decides which
+# block shape suits the memory, and the second is most likely why four at a time paid off.
 #
 # - That is [the lecture on memory](l3_memory.py): every level of it, with its price.
-# - What the rooms and stoves are made of: [what a GPU is](l1_what_a_gpu_is.py).
-# - When your own kernel does something strange: [when it goes wrong](../when_it_goes_wrong.py).
+# - What are the rooms and stoves made of? [What a GPU is](l1_what_a_gpu_is.py).
+# - Does your own kernel do something strange? [When it goes wrong](../when_it_goes_wrong.py).
 # - Every number on this page, with the command that reproduces it: [the ledger](../numbers.md).

@@ -13,12 +13,12 @@
 # - say how far away each level of memory is, in ticks of the clock, and how much it hands out in each tick;
 # - look at an index and say what it costs, in boxes carried and in turns waited, before anything runs;
 # - work out how many bytes must be on their way at every moment, with one multiplication;
-# - turn a matrix round about as quickly as the card can move the bytes;
-# - and, beyond the core, add up a long list and fuse two steps into one, as quickly.
+# - turn a matrix round about as fast as the card can move the bytes;
+# - and, beyond the core, add up a long list and fuse two steps into one, just as fast.
 #
 # **The headline: a matrix turned round at {{ turn.vectorised.of_peak:.0%}} of peak.** The first, obvious kernel
-# for the same job reaches {{ turn.naive.of_peak:.0%}}. Same card, same numbers, no arithmetic in either. All that
-# lies between them is on this page.
+# for the same job reaches {{ turn.naive.of_peak:.0%}}. Same card, same numbers, no arithmetic in either. This page is
+# about all that lies between them.
 
 # %% [markdown]
 # ## The cafeteria
@@ -26,14 +26,14 @@
 # In [your first kernel](../start_here.py) the kitchen was small: cooks at tables, and a hall to the pantry. By
 # now it feeds a whole building. So leave the cooks alone for a day, and follow the food.
 #
-# What a cook works on is in her **hands**. In her room stands a **tray**, and all at her table share a part of
-# it. Outside, in the corridor, is a **shelf** for all rooms: what was asked for a moment ago may
-# still stand there. Down the hall lies the **pantry**, which has everything. And now and then a **truck** brings goods
+# A cook has her work in her **hands**. In her room is a **tray**, and her whole table shares a part of it. Outside, in
+# the corridor, is a **shelf** for all rooms: things that were asked for a moment ago may still be there. Down the hall
+# is the **pantry**, which has everything. And now and then a **truck** brings goods
 # from another building.
 #
 # /// figure | docs/assets/figures/cafeteria.svg
 # alt: "A building, one GPU. Rooms, the SMs, each with cooks, whose hands are the registers, and a tray, the shared memory and L1. Below them one shelf, L2, for all rooms. Below that the pantry, HBM. Outside, a truck brings things from the host's memory."
-# caption: Every byte you compute with was carried up this picture.
+# caption: Every byte that you compute with was carried up this picture.
 # ///
 #
 # Two questions get mixed up here, even in textbooks. Keep them apart.
@@ -51,16 +51,16 @@
 # | shared memory of another block | blocks of one cluster, from Hopper on | in the neighbour's SM |
 #
 # **Where is a byte just now?** That is a question about the *hardware*. L1 and L2 are answers to it, and they
-# are not memory spaces: they are caches. You cannot declare a variable in L2, and no address names it. You ask
-# for a global address, and it turns out how far the byte had to come.
+# are not memory spaces: they are caches. You cannot declare a variable in L2, and no address names it. You ask for a
+# global address, and then find out how far the byte had to come.
 #
 # /// exercise | Find the caches | 2 minutes
-# *"CUDA has five memory spaces: registers, shared memory, L1, L2 and global memory."* You find this sentence in
-# a slide. What do you write beside it?
+# *"CUDA has five memory spaces: registers, shared memory, L1, L2 and global memory."* You find this sentence on a
+# slide. What do you write beside it?
 # /// answer
-# L1 and L2 are caches and no spaces; three right ones are left. Missing are local, constant and parameter
-# memory, texture and surface, and on Hopper the shared memory of the cluster. And *local* is the trap: it sounds
-# near, but its bytes have the address of a place in HBM. It only means *private*.
+# L1 and L2 are caches, not spaces, which leaves three right ones. Local, constant and parameter memory are missing, as
+# are texture and surface, and on Hopper the shared memory of the cluster. And *local* is the trap: it sounds near, but
+# its bytes have the address of a place in HBM. It only means *private*.
 # ///
 
 # %% [markdown]
@@ -69,9 +69,9 @@
 # How do you time one trip? Not by timing one trip: your clock is too coarse. And not by timing a thousand: a
 # thousand trips overlap, and you learn how wide the hall is, not how long.
 #
-# You play treasure hunt. Each box holds a slip with the number of the next box. Nobody can set out for the next
-# one before the slip is in her hand. So a thousand hops take a thousand trips, one after the other. This is a
-# *pointer chase*. Here is one with eight boxes.
+# You hold a treasure hunt. Each box holds a slip with the number of the next box. No cook can set out for the next one
+# before the slip is in her hand. So a thousand hops take a thousand trips, one after the other. This is a *pointer
+# chase*. Here is one with eight boxes.
 
 # %%
 route = [0, 5, 2, 7, 1, 6, 3, 4]  # one round through all boxes
@@ -96,8 +96,8 @@ print("the walk: ", *walk, "and back at", box)
 # one SM could do {{ hop.hbm * 128 / 1e3:.0f }} thousand multiply-adds, if somebody brought the numbers.
 # ///
 #
-# On the card it is the same line, `i = x[i]`, with one thread and the clock of its SM. If all boxes fit
-# into L1, every trip ends there. If they fill a thousand megabytes, nearly every trip goes to the pantry.
+# On the card it is the same line, `i = x[i]`, with one thread and the clock of its SM. If all the boxes fit into L1,
+# every trip ends there. If they fill a thousand megabytes, nearly every trip goes to the pantry.
 
 # %% tags=["show"]
 from statistics import median
@@ -143,7 +143,7 @@ record(
 #
 # ### The hunt grows {.beyond}
 #
-# Now let the hunt grow. Few boxes, then more, until they fit nowhere but in the pantry.
+# Now let the hunt grow. Use a few boxes, then more, until they fit nowhere but in the pantry.
 
 # %%
 record(
@@ -167,24 +167,24 @@ record(
 # ///
 #
 # /// claim | chase.k4096 > 4 * chase.k16 and chase.k1048576 > 1.6 * chase.k4096
-# The hardware has drawn its own picture. A walk of 16 KiB stays in L1: {{ chase.k16:.0f }} ticks a hop. One of
-# 4 MiB has outgrown it and lives in L2: {{ chase.k4096:.0f }}. One of 1 GiB lives in the pantry:
-# {{ chase.k1048576:.0f }}. You need no data sheet to find how large the caches are. Look where the line rises.
+# The hardware has drawn its own picture. A walk of 16 KiB stays in L1: {{ chase.k16:.0f }} ticks a hop. One of 4 MiB
+# has outgrown L1 and stays in L2: {{ chase.k4096:.0f }}. One of 1 GiB goes to the pantry: {{ chase.k1048576:.0f }}. You
+# need no data sheet to find how large the caches are. Look where the line rises.
 # /// otherwise
 # A walk of 16 KiB takes {{ chase.k16:.0f }} ticks a hop, one of 4 MiB {{ chase.k4096:.0f }}, one of 1 GiB
 # {{ chase.k1048576:.0f }}.
 # ///
 #
 # /// claim | abs(chase.k1048576 / hop.hbm - 1) < 0.15
-# The right end agrees with the table, {{ hop.hbm:.0f }}, and the two were taken in different ways: there every box
+# The right end agrees with the table, {{ hop.hbm:.0f }}, and the two were measured in different ways: there every box
 # was met for the first time, here the walk has been round before.
 # /// otherwise
 # The table says {{ hop.hbm:.0f }} for the pantry, the right end of the steps {{ chase.k1048576:.0f }}.
 # ///
 #
 # /// claim | 1.2 * chase.k4096 < chase.k32768 < 0.85 * chase.k262144
-# One stair is odd. The card says that its L2 holds {{ card.l2 / 1048576:.0f }} MiB. A walk of 32 MiB fits in twice
-# over, and still takes {{ chase.k32768:.0f }} ticks a hop. Keep it in mind for the section after next.
+# One step is odd. The card says that its L2 holds {{ card.l2 / 1048576:.0f }} MiB. A walk of 32 MiB is smaller than
+# that, and still takes {{ chase.k32768:.0f }} ticks a hop. Keep it in mind for the section after next.
 # /// otherwise
 # A walk of 32 MiB takes {{ chase.k32768:.0f }} ticks a hop.
 # ///
@@ -193,19 +193,19 @@ record(
 # Suppose the route were 0, 1, 2, 3 and so on. Every hop still waits for its slip. What would you measure?
 # (Memory comes in pieces of 32 bytes, and a slip has 4.)
 # /// answer
-# Less than a trip. Memory comes in boxes of 32 bytes, and eight slips of 4 bytes lie in one: one long trip, then
-# seven short ones, and you see their average. A machine that guesses ahead would help as well. So the route is
-# random, and each slip lies in a line of its own.
+# Less than a trip. Memory comes in boxes of 32 bytes, and each holds eight slips of 4 bytes: one long trip, then seven
+# short ones, and you see their average. A machine that guesses ahead would shorten it too. So the route is random, and
+# each slip has a cache line of its own.
 # ///
 
 # %% [markdown]
 # ## How much at once?
 #
-# A long hall can still be a wide one. So ask the other question: with everybody fetching at once, how many
-# bytes arrive in each tick?
+# A long hall can still be a wide one. So ask the other question: if everybody fetches at once, how many bytes arrive in
+# each tick?
 #
-# For the tray you can say it by hand. It has 32 windows, and each hands out one word of 4 bytes in a tick:
-# 32 × 4 = 128 bytes, for one room. How many rooms, and how many ticks in a second? The card told us both.
+# For the tray you can work it out by hand. It has 32 windows, and each gives out one word of 4 bytes in a tick: 32 × 4 =
+# 128 bytes, for one room. How many rooms, and how many ticks in a second? The card told us both.
 
 # %%
 found = {level: bandwidth.rates(level) for level in ("shared", "l1", "l2")}
@@ -239,8 +239,8 @@ record(
 #
 # ### Round and round {.beyond}
 #
-# Now read a stretch of memory round and round, past L1, with the whole card: once to warm it up; then everybody waits
-# for the last; then at least twice more, by the clock. A short stretch stays on the shelf. A long one does not.
+# Now read a stretch of memory round and round, bypassing L1, with the whole card: once to warm it up; then everybody
+# waits for the last; then at least twice more, by the clock. A short stretch stays on the shelf. A long one does not.
 
 # %%
 SPANS = {f"k{2**p}": 1024 * 2**p for p in range(6, 23)}  # 64 KiB to 4 GiB
@@ -291,7 +291,7 @@ record(
 
 # %% [markdown]
 # /// chart | lines
-# title: The whole card reads, past L1, round and round
+# title: The whole card reads, bypassing L1, round and round
 # x: name
 # y: value
 # x_label: memory that is read again and again, KiB
@@ -301,7 +301,7 @@ record(
 #   - {name: reading.*, label: read}
 # references:
 #   - {label: HBM by the data sheet, value: card.bandwidth * 1e3 / far.clock}
-# alt: "Bytes per clock tick against the stretch that is read round and round: {{ reading.k16384:.0f }} at 16 MiB, {{ reading.k4194304:.0f }} at 4 GiB. The data sheet's bandwidth of HBM stands at {{ card.bandwidth * 1e3 / far.clock:.0f }}."
+# alt: "Bytes per clock tick against the stretch that is read round and round: {{ reading.k16384:.0f }} at 16 MiB, {{ reading.k4194304:.0f }} at 4 GiB. The data sheet's bandwidth of HBM is at {{ card.bandwidth * 1e3 / far.clock:.0f }}."
 # caption: Left, the shelf. Right, the pantry. No sample here pays for a launch.
 # ///
 #
@@ -315,22 +315,20 @@ record(
 # ///
 #
 # /// claim | max(reading.k256, reading.k512, reading.k1024) > 1.15 * reading.k16384
-# The hump on the left is no faster shelf. There the whole card wants the same few lines, and very likely one answer
-# serves several rooms at once. So our figure for L2 is the one at 16 MiB.
+# The hump on the left does not mean a faster shelf. There the whole card wants the same few lines, and very likely one
+# answer serves several rooms at once. So our figure for L2 is the one at 16 MiB.
 # /// otherwise
 # Our figure for L2 is the one at 16 MiB.
 # ///
 #
 # At the right end the pantry hands out {{ far.gb_per_s:.0f }} GB in a second, {{ far.gb_per_s / card.bandwidth:.0%}} of the
 # data sheet. There the curve must lie below the line. Ours once lay above it, and that is how we found three faults in our own
-# program: some blocks read while others still warmed up, a long stretch was read once and not round and round, and the
-# clock was read at another moment. *A number above the data sheet is no good news. It is a fault that has not been
-# found.*
+# program: some blocks read while others still warmed up, a long stretch was read once and not round and round, and the clock
+# was read at a different moment. *A number above the data sheet is not good news. It is a fault that nobody has found yet.*
 #
-# Mind what this chart is. It reads what it has just read, and that is the only way to see the shelf at all. All
-# *other* bandwidths on this page are taken with the shelf cleared before every sample, as
-# [the measuring page](../how_we_measure.py) tells. A kernel that meets cold data cannot have the left half of
-# the chart, however small its job.
+# Be clear about what this chart shows. The card reads again what it has just read, and that is the only way to see the
+# shelf at all. All *other* bandwidths on this page are measured with the shelf cleared before every sample, as [the measuring page](../how_we_measure.py)
+# explains. A kernel that meets cold data cannot have the left half of the chart, however small its job.
 #
 # /// table
 # columns: [level, "bytes in a tick", of what, "TB/s for the whole card"]
@@ -354,21 +352,21 @@ record(
 # ///
 #
 # /// claim | copy_of_ceiling > 0.92 and vector_add_of_copy > 0.92
-# What can be had from the pantry, then? The better of two copies is our **copy yardstick**: ours and the driver's
-# own, which PyTorch calls. Our copy reaches {{ copy_of_ceiling:.1%}} of it, and a vector add
-# that takes 16 bytes in every load reaches {{ vector_add_of_copy:.1%}}. (It may pass 100 %. A copy writes half of its
-# bytes, a vector add a third of them. And the table says that reading alone goes quicker than copying.) Nothing on this page
-# that reads and writes 1 GiB should stay far below.
+# How much can you get out of the pantry, then? The better of two copies is our **copy yardstick**: ours and the
+# driver's own, which PyTorch calls. Our copy reaches {{ copy_of_ceiling:.1%}} of it, and a vector add
+# that takes 16 bytes in every load reaches {{ vector_add_of_copy:.1%}}. (It may pass 100 %. A copy writes half of its bytes,
+# a vector add a third of them. And the table says that reading alone goes faster than copying.) Nothing on this page that
+# reads and writes 1 GiB should stay far below.
 # ///
 #
-# Seen from far away: the nearer, the shorter the walk *and* the wider the door. That is the whole reason for
+# Step back and look: the nearer the level, the shorter the walk *and* the wider the door. That is the whole reason for
 # trays. A byte that is used ten times should be carried down the hall once.
 #
 # /// exercise | How often must it be used?
-# From the table: the tray hands out how many times what the pantry hands out? What does that say about a kernel
-# that reads every byte from the pantry and then exactly once from the tray?
+# From the table: how many times as much does the tray hand out as the pantry? What does that say about a kernel that
+# reads every byte from the pantry and then exactly once from the tray?
 # /// answer
-# About {{ per_clock.shared * card.sms / reading.k4194304:.0f }} times, on this card. So a single detour over the
+# About {{ per_clock.shared * card.sms / reading.k4194304:.0f }} times, on this card. So a single detour by way of the
 # tray costs next to nothing in bandwidth. It pays when the byte is used more than once, or when, as in a
 # transpose, it lets you walk the hall in a better order.
 # ///
@@ -376,13 +374,13 @@ record(
 # %% [markdown]
 # ## Are these the right numbers? {.beyond}
 #
-# Others took Hopper apart before us, with programs of their own. Luo and others did it twice, in 2024 [^luo2024]
-# and, more thoroughly, in 2025 [^luo2025]. Their card was an H800 on a PCIe board: the same SM, fewer of them, a
-# lower clock, an older HBM. So compare what is counted in ticks, and leave seconds aside.
+# Others took Hopper apart before us, with programs of their own. Luo and others did it twice, in 2024 [^luo2024] and,
+# more thoroughly, in 2025 [^luo2025]. Their card was an H800 on a PCIe board: the same SM, fewer of them, a lower
+# clock, an older HBM. So compare only what is counted in ticks, and leave seconds aside.
 #
-# One thing first. Our `i = x[i]` holds two steps: the load, and the arithmetic that makes an address of `i`. A chain
-# can also hold addresses, and then the load is alone. We do not know which of the two their programs time. So here
-# is L1 both ways.
+# One thing first. Our `i = x[i]` is two steps: the load, and the arithmetic that turns `i` into an address. A chain can
+# also hold addresses, and then the load is alone. We do not know which of the two their programs time. So here is L1
+# both ways.
 
 # %%
 # Luo et al. 2025, tables 3 to 5, for an H800
@@ -413,44 +411,43 @@ record(
 # ///
 #
 # /// claim | max(abs(hop.shared / paper.shared - 1), abs(hop_alone.l1 / paper.l1 - 1), abs(hop.l2 / paper.l2 - 1), abs(hop.hbm / paper.hbm - 1), abs(per_clock.shared / paper_bytes.shared - 1), abs(per_clock.l1 / paper_bytes.l1 - 1), abs(per_clock.l2 / paper_bytes.l2 - 1)) < 0.2
-# Seven numbers, two cards, two programs, and all seven agree within 20 %. HBM in bytes we hold against our own data
-# sheet, above: their memory was another one.
+# Seven numbers, two cards, two programs, and all seven agree within 20 %. For HBM in bytes we compare with our own data
+# sheet, above: their memory was a different one.
 # /// otherwise
-# Here not all of them agree so closely. On a card that is no Hopper they need not.
+# Here not all of them agree so closely. On a card that is not a Hopper they need not.
 # ///
 #
 # /// claim | hop.l1 > 1.1 * hop_alone.l1
 # With the address worked out in between, L1 takes {{ hop.l1:.1f }} ticks here instead of {{ hop_alone.l1:.1f }}. The
-# paper of 2024 had 40.7 for it [^luo2024], the paper of 2025 had 32.0 [^luo2025]. The same cache, and this is
-# very likely the whole difference. Ask of every latency what else was in the chain.
+# paper of 2024 had 40.7 for it [^luo2024], the paper of 2025 had 32.0 [^luo2025]. It is the same cache, and this is
+# very likely the whole difference. Of every latency, ask what else was in the chain.
 # /// otherwise
 # With the address worked out in between, L1 takes {{ hop.l1:.1f }} ticks here, without it {{ hop_alone.l1:.1f }}.
 # ///
 #
-# And the odd stair. Many repeat a number of 2024: 478.8 ticks for *global memory* [^luo2024]. Its authors found
-# later that the L2 has two halves, and that the far one answers later [^luo2025]; NVIDIA had drawn the two halves when
-# the A100 came [^nvidia-ampere]. Look at the steps again: at 32 MiB,
+# And the odd step. Many repeat a number from 2024: 478.8 ticks for *global memory* [^luo2024]. Its authors later found
+# that the L2 has two halves, and that the far one answers later [^luo2025]; NVIDIA had drawn the two halves when the
+# A100 came out [^nvidia-ampere]. Look at the steps again: at 32 MiB,
 # too much for one half and too little for the pantry, our card says {{ chase.k32768:.0f }}, while the pantry
-# takes {{ hop.hbm:.0f }}. Trips to the far end of the shelf, or short trips and long ones mixed: an average does not
-# tell. Either way it is not yet the pantry.
+# takes {{ hop.hbm:.0f }}. These may be trips to the far end of the shelf, or short trips and long ones mixed: an
+# average does not tell. Either way it is not yet the pantry.
 #
 # /// exercise | An older pantry
-# The HBM of their card hands out less than half the bytes that ours does. Yet a trip takes about the same number of
-# ticks. Is that a contradiction?
+# The HBM of their card hands out less than half as many bytes as ours. Yet a trip takes about the same number of ticks.
+# Is that a contradiction?
 # /// answer
 # No. Bandwidth is how much comes down the hall in a tick, latency is how long the hall is. A newer HBM may send more
-# bits over each wire in the same time, or have more wires. Either way more arrives, and each trip may be about as long as before. That is why so much of this trade is about having enough trips under way.
+# bits over each wire in the same time, or have more wires. Either way more arrives, and each trip may be about as long as before. That is why so much of this craft is about having enough trips under way.
 # ///
 
 # %% [markdown]
 # ## Ask for neighbours
 #
-# The pantry has a rule: it hands out no single jars. Jars stand in boxes of eight, and a box is what you
-# carry. A jar is a number of 4 bytes. A box is a *sector*: 32 bytes, side by side, from an address that 32 divides
-# [^nvidia-sectors].
+# The pantry has a rule: it hands out no single jars. Jars come in boxes of eight, and you carry a whole box. A jar is a
+# number of 4 bytes. A box is a *sector*: 32 bytes, side by side, from an address that 32 divides [^nvidia-sectors].
 #
-# Now recall that 32 cooks, a *warp*, step up together and order in one go. How many boxes must come? It depends
-# on nothing but where their 32 jars stand.
+# Now recall that 32 cooks, a *warp*, step up together and order in one go. How many boxes must come? It depends only on
+# where their 32 jars are.
 #
 # /// figure | docs/assets/figures/sectors.svg
 # alt: "Above: 32 lanes want 32 neighbouring numbers. They lie in four boxes, and every jar is used. Below: 32 lanes want every eighth number. They lie in 32 boxes, and one jar of each is used."
@@ -472,9 +469,9 @@ record(boxes={f"s{S}": quantity(boxes(S)) for S in STRIDES})
 print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 
 # %% [markdown]
-# From stride 8 on every lane has a box to itself, and it cannot get worse. So 32 boxes where 4 would do: **eight
-# for one, at most**, for numbers of 4 bytes. You will read that a bad stride costs you that much
-# in time. But eight is the bound on the boxes. What the clock says is another matter.
+# From stride 8 on every lane has a box to itself, and it cannot get worse. So 32 boxes where 4 would do: **eight for
+# one, at most**, for numbers of 4 bytes. You will read that a bad stride costs you that much in time. But eight is the
+# bound on the boxes. The clock is a different matter.
 #
 # /// predict | A kernel reads all of a 512 MB list with stride 32, lap after lap, and writes it in order. How many times the time of stride 1?
 # By hand: eight times the boxes to read, the same to write. So (8 + 1) / 2 = 4.5 times the bytes.
@@ -484,8 +481,8 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 # - [6 <= stride.s32.us / stride.s1.us < 9] 6 to 9 times
 # - [stride.s32.us / stride.s1.us >= 9] 9 times, or more
 # /// reveal
-# **{{ stride.s32.us / stride.s1.us:.1f }}** times. The pencil missed two things, and they pull in opposite
-# directions. Both are told below.
+# **{{ stride.s32.us / stride.s1.us:.1f }}** times. The pencil missed two things, and they pull in opposite directions.
+# Both are explained below.
 #
 # /// chart | lines
 # title: Reading with a stride, bytes that were wanted
@@ -498,7 +495,7 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 #   - {name: stride.*, label: strided}
 # references:
 #   - {label: copy, value: copy.ours.gb_per_s}
-# alt: "Useful bytes per second against the stride: {{ stride.s1.gb_per_s:.0f }} GB/s at stride 1, {{ stride.s8.gb_per_s:.0f }} at 8, {{ stride.s32.gb_per_s:.0f }} at 32. A copy stands at {{ copy.ours.gb_per_s:.0f }}."
+# alt: "Useful bytes per second against the stride: {{ stride.s1.gb_per_s:.0f }} GB/s at stride 1, {{ stride.s8.gb_per_s:.0f }} at 8, {{ stride.s32.gb_per_s:.0f }} at 32. A copy is at {{ copy.ours.gb_per_s:.0f }}."
 # ///
 #
 # /// table
@@ -528,9 +525,9 @@ record(
 # %% [markdown]
 # ### What the hardware counted {.beyond}
 #
-# Now ask the hardware. It keeps tallies, and Nsight Compute, `ncu`, reads them: requests of warps, sectors they
-# touched, bytes that left the pantry. To start it costs seconds. So we count **everything on this page in one
-# go**, here, and quote the rest where it is needed. (The jobs are smaller than those we time, and still far too
+# Now ask the hardware. It keeps tallies, and Nsight Compute, `ncu`, reads them: requests from warps, sectors they
+# touched, bytes that left the pantry. Starting it costs seconds. So we count **everything on this page in one go**,
+# here, and quote the rest where it is needed. (The jobs are smaller than those we time, and still far too
 # large for the shelf in the hall.)
 
 # %% tags=["fold"]
@@ -646,8 +643,8 @@ record(
 
 # %% [markdown]
 # /// claim | abs(sectors.stride.s1 - boxes.s1) < 0.1 and abs(sectors.stride.s4 - boxes.s4) < 0.1 and abs(sectors.stride.s32 - boxes.s32) < 0.1
-# Look at the table in the answer above. Its second and its third column agree: what you counted on your fingers is what the hardware counted, for every
-# request of every warp. From stride 8 on it stays at {{ sectors.stride.s32:.0f }}.
+# Look at the table in the answer above. Its second and third columns agree: the hardware counted what you counted on your
+# fingers, for every request of every warp. From stride 8 on it stays at {{ sectors.stride.s32:.0f }}.
 # /// otherwise
 # By hand {{ boxes.s32:.0f }} boxes at stride 32; the hardware counted {{ sectors.stride.s32:.1f }} a request.
 # ///
@@ -656,7 +653,7 @@ record(
 # The fourth column does *not* stop at eight. From stride 8 to 16 the boxes stay the same, and the bytes that leave the
 # pantry grow once more, from {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
 # {{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }} times those of stride 1. It seems that the pantry
-# hands out boxes in pairs. At stride 8 somebody wants both of a pair, at 16 only one. And the clock follows the
+# hands out boxes in pairs. At stride 8 both boxes of a pair are wanted, at 16 only one. And the clock follows the
 # *bytes*: from {{ stride.s8.us:.0f }} to {{ stride.s16.us:.0f }} µs. So a bound on sectors is no bound on the time. (Nor are
 # the bytes everything: the last row has the bytes of the row above it, and a time of its own.)
 # /// otherwise
@@ -667,34 +664,34 @@ record(
 #
 # /// claim | stride.s1.gb_per_s < 0.75 * copy.ours.gb_per_s
 # One more look at the chart in that answer, at its left end. Stride 1 wastes nothing, and still reaches only
-# {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy. So all the ratios of the last column are against a kernel
-# that could be better itself. Look at it: each thread divides two 64-bit numbers to find its place. We know of
-# no single instruction for that, so most likely it takes a whole row of others. Then it carries a single number of 4 bytes, and leaves. The copy's
-# threads divide nothing and carry 16 bytes at a time. How much each of the two costs, this page does not measure; the second has a
-# [section of its own](#how-many-must-be-walking).
+# {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy. So all the ratios in the last column are against a kernel that
+# could be better itself. Look at it: each thread divides two 64-bit numbers to find its place. We know of no single instruction
+# for that, so most likely it takes a whole row of others. Then the thread carries a single number of 4 bytes, and leaves. The
+# copy's threads divide nothing and carry 16 bytes at a time. This page does not measure how much each of the two costs; the
+# second has a [section of its own](#how-many-must-be-walking).
 # /// otherwise
 # Stride 1 reaches {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy.
 # ///
 #
 # ### The word for it
 #
-# Loads and stores whose lanes are neighbours are called *coalesced*. It is the first thing to look for in any
-# kernel, and the cheapest to mend: swap two indices.
+# Loads and stores whose lanes are neighbours are called *coalesced*. It is the first thing to look for in any kernel,
+# and the cheapest to fix: swap two indices.
 #
 # /// exercise | Other people's boxes
 # (a) All 32 lanes read the *same* number. (b) Lane k reads number k + 1. (c) The numbers are fp64, stride 1. (d)
 # Each lane reads a `float4`, neighbours side by side. How many sectors for one request?
 # /// answer
 # (a) One. (b) Five: 128 bytes that begin 4 bytes past the edge of a box reach into a fifth. (c) Eight: 32 × 8
-# bytes. (d) Sixteen: 32 × 16 bytes. In (c) and (d) all of what is carried is used. Many sectors are not
-# bad; sectors with waste in them are.
+# bytes. (d) Sixteen: 32 × 16 bytes. In (c) and (d) everything carried is used. Many sectors are not bad; sectors with
+# waste in them are.
 # ///
 #
-# Now let go of the pencil. Below you choose the walk, and the boxes are counted for you: a row is a cache line of
-# 128 bytes, which is four boxes side by side. Set the knobs to the four cases above, and see whether you were right.
+# Now put the pencil down. Below you choose the walk, and the boxes are counted for you: a row is a cache line of 128
+# bytes, which is four boxes side by side. Set the knobs to the four cases above, and see whether you were right.
 #
 # /// explorable | coalescing
-# ask: "Stride 32 needs 32 boxes. Which is the smallest stride that does? And when do 32 neighbours need more than four?"
+# ask: "Stride 32 needs 32 boxes. What is the smallest stride that does? And when do 32 neighbours need more than four?"
 # alt: "At stride 32, with elements of 4 bytes, 32 boxes are carried, one from each of 32 cache lines, and in each of them one element is wanted."
 # knobs:
 #   stride: {label: "Stride, in elements:", at: 32}
@@ -720,10 +717,9 @@ record(
 # %% [markdown]
 # ## Thirty-two windows
 #
-# The tray plays by other rules. It knows no boxes. It has 32 windows, called *banks*, and behind window w stand
-# the words number w, w + 32, w + 64 and so on. A window serves one word in each turn. If 32 cooks want words
-# behind 32 different windows, all are served at once. If two want different words behind one window, the second
-# waits.
+# The tray plays by different rules. It has no boxes. It has 32 windows, called *banks*, and behind window w are the
+# words number w, w + 32, w + 64 and so on. A window serves one word in each turn. If 32 cooks want words behind 32
+# different windows, all are served at once. If two want different words behind one window, the second waits.
 #
 # By hand again: lane k wants the word k × stride. The longest queue decides.
 #
@@ -732,9 +728,9 @@ record(
 # - [1.5 < turns.bank.s33 <= 33] As bad as stride 32, or nearly
 # - [turns.bank.s33 > 33] Worse than stride 32
 # /// reveal
-# As good as stride 1: {{ queue.s33:.0f }} turn by hand, {{ turns.bank.s33:.2f }} counted. 33 leaves a remainder of 1,
-# so each lane stands one window further. Any *odd* stride is harmless. Remember 33: it is about to save a
-# transpose.
+# As good as stride 1: {{ queue.s33:.0f }} turn by hand, {{ turns.bank.s33:.2f }} counted. Divided by 32, 33 leaves a
+# remainder of 1, so each lane stands one window further on. Any *odd* stride is harmless. Remember 33: it is about to
+# save a transpose.
 #
 # /// figure | docs/assets/figures/banks.svg
 # alt: "Four rows of 32 windows. With stride 1 or 33 each window serves one lane: one turn. With stride 2 half of the windows have a queue of two. With stride 8 four windows have queues of eight. With stride 32 all 32 lanes stand in one long queue at window 0: 32 turns."
@@ -786,8 +782,8 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # ///
 #
 # /// explorable | bank_conflicts
-# ask: "The rows of a tile have 32 words, and a warp reads a column: stride 32. By how little must the rows grow, so that nobody waits? And which strides make a queue of four?"
-# alt: "At stride 32 all 32 words stand behind window 0: a queue of 32."
+# ask: "The rows of a tile have 32 words, and a warp reads a column: stride 32. How little must the rows grow for nobody to wait? And which strides make a queue of four?"
+# alt: "At stride 32 all 32 words are behind window 0: a queue of 32."
 # knobs:
 #   stride: {label: "Stride, in words:", at: 32}
 # data:
@@ -819,7 +815,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # ## Turn a matrix round
 #
 # The transpose: `y[n, m] = x[m, n]`. No arithmetic at all. It reads and writes each number once, exactly as a copy
-# does. So the copy is its yardstick, and whatever lies between is our own fault. The first three kernels here are a
+# does. So the copy is its yardstick, and any gap between the two is our own fault. The first three kernels here are a
 # classic of the trade [^harris2013].
 #
 # ### The obvious kernel
@@ -827,30 +823,29 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # /// source | src/course_kernels/transpose/k01_naive.cu
 # ///
 #
-# Look at the last line with the eyes of the last two sections. `threadIdx.x` counts along n. So the lanes of a
-# warp are neighbours in `x`: 4 boxes. And in `y` they lie a whole row apart, M numbers: 32 boxes, each for one
-# number. You could swap the two and read badly instead. *One of the two walks is always bad*, for whoever goes
-# straight from x to y.
+# Look at the last line with what you know from the last two sections. `threadIdx.x` counts along n. So the lanes of a
+# warp are neighbours in `x`: 4 boxes. And in `y` they are a whole row apart, M numbers: 32 boxes, each for one number.
+# You could swap the two and read badly instead. *One of the two walks is always bad*, if you go straight from x to y.
 #
 # ### Turn it round on the tray
 #
 # /// figure | docs/assets/figures/transpose_tile.svg
 # alt: "Above: the naive kernel reads part of a row of x and writes it as part of a column of y, one box for each number. Below: a tile of x is read row by row onto a tray and read from the tray column by column, so that y is also written row by row."
-# caption: The detour is short, and it mends both walks.
+# caption: The detour is short, and it fixes both walks.
 # ///
 #
-# Take a tile of 32 × 32. Read it row by row onto the tray, which is good for the hall. Wait for each other. Then
-# take it off the tray column by column, and write each column as a row of y, which is good for the hall again.
-# `__shared__` puts `tile` on the tray, one for the whole block. At `__syncthreads()` each thread waits until all of
-# the block are there. ([The page on C](../c_for_python_people.py) has both words.)
+# Take a tile of 32 × 32. Read it row by row onto the tray, which is good for the hall. Wait for each other. Then take
+# it off the tray column by column, and write each column as a row of y, which is good for the hall again. `__shared__`
+# puts `tile` on the tray, one for the whole block. At `__syncthreads()` each thread waits until the whole block is
+# there. ([The page on C](../c_for_python_people.py) has both words.)
 #
-# /// predict | Both walks down the hall are mended now. Is the transpose as quick as a copy?
+# /// predict | Both walks down the hall are good now. Is the transpose as fast as a copy?
 # - [turn.tiled.us / copy.ours.us < 1.1] Yes: it moves the same bytes
 # - [1.1 <= turn.tiled.us / copy.ours.us < 1.5] No: up to half as long again
 # - [turn.tiled.us / copy.ours.us >= 1.5] No: one and a half times as long, or more
 # /// reveal
 # This kernel needs {{ turn.tiled.us:.0f }} µs, the copy {{ copy.ours.us:.0f }}, the naive one
-# {{ turn.naive.us:.0f }}. The columns of the tray are why. A row of the tile is 32 words long, so a column has
+# {{ turn.naive.us:.0f }}. The reason is the columns of the tray. A row of the tile is 32 words long, so a column has
 # stride 32, and you know that queue.
 # ///
 #
@@ -862,8 +857,8 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # **Pad.** Make a row 33 words long: `tile[TILE][TILE + 1]`. One word in each row holds nothing, and a column now
 # has stride 33.
 #
-# **Swizzle.** Keep 32, but put the number of row r and column c into column `c ^ r`. The `^` is *exclusive or*.
-# Within a row that only changes the order. Down a column it names 32 different windows. No word is wasted.
+# **Swizzle.** Keep 32, but put the number from row r and column c into column `c ^ r`. The `^` is *exclusive or*.
+# Within a row that only changes the order. Down a column it gives 32 different windows. No word is wasted.
 #
 # **Vectorise.** Move 16 bytes in every instruction: a thread takes a square of 4 × 4, turns it in her own hands, and
 # passes on four vectors. The tray is swizzled again, this time by whole vectors. This one has far more bytes
@@ -893,7 +888,7 @@ record(
 #   - {name: turn.vectorised.gb_per_s, label: vectorised}
 # references:
 #   - {label: our copy, value: copy.ours.gb_per_s}
-# alt: "A staircase of bytes per second: naive {{ turn.naive.gb_per_s:.0f }} GB/s, tiled {{ turn.tiled.gb_per_s:.0f }}, padded {{ turn.padded.gb_per_s:.0f }}, swizzled {{ turn.swizzled.gb_per_s:.0f }}, vectorised {{ turn.vectorised.gb_per_s:.0f }}. A copy of as many bytes stands at {{ copy.ours.gb_per_s:.0f }}."
+# alt: "A staircase of bytes per second: naive {{ turn.naive.gb_per_s:.0f }} GB/s, tiled {{ turn.tiled.gb_per_s:.0f }}, padded {{ turn.padded.gb_per_s:.0f }}, swizzled {{ turn.swizzled.gb_per_s:.0f }}, vectorised {{ turn.vectorised.gb_per_s:.0f }}. A copy of as many bytes is at {{ copy.ours.gb_per_s:.0f }}."
 # ///
 #
 # /// table
@@ -911,7 +906,7 @@ record(
 #
 # /// claim | sectors.store.naive > 30 and sectors.store.tiled < 5
 # Read the counters from the top. The naive kernel touches {{ sectors.store.naive:.0f }} sectors with one store, the
-# tiled one {{ sectors.store.tiled:.0f }}. That is the hall, mended.
+# tiled one {{ sectors.store.tiled:.0f }}. So the hall is fixed.
 # /// otherwise
 # The naive kernel touches {{ sectors.store.naive:.1f }} sectors with one store, the tiled one
 # {{ sectors.store.tiled:.1f }}.
@@ -919,7 +914,7 @@ record(
 #
 # /// claim | conflicts.tiled > 25 and conflicts.padded < 1 and conflicts.swizzled < 1
 # Then the tray. The tiled kernel waits {{ conflicts.tiled:.0f }} turns for nothing with every load, the padded one
-# {{ conflicts.padded:.1f }}, the swizzled one {{ conflicts.swizzled:.1f }}. That is the queue, gone.
+# {{ conflicts.padded:.1f }}, the swizzled one {{ conflicts.swizzled:.1f }}. So the queue is gone.
 # /// otherwise
 # Conflicts for 32 numbers at the tray: {{ conflicts.tiled:.1f }} in the tiled kernel, {{ conflicts.padded:.1f }} in
 # the padded, {{ conflicts.swizzled:.1f }} in the swizzled one.
@@ -931,8 +926,8 @@ record(
 # ///
 #
 # /// claim | transpose_of_copy > 0.92
-# And the last step arrives: **{{ transpose_of_copy:.1%}} of the copy yardstick**, or
-# {{ turn.vectorised.of_peak:.1%}} of peak. A matrix can be turned round in about the time it takes to copy it.
+# And the last step gets there: **{{ transpose_of_copy:.1%}} of the copy yardstick**, or {{ turn.vectorised.of_peak:.1%}}
+# of peak. A matrix can be turned round in about the time it takes to copy it.
 # ///
 #
 # /// lab | transpose
@@ -941,9 +936,9 @@ record(
 # ### What else the counters say {.beyond}
 #
 # /// claim | counted.turn.naive.gb < 1.5 * counted.turn.tiled.gb and turn.naive.us > 2 * turn.tiled.us
-# Look once more where the naive kernel jams. Counted at the pantry, it moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
-# {{ counted.turn.tiled.gb:.2f }}: not much more. It seems that the L2 puts the pieces of a box together before it goes down. The
-# {{ turn.naive.us / turn.tiled.us:.1f }} times the time are spent on the way to the L2, most likely: 32 parcels for each
+# Look once more at where the naive kernel jams. Counted at the pantry, it moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
+# {{ counted.turn.tiled.gb:.2f }}: not much more. It seems that the L2 puts the pieces of a box together before it goes down.
+# Most likely the {{ turn.naive.us / turn.tiled.us:.1f }} times the time is spent on the way to the L2: 32 parcels for each
 # store, where four would do. Bytes of HBM alone would not have shown you this.
 # /// otherwise
 # Counted at the pantry, the naive kernel moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
@@ -951,24 +946,24 @@ record(
 # ///
 #
 # /// claim | 0.85 < turn.swizzled.us / turn.padded.us < 1.25
-# Padded or swizzled, the clock hardly cares: {{ turn.padded.us:.0f }} µs and {{ turn.swizzled.us:.0f }} µs.
-# Swizzling matters where the spare words would be missed, and where vectors, and the engines that carry
-# whole tiles, want rows without gaps.
+# Padded or swizzled, the clock hardly cares: {{ turn.padded.us:.0f }} µs and {{ turn.swizzled.us:.0f }} µs. Swizzling
+# matters where you cannot spare the extra words, and where vectors, and the engines that carry whole tiles, need rows
+# without gaps.
 # /// otherwise
 # Padded needs {{ turn.padded.us:.0f }} µs, swizzled {{ turn.swizzled.us:.0f }} µs.
 # ///
 #
 # /// claim | turn.torch.us > 2 * turn.vectorised.us
 # PyTorch's own way to write out a transpose, `x.t()` copied into fresh memory, takes {{ turn.torch.us / turn.vectorised.us:.2f }}
-# times as long here. Take that for what it is: one shape, one type, one release. Its routine copies tensors of every
-# shape, type and stride; ours does one job. And most often `x.t()` alone is enough: it moves nothing.
+# times as long here. Take that for what it is: one shape, one type, one release. PyTorch's routine copies tensors of
+# every shape, type and stride; ours does one job. And most often `x.t()` alone is enough: it moves nothing.
 # /// otherwise
 # PyTorch's own way to write out a transpose takes {{ turn.torch.us / turn.vectorised.us:.2f }} times our time.
 # ///
 #
 # /// exercise | Swap the indices
-# In `k01_naive.cu`, let `threadIdx.x` count along m instead, so that the *writes* are neighbours and the *reads*
-# are 32 boxes. Both versions carry waste on one of the two walks. Is it the same? First guess. Then, with a GPU, measure:
+# In `k01_naive.cu`, let `threadIdx.x` count along m instead, so that the *writes* are neighbours and the *reads* are 32
+# boxes. Both versions carry waste on one of the two walks. Do they cost the same? Guess first. Then, with a GPU, measure:
 #
 # ```bash
 # PYTHONPATH=src python -m course_kernels.measure transpose/k01_naive \
@@ -978,24 +973,23 @@ record(
 # On paper it is the same: 36 boxes for 32 numbers either way. In the hardware it need not be. A scattered read
 # may leave the rest of its box in a cache, where another warp of the block finds it. A scattered write leaves a box
 # that is only partly new, and we suspect that the L2 puts it together from several warps before it goes to the pantry. Write
-# down both times and both counters, sectors for loads and for stores. As it stands, with scattered writes, it took
-# {{ turn.naive.us:.0f }} µs in our run, and {{ sectors.store.naive:.0f }} sectors for one store; the other way round we have
-# not run. Whichever wins on your card, the tray makes the question go away.
+# down both times and both counters, sectors for loads and for stores. As it stands, with scattered writes, the kernel took
+# {{ turn.naive.us:.0f }} µs in our run, and {{ sectors.store.naive:.0f }} sectors for one store; we have not run it the
+# other way round. Whichever wins on your card, the tray makes the question go away.
 # ///
 
 # %% [markdown]
 # ## How many must be walking?
 #
-# One trip to the pantry takes {{ hop.hbm:.0f }} ticks. If one cook at a time walked, you would get 4 bytes in
-# {{ hop.hbm:.0f }} ticks. The hall could carry {{ reading.k4194304:.0f }} bytes in *every* tick. So send many. How
-# many exactly?
+# One trip to the pantry takes {{ hop.hbm:.0f }} ticks. If only one cook walked at a time, you would get 4 bytes in {{ hop.hbm:.0f }}
+# ticks. The hall could carry {{ reading.k4194304:.0f }} bytes in *every* tick. So send many. How many exactly?
 #
-# The answer belongs to every queue there is, in a shop or in a chip. It is **Little's law** [^little1961], and it reads
+# The answer holds for every queue there is, in a shop or in a chip. It is **Little's law** [^little1961]:
 #
 # `under way = how long one takes × how many arrive in each tick`
 #
-# Ten minutes to the pantry and back, one jar wanted each minute: ten cooks must be walking, always. Fewer, and the
-# stove waits. More, and they queue. Now with our own numbers, measured above.
+# It is ten minutes to the pantry and back, and you need one jar each minute: ten cooks must be walking, always. Fewer,
+# and the stove waits. More, and they queue. Now take our own numbers, measured above.
 
 # %%
 trip = median(hops["hbm"])  # ticks
@@ -1013,31 +1007,32 @@ record(
 
 # %% [markdown]
 # {{ hop.hbm:.0f }} ticks × {{ little.wanted:.0f }} bytes a tick = **{{ little.bytes / 1e6:.1f }} MB under way**, at
-# every moment, over the whole card. For one SM that is {{ little.of_sm / 1024:.1f }} KiB. Shared out among the
-# 2048 threads that an SM can hold, {{ little.of_thread:.1f }} bytes each.
+# every moment, over the whole card. For one SM that is {{ little.of_sm / 1024:.1f }} KiB, or {{ little.of_thread:.1f }}
+# bytes for each of the 2048 threads that an SM can hold.
 #
-# That is the *least*. It takes the trip through an empty hall. When the hall is full, a trip will most likely take
+# That is the *least*. It assumes a trip through an empty hall. When the hall is full, a trip will most likely take
 # longer, so more must be under way.
 #
 # You have two ways to get there, and they multiply.
 #
-# - **More threads.** How many of an SM's places are taken is called *occupancy*. The usual advice: get it to
+# - **More threads.** The share of an SM's places that are taken is called *occupancy*. The usual advice is to get it to
 #   100 %.
 # - **More from each thread.** Let a thread ask for its second, third and fourth vector before it needs the first.
-#   Instructions of one thread that do not wait for each other are called *instruction-level parallelism*, ILP for short. A load of 16 bytes instead of 4
+#   When instructions of one thread do not wait for each other, that is *instruction-level parallelism*, ILP for short. A load of 16 bytes instead of 4
 #   helps in the same way: four times the bytes for one instruction.
 #
-# /// predict | One copy fills every seat, one vector for each thread. Another takes one seat in eight, with eight vectors for each. How fast is the second?
+# /// predict | One copy fills every seat, with one vector for each thread. A second takes one seat in eight, with eight vectors
+# for each. How fast is the second?
 # - [flight.v1.r8.of_peak / flight.v8.r1.of_peak < 1.4] About as fast
 # - [1.4 <= flight.v1.r8.of_peak / flight.v8.r1.of_peak < 4] About half as fast
 # - [flight.v1.r8.of_peak / flight.v8.r1.of_peak >= 4] About an eighth as fast
 # /// reveal
-# One seat in eight, eight vectors: {{ flight.v8.r1.of_peak:.1%}} of peak. Full house, one vector:
-# {{ flight.v1.r8.of_peak:.1%}}. Both have 32 KiB under way on each SM.
+# One seat in eight, eight vectors: {{ flight.v8.r1.of_peak:.1%}} of peak. Every seat, one vector: {{ flight.v1.r8.of_peak:.1%}}.
+# Both have 32 KiB under way on each SM.
 # ///
 #
 # Here is that copy, with two knobs. V: how many vectors of 16 bytes a thread asks for before it waits. R: how many
-# blocks may stand on an SM at once; we hold the others off by asking for shared memory that nobody uses.
+# blocks may be on an SM at once; we keep the others off by asking for shared memory that nobody uses.
 
 # %%
 from course_kernels.bytes_in_flight import k01_limited
@@ -1071,7 +1066,7 @@ record(
 # %% [markdown]
 # /// explorable | littles_law
 # ask: "With 8 warps on an SM, one seat in eight, and one vector of 16 bytes under way in each thread, the hall is far from full. Fill it, with as few warps as you can."
-# alt: "Bytes per second against the KiB under way on each SM, on a logarithmic scale. The law rises to the data sheet's bandwidth and bends. The measured points follow below it. At 4 KiB, 8 warps with 16 bytes from each thread, the law allows {{ forecast:.0f }} GB/s; measured are {{ flight.v1.r1.gb_per_s:.0f }}."
+# alt: "Bytes per second against the KiB under way on each SM, on a logarithmic scale. The law rises to the data sheet's bandwidth and bends. The measured points follow below it. At 4 KiB, 8 warps with 16 bytes from each thread, the law allows {{ forecast:.0f }} GB/s; we measured {{ flight.v1.r1.gb_per_s:.0f }}."
 # knobs:
 #   warps: {label: "Warps on an SM:", at: 8}
 #   bytes: {label: Bytes under way in each thread, at: 16}
@@ -1109,32 +1104,33 @@ record(
 # caption: Under way on an SM are V × R × 4 KiB. Eight vectors need so many registers that eight blocks no longer fit.
 # ///
 #
-# First the upper left corner of the table, by hand. V = R = 1: 256 threads with 16 bytes each are 4 KiB on an SM, and they come back
-# after one trip. 4 KiB × {{ card.sms:.0f }} SMs in {{ hop.hbm:.0f }} ticks, and the same again for writing:
+# Start with the upper left corner of the table, by hand. V = R = 1: 256 threads with 16 bytes each are 4 KiB on an SM, and they
+# come back after one trip. 4 KiB × {{ card.sms:.0f }} SMs in {{ hop.hbm:.0f }} ticks, and the same again for writing:
 # {{ forecast:.0f }} GB/s at best.
 #
 # /// claim | 0.4 * forecast < flight.v1.r1.gb_per_s < 1.05 * forecast
-# Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s. The law keeps its word. It is a bound: the forecast counts an empty
-# hall, and nothing for the work between two trips. The same holds for the {{ little.of_sm / 1024:.1f}} KiB above.
-# A copy waits only for what it reads, so half of that should do. The table says that it takes more. Most likely
-# the trips are longer in a full hall; we timed them only in an empty one.
+# Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s. The law keeps its word. It is a bound: the forecast assumes an empty
+# hall, and no work between two trips. The same holds for the {{ little.of_sm / 1024:.1f}} KiB above.
+# A copy waits only for its reads, so half of that should do. The table says that it takes more. Most likely the trips
+# are longer in a full hall; we timed them only in an empty one.
 # /// otherwise
 # Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s.
 # ///
 #
 # /// claim | flight.v1.r1.us > 1.6 * flight.v8.r1.us and flight.v8.r1.us < 1.25 * flight.v1.r8.us
 # Then the trap. Stay in the first column, where {{ seats.v1.r1:.1%}} of the seats are taken and nothing but V changes: from
-# {{ flight.v1.r1.of_peak:.1%}} of peak to {{ flight.v8.r1.of_peak:.1%}}. The full house with V = 1 has {{ flight.v1.r8.of_peak:.1%}}. So one
-# seat in eight buys {{ flight.v1.r8.us / flight.v8.r1.us:.0%}} of its speed. **Occupancy was never the goal** [^volkov2010]. Bytes
+# {{ flight.v1.r1.of_peak:.1%}} of peak to {{ flight.v8.r1.of_peak:.1%}}. Every seat taken, with V = 1, gives {{ flight.v1.r8.of_peak:.1%}}.
+# So one seat in eight buys {{ flight.v1.r8.us / flight.v8.r1.us:.0%}} of that speed. **Occupancy was never the goal**
+# [^volkov2010]. Bytes
 # under way are. A seat is one way to get them, a fuller hand is another, and the second costs no seat.
 # /// otherwise
 # With one block on an SM, V = 1 reaches {{ flight.v1.r1.of_peak:.1%}} of peak and V = 8 {{ flight.v8.r1.of_peak:.1%}}; with every seat
 # taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. What counts are the bytes under way [^volkov2010].
 # ///
 #
-# So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are
-# under way, and whether that is enough. It is also why *vector loads* keep coming back on this page: they are the
-# cheapest way to a fuller hand.
+# So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are under
+# way, and whether that is enough. This is also why *vector loads* keep coming back on this page: they are the cheapest
+# way to a fuller hand.
 #
 # /// exercise | Three kernels | 3 minutes
 # An SM of a certain card holds 2048 threads, and Little's law asks for 24 KiB under way on each SM. Which of these have
@@ -1142,8 +1138,8 @@ record(
 # loads of 16 bytes that do not wait for each other. (d) The same four loads, but each takes its address from the one
 # before.
 # /// answer
-# (a) 8 KiB: no, at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, with one warp where four could stand. (d) Only one load of
-# each thread can be under way: 8 KiB, no. It is a pointer chase, and all the registers in the world do not help it.
+# (a) 8 KiB: no, at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, with one warp where four could be. (d) Only one load of
+# each thread can be under way: 8 KiB, no. It is a pointer chase, and all the registers in the world will not help.
 # ///
 #
 # ### Along the diagonals {.beyond}
@@ -1163,11 +1159,11 @@ record(
 # references:
 #   - {label: our copy of 1 GiB, value: copy.ours.gb_per_s}
 # alt: "Bytes per second against the blocks on an SM, one line for each number of vectors. With one block, V = 1 gives {{ flight.v1.r1.gb_per_s:.0f }} GB/s and V = 8 gives {{ flight.v8.r1.gb_per_s:.0f }}. With eight blocks, V = 1 gives {{ flight.v1.r8.gb_per_s:.0f }} and V = 4 gives {{ flight.v4.r8.gb_per_s:.0f }}."
-# caption: 1 GiB each way. To the right, more seats are taken; upwards from line to line, more in each hand.
+# caption: 1 GiB each way. To the right, more seats are taken; upwards from line to line, more is in each hand.
 # ///
 #
 # /// claim | abs(flight.v2.r1.us / flight.v1.r2.us - 1) < 0.3 and abs(flight.v4.r1.us / flight.v1.r4.us - 1) < 0.3
-# Now go along the diagonals of the table. There V × R is the same, and so are the bytes under way. 8 KiB:
+# Now follow the diagonals of the table. Along each, V × R is the same, and so are the bytes under way. 8 KiB:
 # {{ flight.v1.r2.of_peak:.1%}} and {{ flight.v2.r1.of_peak:.1%}}. 16 KiB: {{ flight.v1.r4.of_peak:.1%}},
 # {{ flight.v2.r2.of_peak:.1%}}, {{ flight.v4.r1.of_peak:.1%}}. More threads or fuller hands: it comes to nearly the same.
 # /// otherwise
@@ -1175,9 +1171,9 @@ record(
 # ///
 #
 # /// claim | abs(flight.v8.r4.us / flight.v8.r1.us - 1) < 0.2 and abs(flight.v4.r8.us / flight.v4.r2.us - 1) < 0.2
-# And it ends. From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}} with V = 8,
-# {{ flight.v4.r2.of_peak:.1%}} and {{ flight.v4.r8.of_peak:.1%}} with V = 4. When enough are walking, more only queue. What is left
-# between the full rows are a few per cent, and this page does not know their reason.
+# And that has an end. From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}} with V = 8,
+# {{ flight.v4.r2.of_peak:.1%}} and {{ flight.v4.r8.of_peak:.1%}} with V = 4. When enough are walking, more only queue. A few per
+# cent remain between the full rows, and this page does not know why.
 # /// otherwise
 # From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}} with V = 8.
 # ///
@@ -1185,21 +1181,21 @@ record(
 # %% [markdown]
 # ## One number from many {.beyond}
 #
-# Add up a list of N numbers. Reading them is all that is needed, so the *read* is the ceiling. But there are
-# thousands of cooks and one sum. How do they get together?
+# Add up a list of N numbers. You only have to read them, so the *read* is the ceiling. But there are thousands of cooks
+# and one sum. How do they come together?
 #
-# **Everybody adds to one number.** An *atomic* addition reads, adds and writes in one step that nothing can come
-# between. Right, and simple. And all of them stand in line for one address.
+# **Everybody adds to one number.** An *atomic* addition reads, adds and writes in one step that nothing can interrupt.
+# It is right, and simple. And everybody stands in line for one address.
 #
-# **A tree on the tray.** 256 numbers become 128 sums of two, then 64, and so on [^harris2007]. Eight steps, and all
-# additions of a step happen at once. After each step everybody waits. At the end the block adds its one sum to
+# **A tree on the tray.** 256 numbers become 128 sums of two, then 64, and so on [^harris2007]. That is eight steps, and
+# all the additions of a step happen at once. After each step everybody waits. At the end the block adds its one sum to
 # the total: one atomic for 256 numbers.
 #
-# **Shuffles.** The lanes of a warp can read each other's registers: a *shuffle*. Within a warp: no tray, no barrier. Five steps
-# for 32 lanes [^luitjens2014].
+# **Shuffles.** The lanes of a warp can read each other's registers: a *shuffle*. Within a warp you need no tray and no barrier.
+# 32 lanes take five steps [^luitjens2014].
 #
 # /// figure | docs/assets/figures/reduction_shuffle.svg
-# alt: "Eight lanes hold 3, 1, 4, 1, 5, 9, 2 and 6. In the first step each of the first four adds what the lane four further holds: 8, 10, 6, 7. In the second, two lanes further: 14, 17. In the third, one further: 31."
+# alt: "Eight lanes hold 3, 1, 4, 1, 5, 9, 2 and 6. In the first step each of the first four adds the number of the lane four further on: 8, 10, 6, 7. In the second, two lanes further on: 14, 17. In the third, one further on: 31."
 # caption: Three steps for eight lanes, five for a warp.
 # ///
 
@@ -1212,16 +1208,15 @@ while step:
     step //= 2
 
 # %% [markdown]
-# In CUDA each of those steps is one line. In this version both partners add, so that every lane ends with
-# the sum:
+# In CUDA each of those steps is one line. In this version both partners add, so that every lane ends up with the sum:
 #
 # /// source | src/course_kernels/reduction/k03_shuffle.cu
 # ///
 #
-# **Read more before you talk.** In that kernel a thread fetches 4 bytes, and at once begins to shuffle; and
-# every block still sends its sum to the one address. In `k04_vectorised` a few blocks stride through the whole list. A
+# **Read more before you talk.** In that kernel a thread fetches 4 bytes and at once begins to shuffle; and every block
+# still sends its sum to the one address. In `k04_vectorised` a few blocks stride through the whole list. A
 # thread sums in its own registers, with four 16-byte vectors under way. It shuffles once, at the end, and each block
-# writes its sum to a place of its own. A second launch, of one block, adds those.
+# writes its sum to a place of its own. A second launch, of one block, adds these up.
 #
 # ### First: is it right?
 #
@@ -1234,7 +1229,7 @@ total = np.float32(2**24)
 print("2**24 + 0.7 in fp32:", total + np.float32(0.7), "and before:", total)
 
 # %% [markdown]
-# An fp32 number has 24 bits. From 16 777 216 on, neighbours are 2 apart, and whatever is less than 1 is rounded away.
+# An fp32 number has 24 bits. From 16 777 216 on, neighbours are 2 apart, and anything less than 1 is rounded away.
 # A sum of numbers between 0 and 1 that has come this far *stops growing*. Our checker says it in its own words, for a
 # list of 2<sup>26</sup>:
 
@@ -1257,16 +1252,16 @@ record(
 # > {{ refused }}
 #
 # The two numbers are *apart* by half of the sum: half is missing. Why then a *scaled error* of a quarter? It is the plain
-# difference over two sizes together, that of the number itself and that of the answer as a whole (its root mean
-# square), so that numbers near zero are not judged too hard. An answer of one number has twice the same size: half of
-# it, over one and one.
+# difference over the sum of two sizes, that of the number itself and that of the answer as a whole (its root mean
+# square), so that numbers near zero are not judged too harshly. For an answer of one number the two sizes are the same:
+# half of it, over one and one.
 #
-# Nobody wrote a wrong line. The *order* is wrong: a huge number meets small ones, again and again. In a tree, sums of
-# about equal size meet each other, and only their sums go to the total.
+# No line is wrong. The *order* is wrong: a huge number meets small ones, again and again. In a tree, sums of about
+# equal size meet each other, and only their sums go to the total.
 #
 # ### Then: how quick?
 #
-# At 2<sup>24</sup> numbers, whose sum is half of that, all are right, and all may race.
+# At 2<sup>24</sup> numbers, whose sum is half of that, all kernels are right, and all may race.
 
 # %%
 SUMS = {
@@ -1286,12 +1281,12 @@ record(
 )
 
 # %% [markdown]
-# /// predict | Shuffles spare the tray, and seven of eight barriers. How much of the tree's time do they save, at 2²⁸ numbers?
+# /// predict | Shuffles save the tray, and seven of eight barriers. How much of the tree's time do they save, at 2²⁸ numbers?
 # - [sums.shuffle.us / sums.tree.us < 0.5] Most of it
 # - [0.5 <= sums.shuffle.us / sums.tree.us < 0.85] A third
 # - [sums.shuffle.us / sums.tree.us >= 0.85] Next to nothing
 # /// reveal
-# Tree: {{ sums.tree.us:.0f }} µs. Shuffles: {{ sums.shuffle.us:.0f }} µs. Look for what the two have in common.
+# Tree: {{ sums.tree.us:.0f }} µs. Shuffles: {{ sums.shuffle.us:.0f }} µs. Ask what the two have in common.
 #
 # /// table
 # columns: [kernel, "2²⁴ numbers, µs", "error, millionths", "2²⁸ numbers, µs", "% of peak"]
@@ -1302,16 +1297,16 @@ record(
 #   - ["**shuffles, 16-byte loads**", "{{ short.vectorised.us:.0f }}", "{{ short.vectorised.error * 1e6:.2f }}", "{{ sums.vectorised.us:.0f }}", "**{{ sums.vectorised.of_peak:.1%}}**"]
 #   - [Triton, "{{ short.triton.us:.0f }}", "{{ short.triton.error * 1e6:.2f }}", "{{ sums.triton.us:.0f }}", "{{ sums.triton.of_peak:.1%}}"]
 #   - [torch.sum, "{{ short.torch.us:.0f }}", "{{ short.torch.error * 1e6:.2f }}", "{{ sums.torch.us:.0f }}", "{{ sums.torch.of_peak:.1%}}"]
-# caption: The error is that of the shorter sum, relative to it. Per cent of peak is that of the longer one.
+# caption: The error is for the shorter sum, relative to it. Per cent of peak is for the longer one.
 # ///
 #
 # /// claim | 0.8 < sums.shuffle.us / sums.tree.us < 1.25 and 0.7 < (short.atomics.us / 16) / sums.tree.us < 1.2
 # Why did the shuffles save nothing? Do the sum. Atomics took {{ short.atomics.us / 1e3:.1f }} ms for 2<sup>24</sup>
 # additions to one address: {{ short.atomics.us * 1e3 / 16777216:.2f }} ns each, one after the other. In the tree and in the
-# shuffle kernel each block sends one sum, so at 2<sup>28</sup> numbers 2<sup>20</sup> of them stand in that line, for
-# {{ short.atomics.us / 16:.0f }} µs. The tree took {{ sums.tree.us:.0f }} µs. Whatever a block did before, with a tray or
-# without, it did while others stood in line. *You made the part quicker that nobody waited for.* It will happen to you
-# again, and only arithmetic like this tells.
+# shuffle kernel each block sends one sum, so at 2<sup>28</sup> numbers 2<sup>20</sup> of them stand in that line, for {{ short.atomics.us / 16:.0f }}
+# µs. The tree took {{ sums.tree.us:.0f }} µs. Whatever a block did before, with a tray or without, it did while others
+# stood in line. *You sped up the part that nobody was waiting for.* It will happen to you again, and only arithmetic like
+# this reveals it.
 # /// otherwise
 # Tree {{ sums.tree.us:.0f }} µs, shuffles {{ sums.shuffle.us:.0f }} µs. Each block of both sends one sum to one address; by
 # the time of the atomics at 2<sup>24</sup>, that line alone takes {{ short.atomics.us / 16:.0f }} µs.
@@ -1319,15 +1314,15 @@ record(
 # ///
 #
 # /// claim | sums.vectorised.us < 0.2 * sums.shuffle.us
-# Now take the line away, and fill the hands: a few blocks, each with its own place for its sum, four vectors under
-# way in each thread. {{ sums.vectorised.us:.0f }} µs, where the shuffles alone took {{ sums.shuffle.us:.0f }}. Now the hall is
-# what everybody waits for, and that is where you want to be.
+# Now take the line away, and fill the hands: a few blocks, each with its own place for its sum, four vectors under way in each
+# thread. {{ sums.vectorised.us:.0f }} µs, where the shuffles alone took {{ sums.shuffle.us:.0f }}. Now everybody waits for the
+# hall, and that is where you want to be.
 # /// otherwise
 # A few blocks with four vectors under way in each thread, and no line: {{ sums.vectorised.us:.0f }} µs.
 # ///
 #
 # The errors depend on the order, too. At 2<sup>24</sup> numbers the atomics are off by {{ short.atomics.error:.0e }}, the
-# tree by {{ short.tree.error:.0e }}. Do not lean on the exact figures: who comes first is another story in every run.
+# tree by {{ short.tree.error:.0e }}. Do not rely on the exact figures: the order of arrival differs in every run.
 #
 # /// define | reduction_of_read = sums.vectorised.gb_per_s / max(sums.torch.gb_per_s, far.gb_per_s)
 # unit: "1"
@@ -1340,20 +1335,20 @@ record(
 # ///
 #
 # /// claim | reduction_of_read > 0.85
-# What would a kernel reach that reads 1 GiB and does nothing with it? Take the better of two: the microbenchmark
-# above, and `torch.sum`. Our reduction has **{{ reduction_of_read:.1%}}** of that read ceiling here; measure
-# again, and we expect more than 85 %. The additions cost little, if they cost anything.
+# How much would a kernel reach if it read 1 GiB and did nothing with it? Take the better of two: the microbenchmark
+# above, and `torch.sum`. Our reduction reaches **{{ reduction_of_read:.1%}}** of that read ceiling here; measure again,
+# and we expect more than 85 %. The additions cost little, if they cost anything.
 # ///
 #
 # /// claim | reduction_over_torch > 0.85
-# Against `torch.sum`: {{ reduction_over_torch:.2f }} times its speed. Do not read more into it. Both stand in
-# front of the same hall.
+# Against `torch.sum`: {{ reduction_over_torch:.2f }} times its speed. Do not read more into it. Both wait for the same
+# hall.
 # ///
 #
 # /// exercise | A block of 1024
 # A block of 1024 threads sums with shuffles. How many shuffle steps, how many barriers, how many words on the tray?
 # /// answer
-# Five steps in every warp: 32 warps leave 32 sums. Those go over the tray: 32 words, one barrier. Then one warp
+# Five steps in every warp: 32 warps leave 32 sums. Those go through the tray: 32 words, one barrier. Then one warp
 # takes them and shuffles five more times. Ten steps and one barrier, where the tree on the tray has ten steps and
 # ten barriers.
 # ///
@@ -1364,11 +1359,11 @@ record(
 # %% [markdown]
 # ## Do it while you hold it {.beyond}
 #
-# All this was about carrying well. The best trip is still the one you do not make.
+# So far we have carried things well. The best trip is still the one you do not make.
 #
-# After the first multiply of a transformer's feed-forward layer comes: add a bias, take the GELU. In PyTorch, two
+# After its first multiply, a transformer's feed-forward layer adds a bias and takes the GELU. In PyTorch that is two
 # lines and two kernels. `s = x + b` reads x and writes s. `gelu(s)` reads s and writes y. And s is carried to the
-# pantry only to be fetched back at once.
+# pantry only to be fetched straight back.
 #
 # *Fused*, it is one kernel: read x, add, GELU, write y. The sum never leaves the hand.
 #
@@ -1421,10 +1416,10 @@ record(
 # ///
 #
 # /// claim | fuse.compiled.us > 1.25 * fuse.cuda.us and fuse.triton.us > 1.25 * fuse.cuda.us and counted.fuse.compiled.gb < 1.3 * counted.fuse.cuda.gb and counted.fuse.triton.gb < 1.3 * counted.fuse.cuda.gb and fuse.cuda.error < 1.2 * fuse.triton.error
-# Two witnesses. The kernel of `torch.compile` and our Triton kernel move the bytes of the CUDA one, as the counters say.
-# And still they take {{ fuse.compiled.us / fuse.cuda.us:.2f }} and {{ fuse.triton.us / fuse.cuda.us:.2f }} times as long. So
-# they wait for something else, and most likely that is arithmetic. The Triton kernel calls the exact `erf` of the
-# compiler's library, dozens of instructions for a number of two bytes. Our CUDA kernel has a shorter formula:
+# Call two witnesses. The counters say that the kernel of `torch.compile` and our Triton kernel move as many bytes as the
+# CUDA one. And still they take {{ fuse.compiled.us / fuse.cuda.us:.2f }} and {{ fuse.triton.us / fuse.cuda.us:.2f }} times
+# as long. So they wait for something else, and most likely that is arithmetic. The Triton kernel calls the exact `erf` from
+# the compiler's library, dozens of instructions for a number of two bytes. Our CUDA kernel has a shorter formula:
 #
 # /// source | src/course_kernels/bias_gelu/k01_fused.cu#gelu
 # ///
@@ -1437,27 +1432,28 @@ record(
 # ///
 #
 # /// claim | fuse.cuda.error < 0.82 * fuse.eager.error
-# The fused answer is also *more* exact. Two kernels round twice to bf16: the sum, to store it, and the answer. Fused, the sum
-# stays in fp32. The worst error falls from {{ fuse.eager.error:.1e }} to {{ fuse.cuda.error:.1e }}.
+# The fused answer is also *more* accurate. Two kernels round to bf16 twice: the sum, to store it, and the answer. Fused, the
+# sum stays in fp32. The worst error falls from {{ fuse.eager.error:.1e }} to {{ fuse.cuda.error:.1e }}.
 # /// otherwise
 # The worst error is {{ fuse.eager.error:.1e }} with two kernels and {{ fuse.cuda.error:.1e }} fused.
 # ///
 #
 # /// claim | fuse.eager.us > 1.9 * fuse.compiled.us
-# Should you write such kernels by hand, then? First let the compiler try. `torch.compile` saw the two lines, made one
-# kernel of them, and is {{ fuse.eager.us / fuse.compiled.us:.1f }} times as quick as eager, for one word of yours. By hand you got
-# another {{ fuse.compiled.us / fuse.cuda.us:.1f }}, for an afternoon.
+# Should you write such kernels by hand, then? First let the compiler try. `torch.compile` saw the two lines, made one kernel of
+# them, and is {{ fuse.eager.us / fuse.compiled.us:.1f }} times as fast as eager, for one word of yours. By hand you got another
+# {{ fuse.compiled.us / fuse.cuda.us:.1f }}, for an afternoon.
 # /// otherwise
 # `torch.compile` saw the two lines and made one kernel of them. Eager takes
 # {{ fuse.eager.us / fuse.compiled.us:.2f }} times as long as that.
 # ///
 #
 # /// exercise | Three in a row
-# A layer does: add a bias, GELU, multiply by a mask, all elementwise, in bf16, on tensors of P bytes each (the mask
-# too). How many bytes do three operators move, and how many does one fused kernel? Leave the bias out of the count.
+# A layer adds a bias, takes the GELU and multiplies by a mask, all elementwise, in bf16, on tensors of P bytes each
+# (the mask too). How many bytes do three operators move, and how many does one fused kernel? Leave the bias out of the
+# count.
 # /// answer
 # Three operators: 2P + 2P + 3P = 7P. The multiply reads two tensors and writes one. Fused: x, the mask and y, 3P. The
-# rule: count the tensors that *enter* and *leave* the whole group. All in between is free.
+# rule: count the tensors that *enter* and *leave* the whole group. Everything in between is free.
 # ///
 
 # %% [markdown]
@@ -1466,16 +1462,15 @@ record(
 # **You can now** look at a kernel and ask five questions, in this order.
 #
 # 1. *Must it be carried at all?* Fuse.
-# 2. *Is it carried once?* What is used again belongs on the tray.
+# 2. *Is it carried once?* Anything used again belongs on the tray.
 # 3. *Do neighbours ask for neighbours?* Count the boxes.
 # 4. *Does anybody queue at the tray?* Count the windows.
 # 5. *Are enough of them walking?* Latency × bandwidth.
 #
-# With a pencil, all five. Then let the counters check your pencil.
+# Answer all five with a pencil. Then let the counters check your pencil.
 #
 # **Where this leads.** A transpose uses every number once. A matrix multiply uses each of them thousands of times, and
-# there the tray stops being a detour and becomes the point: that is [the next lecture](l4_the_gemm_ladder.py). You can see the same five
-# questions at work today in [FlashAttention from scratch](../workshops/w1_flash_attention.py), which keeps the largest
-# matrix of a model out of the hall. How the clock and the counters on this page work:
-# [how every number here is measured](../how_we_measure.py). Each number with its spread:
-# [the ledger](../numbers.md).
+# there the tray stops being a detour and becomes the point: that is [the next lecture](l4_the_gemm_ladder.py). You can see the
+# same five questions at work in [FlashAttention from scratch](../workshops/w1_flash_attention.py), which keeps the largest matrix
+# of a model out of the hall. [How we measure](../how_we_measure.py) explains the clock and the counters on this page, and [the ledger](../numbers.md)
+# has each number with its spread.

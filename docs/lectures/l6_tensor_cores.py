@@ -542,7 +542,7 @@ record(
 # The ladder of the last two lectures, up to its warp tiles, with one change: numbers come in as bf16, two bytes each, and are turned into fp32
 # before a thread multiplies them. The same tiles, the same multiply-adds.
 #
-# /// claim | climb.cuda_cores.of_peak < 0.08 and climb.cublas.us < 0.08 * climb.cuda_cores.us
+# /// claim | climb.cuda_cores.of_peak < 0.06 and climb.cublas.us < 0.08 * climb.cuda_cores.us
 # Nearly everything you learnt is in it, and it is {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Warp tiles in fp32 had
 # {{ l5.ladder.warp_tiles.tflops:.0f }} TFLOP/s, [a lecture ago](l5_the_top_of_the_ladder.py); with half the bytes to fetch here are
 # {{ climb.cuda_cores.tflops:.0f }}. A multiply-add in fp32 costs a lane the same, whatever its operands looked like in memory. The ladder is
@@ -1063,7 +1063,7 @@ record(
 # ///
 #
 # /// claim | 1.02 < speed.tf32_triton.us / speed.tf32.us < 1.8
-# One loss of ours, to be fair. The Triton kernel that keeps up with the library in bf16 takes
+# One loss of ours, to be fair. The Triton kernel of the race in bf16 takes
 # {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times the library's time in TF32. In 16 bits `wgmma` takes B whichever way round it lies.
 # In TF32 and FP8 it wants numbers along k side by side, and our B lies by rows. So a kernel of its own turns B round first. That
 # would fit most of the loss; we have not timed it alone.
@@ -1302,8 +1302,8 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 #
 # ### What they wait for {.beyond}
 #
-# The numbers are those of [the lecture before](l5_the_top_of_the_ladder.py): warps of one scheduler that wait for a reason, on average, whenever an
-# instruction is issued. Three reasons are new. *Its queue*: a warp wants shared memory, and the queue of orders to it is full. *The tensor core itself*: the unit of
+# The numbers are those of [the lecture before](l5_the_top_of_the_ladder.py): how many ticks the warps of one scheduler wait for a reason, all of them added up, for each
+# instruction that it issues. Three reasons are new. *Its queue*: a warp wants shared memory, and the queue of orders to it is full. *The tensor core itself*: the unit of
 # arithmetic that the warp wants is taken. *An order under way*: by its name, the warp waits for a `wgmma`.
 #
 # /// table
@@ -1318,22 +1318,22 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # ///
 #
 # /// claim | stall.wmma.pantry > 1.2 * stall.wmma.mill and tensor.wmma.busy < 0.45
-# **Waiting to be fed.** Whenever the WMMA kernel issues an instruction, {{ stall.wmma.pantry:.1f}} warps wait for HBM or L2,
+# **Waiting to be fed.** For each instruction that the WMMA kernel issues, its warps wait {{ stall.wmma.pantry:.1f}} ticks for HBM or L2,
 # {{ stall.wmma.counter + stall.wmma.tray:.1f}} for shared memory or in its queue, {{ stall.wmma.barrier:.1f}} at a barrier, and
 # {{ stall.wmma.mill:.1f}} for the tensor core. The tensor core is at work in {{ tensor.wmma.busy:.0%}} of the ticks.
 # /// otherwise
-# The WMMA kernel: {{ stall.wmma.pantry:.1f}} warps wait for HBM or L2, {{ stall.wmma.mill:.1f}} for the tensor core.
+# The WMMA kernel: for each instruction its warps wait {{ stall.wmma.pantry:.1f}} ticks for HBM or L2, {{ stall.wmma.mill:.1f}} for the tensor core.
 # ///
 #
 # /// claim | stall.mma_sync.mill > 2 * stall.mma_sync.tray and stall.mma_sync.mill > 2 * stall.mma_sync.pantry and tensor.mma_sync.busy > 0.55
-# **Waiting for the tensor core.** In the `mma.sync` kernel the pipeline has done its work: hardly a warp waits for HBM, L2 or shared memory.
-# {{ stall.mma_sync.mill:.1f}} wait for the tensor core, and it is at work in {{ tensor.mma_sync.busy:.0%}} of the ticks. Yet the race gives it
+# **Waiting for the tensor core.** In the `mma.sync` kernel the pipeline has done its work: its warps hardly wait for HBM, L2 or shared memory.
+# For each instruction they wait {{ stall.mma_sync.mill:.1f}} ticks for the tensor core, and it is at work in {{ tensor.mma_sync.busy:.0%}} of the ticks. Yet the race gives it
 # {{ climb.mma_sync.of_peak:.0%}} of peak. By hand: with this instruction a full tensor core is {{ rate.mma / mill.sheet:.0%}} of the sheet, it is full in
 # {{ tensor.mma_sync.busy:.0%}} of the ticks, and the clock is {{ tensor.mma_sync.clock / sheet.mhz:.0%}} of the sheet's. Multiply, and you have
 # {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / sheet.mhz:.0%}}. The factors come from other visits to the card than the race, so expect the product near
 # the timed share, and not on it.
 # /// otherwise
-# The `mma.sync` kernel: {{ stall.mma_sync.mill:.1f}} warps wait for the tensor core, {{ stall.mma_sync.tray:.1f}} for shared memory.
+# The `mma.sync` kernel: for each instruction its warps wait {{ stall.mma_sync.mill:.1f}} ticks for the tensor core, {{ stall.mma_sync.tray:.1f}} for shared memory.
 # ///
 #
 # A word of caution. Such tables are about warps, and a kernel with `wgmma` needs few of them. A warp that waits for its order looks idle,

@@ -33,7 +33,7 @@
 # ///
 #
 # Its first word is the one that is left out most often. A *profiler* is a program that runs your kernel and reads the card's own tallies, its **counters**.
-# It has hundreds of them. Who brings no question reads all of them, and finds something odd in each. Who brings a guess reads one. So here is the rule of this page:
+# It has hundreds of them. Come without a question and you will read them all, and find something odd in each. Come with a guess and you read one. So here is the rule of this page:
 #
 # **The sentence comes first, in ink: *I believe it waits for …, so this counter will say …* Then you look.**
 #
@@ -245,9 +245,9 @@ record(
 # /// diff | src/course_kernels/add_norm/k01_thread_a_row.cu | src/course_kernels/add_norm/k02_warp_a_row.cu
 # ///
 #
-# /// claim | sectors.thread > 26 and sectors.warp < 5 and race.warp.us < 0.6 * race.thread.us
+# /// claim | sectors.thread > 26 and sectors.warp < 5 and race.warp.us < 0.4 * race.thread.us
 # The same counter, after the cure: {{ sectors.warp:.1f }}. And the clock: {{ race.thread.us:.0f }} µs before, {{ race.warp.us:.0f }} µs now, or
-# {{ race.thread.us / race.warp.us:.1f }} times as quick. Both had to move. A counter that moves while the clock stands still was not the cause; a clock that moves while the counter stands still was luck.
+# {{ race.thread.us / race.warp.us:.1f }} times the speed. Both had to move. If a counter moves and the clock does not, the counter was not the cause. If the clock moves and the counter does not, there was a different cause.
 # /// otherwise
 # Sectors of a request: {{ sectors.thread:.1f }} before, {{ sectors.warp:.1f }} after. Time: {{ race.thread.us:.0f }} µs and {{ race.warp.us:.0f }} µs.
 # ///
@@ -256,7 +256,7 @@ record(
 # rows, and what named our machine is blotted out.
 #
 # /// exercise | Two things changed | 3 minutes
-# With a warp for each row there are also 32 times as many threads. So perhaps it was not the sectors, but that there were too few to wait at the same time. How would you find out?
+# With a warp for each row there are also 32 times as many threads. So perhaps the cause was not the sectors at all: perhaps too few threads were waiting at once. How would you find out?
 # /// answer
 # Change one of the two alone. For instance, a warp a row whose lanes each take a *stretch* of the row: as many threads, and no neighbours. If it is as slow as the first kernel, the sectors were the
 # cause. Such a twin is half an hour of work, and it proves more than any counter.
@@ -275,7 +275,8 @@ record(
 # ## The second turn: is the road full of the right things?
 #
 # Read the percentage: {{ race.warp.of_peak:.0%}}. Better, and still far from what a copy reaches. So, the next guess. The profiler has a page for it, *speed of light*: how much of what
-# HBM can carry at most did it carry, and how much of what the SMs can do at most did they do? Two percentages. The larger one is the road that is full.
+# HBM can carry at most did it carry, and how much of what the SMs can do at most did they do? Two percentages. The larger one is the road that is full. (Open a report, and you will find a larger *memory* figure than ours. Nsight Compute takes the fullest part of the whole way, of L1, of L2 and of HBM,
+# `gpu__compute_memory_throughput`. This page reads HBM alone, `dram__throughput`. Where the two are far apart, a cache is the full road.)
 #
 # /// predict | Your kernel reaches {{ race.warp.of_peak:.0%}} of the floor's speed. How busy is HBM while it runs?
 # - [memory.warp < 0.65] About as busy as that
@@ -333,13 +334,16 @@ record(
 #
 # /// table
 # turned: true
-# columns: [kernel, long scoreboard, short scoreboard, barrier, lg_throttle, wait, "occupancy", "HBM busy"]
+# columns: [kernel, long scoreboard, short scoreboard, barrier, queue to memory, wait, "occupancy", "HBM busy"]
 # rows:
 #   - ["a warp a row", "{{ stall.warp.long_scoreboard:.2f }}", "{{ stall.warp.short_scoreboard:.2f }}", "{{ stall.warp.barrier:.2f }}", "{{ stall.warp.lg_throttle:.2f }}", "{{ stall.warp.wait:.2f }}", "{{ warps.warp:.0%}}", "{{ memory.warp:.0%}}"]
 #   - ["the row on chip", "{{ stall.chip.long_scoreboard:.2f }}", "{{ stall.chip.short_scoreboard:.2f }}", "{{ stall.chip.barrier:.2f }}", "{{ stall.chip.lg_throttle:.2f }}", "{{ stall.chip.wait:.2f }}", "{{ warps.chip:.0%}}", "{{ memory.chip:.0%}}"]
 #   - ["the row in registers", "{{ stall.registers.long_scoreboard:.2f }}", "{{ stall.registers.short_scoreboard:.2f }}", "{{ stall.registers.barrier:.2f }}", "{{ stall.registers.lg_throttle:.2f }}", "{{ stall.registers.wait:.2f }}", "{{ warps.registers:.0%}}", "{{ memory.registers:.0%}}"]
-# caption: Ticks that the warps of a scheduler wait, all together, for each instruction that it issues. *lg_throttle* is a queue that is full, of orders to memory.
+# caption: Ticks that the warps of a scheduler wait, all together, for each instruction that it issues. *Queue to memory* is what NVIDIA calls LG throttle, a queue of orders to memory that is full.
 # ///
+#
+# You will meet other reasons, in [the table of L6](l6_tensor_cores.py#what-they-wait-for) for instance: *MIO throttle*, the same kind of queue in front of shared memory; *math pipe throttle*, a unit of arithmetic that is taken; *GMMA*,
+# an order to the tensor cores that is under way. [The dictionary](../stall_reasons.py) has them all.
 #
 # How many warps is that? Multiply by the issues in a tick: {{ stall.chip.long_scoreboard:.2f }} × {{ issue.chip:.3f}} are {{ stall.chip.long_scoreboard * issue.chip:.1f}} warps of each scheduler. With the row in registers {{ stall.registers.long_scoreboard * issue.registers:.1f}} wait, and that
 # kernel is the faster one: more wait, because more are under way.
@@ -352,7 +356,7 @@ record(
 #
 # /// exercise | Enough for the hall? | 3 minutes
 # [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. By the data sheet each multiprocessor has a share of {{ gpu.gb_per_s / gpu.sms:.1f }} GB/s. Of three bytes that move one is written.
-# Nine warps, and each thread has about ten loads of four bytes out at once: how soon must an answer come for that to be enough, if half of the time they add up or write?
+# Nine warps. In the machine code the first loop is written out, and a thread asks for sixteen numbers of four bytes before it needs the first. Then they come and go, so say that it has ten out at once: how soon must an answer come for that to be enough, if half of the time they add up or write?
 # /// answer
 # 9 × 32 × 10 × 4 = 11 520 bytes are under way while all of them fetch, and about half of that on average, 5760. GB in a second are bytes in a nanosecond: divide by the share, two thirds of it, since a third of what moves is written. Within {{ 5760 / (2 / 3 * gpu.gb_per_s / gpu.sms):.0f }} ns HBM must answer. On the {{ l3.gpu.name }} of L3 a trip
 # takes {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns when HBM has nothing else to do, and here it is busy and answers later. Not enough. It is a rough sum, and it says where to look.
@@ -593,7 +597,7 @@ record(
 #
 # /// claim | memory.registers > 0.7 and arithmetic.registers < memory.registers and arithmetic.arithmetic > 0.7 and memory.arithmetic < 0.2 and max(arithmetic.latency, memory.latency) < 0.5 and max(arithmetic.launch, memory.launch) < 0.2
 # Memory: one road full. Compute: the other. Latency: neither, and yet the card is at work all the time, on a chain in which each step waits for the last. Launch: neither, and the kernel is over before the next order is
-# written. *Both low* is the case in which most reports give up, and it has two causes. The timeline keeps them apart.
+# written. *Both low* is the case in which most reports give up, and it has two causes. No counter keeps them apart: the last row only shows how little a tiny kernel keeps busy. Whether a program waits for its launches, the timeline tells.
 # /// otherwise
 # HBM and the SMs, busy: {{ memory.registers:.0%}} and {{ arithmetic.registers:.0%}}, {{ memory.arithmetic:.0%}} and {{ arithmetic.arithmetic:.0%}}, {{ memory.latency:.0%}} and {{ arithmetic.latency:.0%}}, {{ memory.launch:.0%}} and {{ arithmetic.launch:.0%}}.
 # ///
@@ -691,7 +695,7 @@ record(
 # ### Three tests for any report
 #
 # Before you believe a report, your own first, put three questions to it. Was *every* element of the answer [checked](../how_we_measure.py#first-taste-then-time) against the truth, before any clock ran? Does the time lie above the **floor**? And were two kernels
-# run **in turns**, with the spread beside the difference? A report that passes all three may still be wrong. One that fails a single one is.
+# run **in turns**, with the spread beside the difference? A report that passes all three may still be wrong. One that fails a single one proves nothing.
 #
 # /// exercise | Read a report | 5 minutes
 # A friend shows you four lines. *(a) HBM is nearly full; bytes counted are those by hand. (b) HBM is nearly full; a second matrix of bytes was counted for each one by hand. (c) Neither HBM nor the SMs are half full, few warps are there, and
@@ -705,7 +709,28 @@ record(
 #
 # This page chose its kernel, and the order of its turns. Here nobody does. Six kernels lie before you, all of them right. Each is slow for one reason, and no two for the same. You say which,
 # you say which counter proves it, and you take the reason away. The sentence comes first again: the grader reads what you believe before it runs a line of yours.
-# What a reason looks like in the counters, one small kernel for each, stands in [the dictionary of stalls](../stall_reasons.py).
+# What a wait looks like in the counters, one small kernel for each, is in [the dictionary of stalls](../stall_reasons.py).
+#
+# You choose among sixteen reasons. They are the names that the course's own profiler uses:
+#
+# | reason | it means |
+# |---|---|
+# | launch-bound | the host orders work more slowly than the card does it |
+# | uncoalesced | neighbouring lanes do not ask for neighbouring bytes |
+# | bank conflicts | lanes of a warp want different words of one bank of shared memory |
+# | spills | registers were not enough, and values go to memory and come back |
+# | divergence | lanes of a warp take different ways, one way after the other |
+# | atomics | many additions to one address, one after the other |
+# | tail wave | most SMs have nothing to do while the last blocks run, or there are too few blocks |
+# | too many bytes | the same bytes cross the way to HBM more than once |
+# | bytes in flight | warps wait for HBM, and HBM has room: too few bytes are under way |
+# | no reuse | arithmetic should bind, and yet warps wait for memory: each number is fetched for one use |
+# | cache traffic | L1, L2 or shared memory is full, and HBM is not: the same words are asked for again and again |
+# | barriers | warps wait for the slowest of their block |
+# | memory queue | so many accesses to memory are asked for that their queue is full |
+# | shared memory | warps wait for its answer, or for room in its queue |
+# | arithmetic | the unit that computes is taken |
+# | one chain | each instruction waits for the one before it |
 #
 # /// lab | bottleneck
 # ///
@@ -717,6 +742,6 @@ record(
 #
 # Take one sentence along. *A counter answers a question. Bring one.*
 #
-# **Where this leads.** The first half is closed: you can make a multiply fast, and prove it. What comes now is larger than one kernel, and it is taken apart by the same loop. Who walks alone goes on with
-# [attention](l8_attention.py). A cohort has attention and W1 behind it, and a kernel of its own from there to put under the glass; for it, [one token](../one_token.py) leads on. How the clock and the
+# **Where this leads.** The first half is closed: you can make a multiply fast, and prove it. What comes now is larger than one kernel, and it is taken apart by the same loop. If you walk alone, go on with
+# [attention](l8_attention.py). A cohort has had attention and W1 already, and has a kernel of its own from there to put under the glass; for it, [one token](../one_token.py) leads on. How the clock and the
 # counters on this page work: [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

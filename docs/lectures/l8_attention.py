@@ -474,7 +474,7 @@ record(
 
 # %% [markdown]
 # /// claim | max(plain.materialised.n512.of_peak, plain.materialised.n1024.of_peak, plain.materialised.n2048.of_peak, plain.materialised.n4096.of_peak, plain.materialised.n8192.of_peak, plain.materialised.n16384.of_peak) < 0.3
-# The pencil said what the most would be, and no length comes up to it: {{ plain.materialised.n2048.of_peak:.0%}} of peak at N = 2048,
+# The pencil said what the most would be, and no length reaches it: {{ plain.materialised.n2048.of_peak:.0%}} of peak at N = 2048,
 # {{ plain.materialised.n8192.of_peak:.0%}} at 8192, {{ plain.materialised.n16384.of_peak:.0%}} at 16384. Multiplies by the same library, on the same card. From N = 2048 on, what has come between them is the
 # square. (At 512 and 1024 it fits into L2, and something else takes the time: there is too little of everything.)
 # /// otherwise
@@ -482,9 +482,10 @@ record(
 # {{ plain.materialised.n16384.of_peak:.0%}} at 16384.
 # ///
 #
-# /// claim | plain.materialised.n16384.tflops > 1.3 * plain.materialised.n8192.tflops
-# Why does 16384 do better than 8192? The trips for each score are the same. The profiler's list has the reason: up to 8192 PyTorch takes a softmax that keeps its row in registers
-# (`cunn_SoftMaxForwardReg`), and at 16384 another one, by way of shared memory (`cunn_SoftMaxForwardSmem`), which carries far better. A library picks its kernels by the shape.
+# /// claim | plain.materialised.n16384.tflops > 1.3 * plain.materialised.n8192.tflops and counted.n16384.gb / plain.materialised.n16384.ms > 1.3 * counted.n8192.gb / plain.materialised.n8192.ms
+# Why does 16384 do better than 8192? The trips for each score are the same. But they were made at {{ counted.n8192.gb / plain.materialised.n8192.ms:.2f}} TB/s at 8192, all three lines together, and at {{ counted.n16384.gb / plain.materialised.n16384.ms:.2f}} at 16384. The profiler's list says what differs. The
+# two multiplies are the same kernels at both lengths. The softmax is not: up to 8192 PyTorch takes one that keeps its row in registers (`cunn_SoftMaxForwardReg`), and at 16384 a different one, by way of shared memory
+# (`cunn_SoftMaxForwardSmem`). So it must be the softmax that carries better there. A library picks its kernels by the shape.
 # ///
 #
 # /// claim | abs(counted.n8192.gb / hand.n8192 - 1) < 0.1 and abs(counted.n16384.gb / hand.n16384 - 1) < 0.1
@@ -597,6 +598,9 @@ record(
 # /// source | src/course_kernels/attention/k05_blocks_of_rows.py#loop
 # title: the plain recipe in a loop, 1024 queries at a time
 # ///
+#
+# Two words of torch may be new. `torch.baddbmm(nothing, a, b, beta=0, alpha=1 / sqrt(D))` is `a @ b / sqrt(D)` in one kernel: what it would add, `nothing`, counts beta times, and beta is 0. So the root costs no trip of its own.
+# And `triu_(start + 1)` keeps of a table of ones what lies above a diagonal: here the keys that come after each row's own token.
 #
 # /// predict | N = 16384, in 16 blocks of 1024 queries. What happens to the room, and what to the trips?
 # - [room.blocks.n16384 / room.materialised.n16384 < 0.5 and counted.blocks.gb / counted.n16384.gb < 0.5] Both fall to about a sixteenth

@@ -15,9 +15,9 @@
 # - draw two timelines from stamps that the kernel took of itself, and say where a block's time goes;
 # - tell a burst from a long run, and say why the power limit decides some races and not others.
 #
-# /// claim | 0.93 < best_over_cublas.n4096.burst < 1.1
-# **The headline: level with NVIDIA's library**, {{ best_over_cublas.n4096.burst:.2f}} times its speed at 4096 × 4096 × 4096 in bf16, by a kernel of ours that you can
-# read to the end. That is {{ burst.nn.n4096.tuned / sheet.bf16:.0%}} of the data sheet's peak.
+# /// claim | 0.93 < best_over_cublas.n2048.burst < 1.1 and 0.93 < best_over_cublas.n4096.burst < 1.1 and 0.93 < best_over_cublas.n8192.burst < 1.1
+# **The headline: level with NVIDIA's library** in bf16: {{ best_over_cublas.n2048.burst:.2f}}, {{ best_over_cublas.n4096.burst:.2f}} and {{ best_over_cublas.n8192.burst:.2f}} times its speed for squares of
+# 2048, 4096 and 8192, by kernels of ours that you can read to the end. At 4096 that is {{ burst.nn.n4096.tuned / sheet.bf16:.0%}} of the data sheet's peak.
 # /// otherwise
 # **The headline: {{ best_over_cublas.n4096.burst:.2f}} of the speed of NVIDIA's library**, at 4096 × 4096 × 4096 in bf16, by a kernel of ours that you can
 # read to the end. That is {{ burst.nn.n4096.tuned / sheet.bf16:.0%}} of the data sheet's peak.
@@ -35,27 +35,29 @@
 # team measures itself against the library that NVIDIA ships, **cuBLAS**. Two people climbed towards it in public, rung by rung, and wrote down each step.
 #
 # Pranjal Shankhdhar got past it: 764 TFLOP/s where cuBLAS had 716, on an H100, in bf16, at 4096 [^shankhdhar2024]. Hamza Elshafie's log calls itself a work in
-# progress, and is honest about where it stands: 463.9 where cuBLAS had 739.8 [^elshafie2026]. Same formula, same type, same instruction in the middle. So what
-# is left to be better at? Write one of three words on a slip before you read on: *maths*, *tiles* or *waiting*.
+# progress, and is honest about where it stands: 463.9 where cuBLAS had 739.8 [^elshafie2026]. Same formula, same type, the same kind of instruction in the
+# middle. So what is left to be better at? Write one of three words on a slip before you read on: *maths*, *tiles* or *waiting*.
 #
 # ### Two clocks
 #
-# A card that multiplies at full speed draws all the power that it may draw. Then its clock sinks, and whoever is measured after a minute is measured on another
-# card than whoever came first. So this page has two clocks besides the one of all other pages, and says each time which one it means.
+# A card that multiplies at full speed draws all the power that it may draw. Then the clock drops. After a minute you are, in effect, measuring a
+# different card. So this page has two clocks besides the one of all other pages, and says each time which one it means.
 #
 # - A **burst**: the card rests a moment, then eight launches follow each other, all asked for before the first begins; that one is dropped. The clock is still high. What L2 still
 #   holds, it may use.
 # - **Sustained**: one kernel alone for two seconds, on inputs that rotate, the last second timed. Ours, theirs, theirs, ours. What drifts, drifts for both.
 #
-# And who is *the library*? cuBLAS chooses a kernel by a guess. Its other door, **cuBLASLt**, names its eight best guesses; we time all of them and take the fastest.
-# The better of the two is who must be passed. Inputs are random normal numbers: with zeros no bit changes on the wires, and the card stays cool.
+# And what is *the library*? cuBLAS chooses a kernel by a guess. Its other door, **cuBLASLt**, names its eight best guesses; we time all of them and take the fastest.
+# The better of the two is the one to pass. Inputs are random normal numbers: with zeros no bit changes on the wires, and the card stays cool.
 #
 # /// predict | In a burst at 4096: what share of the better library has k04, the kernel you know?
 # - [start_of_library < 0.6] About a half
 # - [0.6 <= start_of_library < 0.8] About two thirds
 # - [start_of_library >= 0.8] Nearly all
 # /// reveal
-# {{ start_of_library:.0%}}. The instruction in its middle is the library's. The rest is the subject of this page.
+# {{ start_of_library:.0%}}. The instruction in its middle is of the same kind as the library's, and no narrower. On an {{ l6.gpu.name }} [the counters of the lecture](../lectures/l6_tensor_cores.py#when-the-tensor-cores-stand-still)
+# note {{ l6.tensor.cublas.instructions / l6.tensor.wgmma.instructions:.0f}} matrix instructions of the library for each one of ours, for the same product: its orders are 64 × 128 × 16, and ours 64 × 256 × 16. So it is not the instruction that k04 lacks. What it
+# lacks is the subject of this page.
 # ///
 #
 # /// define | start_of_library = burst.nn.n4096.wgmma / max(burst.nn.n4096.cublas, burst.nn.n4096.cublaslt)
@@ -205,18 +207,32 @@ record(
 # 49 152 ÷ 16 = 3072 pieces, 12 for each thread. Each has two addresses of its own, where from and where to, and a question besides: is this piece still inside the matrix?
 # ///
 #
-# Hopper has a **copy engine**, TMA (in the kitchen: the delivery crew). It takes an order from *one* thread for a whole tile: which tensor, from which place on, to which
-# address in shared memory. It swizzles on the way, and lays zeros past the edge. The thread that asked goes on at once.
+# Hopper has a unit in each SM that copies whole tiles, the *tensor memory accelerator*, **TMA**. We call it the **copy engine** (in the kitchen: the delivery crew). Mind the name when you look it
+# up: NVIDIA's manuals also speak of asynchronous engines, units of the whole card that copy memory beside a kernel [^nvidia-device-properties]. Those are meant nowhere on this page.
 #
-# So who knows when the tile is there? Not who asked. In shared memory lies an **mbarrier** (the ticket on the tray), a number that counts who has arrived and which
-# bytes have come. Whoever needs the tile waits there.
+# The copy engine takes an order from *one* thread for a whole tile: which tensor, from which place on, to which address in shared memory. It *swizzles* on the way: it lays the pieces of each row
+# into [other windows](../lectures/l3_memory.py#thirty-two-windows) of shared memory, so that nobody queues when the tile is read. It lays zeros past the edge. The thread that asked goes on at once.
+#
+# So how does anybody know when the tile is there? The thread that asked does not. In shared memory lies an **mbarrier** (the ticket on the tray), a number that counts who has arrived and which
+# bytes have come. A thread that needs the tile waits there.
 #
 # /// source | src/course_kernels/gemm/k06_tma.cu#ask
 # ///
 #
-# Twelve pieces for each of 256 threads have become a few orders by one thread of the block. Here there are three, one for A and one for each panel of B, for a pair of tiles two thirds as large.
+# And `load_tile` itself? It is one instruction of PTX. For a tile of a matrix it says:
 #
-# /// predict | One order for a tile in place of 3072 pieces, and a tile of half the width: what is k06 in the race, against k04?
+# ```text
+# cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes
+#     [to], [map, {column, row}], [barrier];
+# ```
+#
+# Read it from its end: turn this `barrier` when the bytes have come; take the tensor of this `map`, from this column and row on; lay the tile down at `to`. A **map**, or *descriptor*, is a small record that the
+# host has made beforehand: where the tensor begins, how long its rows are, how large a tile is, and which swizzle.
+#
+# In k06 a pair of tiles is (128 + 128) × 64 numbers, 2048 pieces. They have become three orders by one thread of the block: one for A, and one for each **panel** of B. A panel is a strip of the tile, 64 numbers or
+# 128 bytes wide: the widest that the swizzle takes.
+#
+# /// predict | Three orders in place of 2048 pieces, and a tile of half the width: what is k06 in the race, against k04?
 # - [burst.nn.n4096.tma < 0.9 * burst.nn.n4096.wgmma] Slower
 # - [0.9 * burst.nn.n4096.wgmma <= burst.nn.n4096.tma < 1.15 * burst.nn.n4096.wgmma] About the same
 # - [burst.nn.n4096.tma >= 1.15 * burst.nn.n4096.wgmma] Well ahead
@@ -224,8 +240,8 @@ record(
 # {{ burst.nn.n4096.tma / burst.nn.n4096.wgmma:.2f}} times its speed: {{ burst.nn.n4096.tma:.0f}} TFLOP/s.
 # ///
 #
-# It is an odd rung, to be honest. Its tile is 128 × 128, so that two blocks share an SM: while one waits, the other multiplies. The next one,
-# [k07](#evenings), takes 128 × 256 and is one block alone.
+# It is an odd rung, to be honest. Its tile is 128 × 128, so that two blocks share an SM: while one waits, the other multiplies. So its orders to the tensor cores are half as wide as those of k04, too. The next one,
+# [k07](#evenings), takes 128 × 256 again and is one block alone.
 #
 # ### 32 bytes deep
 #
@@ -245,14 +261,18 @@ record(
 # the next one may be laid over it.
 #
 # /// diff | src/course_kernels/gemm/k06_tma.cu | src/course_kernels/gemm/k07_wide.cu
+# context: 1
+# headers: false
 # ///
 #
-# But the two warpgroups have nothing to tell each other. One multiplies the upper 64 rows, the other the lower 64. What each has to say, it has to say to whoever
+# (Those headers wrap one instruction of PTX in each function. You need none of them to go on.)
+#
+# But the two warpgroups have nothing to tell each other. One multiplies the upper 64 rows, the other the lower 64. What each has to say, it has to say to the one that
 # fetches: *I am done with this tile*. So give the fetching to somebody who does nothing else.
 #
-# That is **warp specialisation**, in short *roles*. A **producer**, one thread of a warpgroup of its own, asks for tiles. Two **consumers**, a warpgroup each,
-# multiply. Between them lie four places for a pair of tiles, in a ring, and each has two mbarriers. *full* says that the tiles are there. *empty* says that nobody reads them
-# any more.
+# That is **warp specialisation**; we say *roles*. A **producer**, one thread of a warpgroup of its own, asks for tiles. Two **consumers**, a warpgroup each,
+# multiply. Between them lie four **places** for a pair of tiles, in a ring, and each has two mbarriers. *full* says that the tiles are there. *empty* says that nobody reads them
+# any more. (In the code a place is a *stage*, `STAGES` of them. In the room it is called a *buffer*, in the kitchen a *tray*. All four words mean the same.)
 #
 # /// figure | docs/assets/figures/hopper_kitchen.svg
 # alt: >-
@@ -264,8 +284,8 @@ record(
 #
 # ### A bit that flips
 #
-# A barrier is used again in every round. *Full* alone would not do: full of which tile? So each mbarrier keeps one bit, its **phase**. It begins at 0, and flips whenever
-# the mbarrier turns. Who waits names a bit, and goes on when the last phase with that bit has ended. Let it run, with four places and six tiles.
+# A barrier is used again in every round. *Full* alone would not do: full of which tile? So each mbarrier keeps one bit, its **phase** (NVIDIA's manual calls the bit its *parity*). It begins at 0, and flips whenever
+# the mbarrier turns. A thread that waits names a bit, and goes on as soon as the mbarrier's bit is a different one. Let it run, with four places and six tiles.
 
 # %% tags=["fold"]
 PLACES, TILES = 4, 6
@@ -358,6 +378,9 @@ record(
 # of its SM and writes the tick down. Nothing else differs. A test takes the stamps out, line by line, and finds the timed kernel.
 #
 # /// diff | src/course_kernels/gemm/k08_roles.cu | src/course_kernels/gemm/stamped_roles.cu
+# context: 0
+# open: false
+# headers: false
 # ///
 #
 # Before you look, draw. One step of k07, two warpgroups: who waits where? One step of k08, a producer and two consumers.
@@ -397,7 +420,7 @@ record(
 # caption: The clock is that of the SM, so no power limit has a part in it. The first eight steps of each block are left out.
 # ///
 #
-# Nobody waits for a tile here. Whoever comes second to a ticket finds that it has turned long ago, and takes as long as who came first. That is what a look costs, with a stamp on both sides of it.
+# Nobody waits for a tile here. The second warpgroup finds the tile already there, and still spends as long on the check as the first. That is what a look costs, with a stamp on both sides of it.
 #
 # Now walk through it. At every event say who will end the wait, before you read it.
 #
@@ -435,15 +458,15 @@ record(
 # ///
 #
 # /// exercise | A stamp that would lie | 3 minutes
-# Three of k07's four places look straight at the clock. The fourth, behind the barrier for everybody, first reads four bytes of shared memory, and looks only with these in hand. The bytes are thrown away.
+# Three of k07's four places look straight at the clock. The fourth, after the barrier for everybody, first reads four bytes of shared memory, and looks only with these in hand. The bytes are thrown away.
 #
 # /// source | src/course_kernels/gemm/ticks.cuh#behind
 # ///
 #
 # All threads leave such a barrier together. What would the picture show of two warpgroups that come one after the other, if this look were as plain as the other three?
 # /// answer
-# That whoever comes first leaves before the other has come, which cannot be. A look at the clock stands behind the barrier in the source, but it needs nothing that the barrier guards, so a warp may take it while it still stands there. The wait would be
-# drawn as *multiplies*. A load from shared memory may not overtake the barrier, and the look waits for what it brings. Whoever measures a wait from inside must make the clock wait, too.
+# That the one that comes first leaves before the other has come, which cannot be. The look at the clock comes after the barrier in the source, but it needs nothing that the barrier guards, so a warp may take it while it still waits there. The wait would be
+# drawn as *multiplies*. A load from shared memory may not overtake the barrier, and the look waits for what it brings. If you measure a wait from inside, make the clock wait, too.
 # ///
 #
 # /// when | barrier.early == 0
@@ -464,8 +487,8 @@ record(
 # ///
 #
 # /// claim | 0.9 < step.roles / step.wide < 1.1 and step.wide < 1.3 * by_hand.cycles
-# The two steps are as long as each other. How can that be, when all threads of k07 meet in every one of them? `wgmma_wait<1>` lets the last order run on. A warpgroup stands at the barrier, and its own products go on behind its back; and there are two of them. **A warpgroup that waits is not a tensor core that
-# waits.** In the loop there is little left to win. Roles are no gain yet. They are what later rungs stand on: only who does nothing but fetch can fetch across the end of a tile.
+# The two steps are as long as each other. How can that be, when all threads of k07 meet in every one of them? `wgmma_wait<1>` lets the last order run on. A warpgroup waits at the barrier, and its own products go on meanwhile; and there are two of them. **A warpgroup that waits is not a tensor core that
+# waits.** In the loop there is little left to win. Roles are no gain yet. They are what later rungs are built on: only a warp that does nothing but fetch can fetch across the end of a tile.
 # /// otherwise
 # k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}.
 # ///
@@ -543,6 +566,18 @@ record(
 #
 # PTX has other names than the card. `wgmma` becomes `HGMMA`, `cp.async` becomes `LDGSTS`, and an order to the copy engine `UTMALDG`. An mbarrier is `SYNCS`.
 #
+# <details class="fold" markdown="1"><summary>A key, if you read alone</summary>
+#
+# | on the sheet | read it as |
+# |---|---|
+# | `R24`, `UR12` | a register of each thread; a *uniform* register, one for the whole warp |
+# | `[…]` | an address in memory |
+# | `gdesc[UR12]` | a *descriptor* of the tensor core, in that register: 64 bits that say where a tile lies in shared memory, and with which swizzle |
+# | `gsb0` | a counter of orders to the tensor cores that are under way |
+# | `P0`, `@!P0` | a yes or no that an earlier line has worked out; *only if it is a no* |
+#
+# </details>
+#
 # /// predict | Which line of k04's sheet stops all 256 threads, and has no twin on k08's?
 # - [ ] DEPBAR.LE SB0
 # - [x] BAR.SYNC
@@ -570,7 +605,7 @@ record(
 # | on k08's sheet | in the source | and it is |
 # |---|---|---|
 # | `SYNCS.PHASECHK … TRYWAIT`, in the consumer's loop | `wait(&full[s], …)` | a consumer asks: is the tile there? The copy engine ends this wait |
-# | `@!P0 BRA` right behind it | the loop inside `wait` | no: ask again, further down |
+# | `@!P0 BRA` right after it | the loop inside `wait` | no: ask again, further down |
 # | `WARPGROUP.ARRIVE` | `wgmma_fence(d)` | nobody waits: the sums in `R24` … may now be written |
 # | `HGMMA.64x256x16`, four times | `products<BN, …>` | 64 deep, 16 at a time; `gdesc` says where A and B lie, `.tnspB` that B lies by rows |
 # | `gsb0`, on the last of them | `wgmma_commit()` | one group for the four |
@@ -684,9 +719,9 @@ record(
 # caption: "Lines of machine code. STG writes C from registers; STSM lays a panel of C into shared memory, and UTMASTG lets the copy engine carry it away. USETMAXREG moves registers from the producer to the consumers."
 # ///
 #
-# /// claim | code.tma.UTMALDG > 0.5 and code.tma.LDGSTS < 0.5 and code.roles.HGMMA == code.stored.HGMMA and code.tuned.HGMMA > 2 * code.stored.HGMMA
-# The instruction in the middle never changes: {{ code.roles.HGMMA:.0f}} lines of `HGMMA` in k08, {{ code.stored.HGMMA:.0f}} in k12. All that changes is what stands round it. The last rung has {{ code.tuned.HGMMA:.0f}}: there the first steps of a tile stand by themselves, with a
-# panel of the last C behind each.
+# /// claim | code.tma.UTMALDG > 0.5 and code.tma.LDGSTS < 0.5 and code.tma.HGMMA > 1.5 * code.wide.HGMMA and code.wide.HGMMA == code.roles.HGMMA and code.roles.HGMMA == code.stored.HGMMA and code.tuned.HGMMA > 2 * code.stored.HGMMA
+# From k07 on the instruction in the middle never changes: 64 × 256 × 16, {{ code.wide.HGMMA:.0f}} lines of `HGMMA` in k07, {{ code.roles.HGMMA:.0f}} in k08, {{ code.stored.HGMMA:.0f}} in k12. All that changes is what is round it. k06 has {{ code.tma.HGMMA:.0f}}, for its orders are half as wide, 64 × 128 × 16, and there are two
+# for each. The last rung has {{ code.tuned.HGMMA:.0f}}: there the first steps of a tile are written out, with a panel of the last C after each.
 # /// otherwise
 # k08 has {{ code.roles.HGMMA:.0f}} lines of `HGMMA`, the last rung {{ code.tuned.HGMMA:.0f}}.
 # ///
@@ -716,11 +751,12 @@ record(
 # Find the two loops over tiles, one for each role. They run over the same tiles, in the same order, and share nothing but the ring. `at` counts steps over all tiles: place and bit come from it.
 #
 # /// diff | src/course_kernels/gemm/k08_roles.cu | src/course_kernels/gemm/k10_persistent.cu
+# context: 1
 # ///
 #
 # {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.2f}} times the speed of k08: {{ burst.nn.n4096.persistent:.0f}} TFLOP/s. A little. The gap between two blocks is mostly C on its way out, and these consumers still write it themselves.
 #
-# The next step goes to the neighbour. In a **cluster** a few blocks run at the same time in one corner of the card. Two of them that work on tiles with the same columns need the same B; one delivery
+# The next step goes to the neighbour. In a **cluster** a few blocks run at the same time in one part of the card, a group of SMs that NVIDIA calls a GPC. Two of them that work on tiles with the same columns need the same B; one delivery
 # serves both. That is [k11](#evenings), with {{ burst.nn.n4096.cluster:.0f}} TFLOP/s.
 
 # %% [markdown]
@@ -728,16 +764,16 @@ record(
 #
 # What is left are small things, each with a switch of its own, so that you can turn it off and measure.
 #
-# - **C leaves late.** A consumer rounds its sums into registers and asks for the next tile's products at once. The panels of C go out behind the first steps of the next tile.
-# - **A lag.** The second consumer begins some steps behind the first, so that they do not round at the same moment. You have met it as *you boil while I cut*.
+# - **C leaves late.** A consumer rounds its sums into registers and asks for the next tile's products at once. The panels of C go out after the first steps of the next tile.
+# - **A lag.** The second consumer begins some steps after the first, so that they do not round at the same moment. You have met it as *you boil while I cut*.
 # - **The last round.** Where a few tiles are left over, SMs without one begin those of the others.
 # - **A hint.** Nobody here reads C again, so L2 may let it go first. And a grid may begin while the last one of the stream ends.
 #
-# /// source | src/course_kernels/gemm/k14_tuned.cu
-# fold: The kernel, whole
-# ///
+# It is not meant to be read in the room, so it is not printed here: open `src/course_kernels/gemm/k14_tuned.cu`. Which of its switches helps depends on the size, and a small script tries them all: `python -m course_kernels.tune_gemm 4096`.
 #
-# It is not meant to be read in the room. Which of its switches helps depends on the size, and a small script tries them all: `python -m course_kernels.tune_gemm 4096`.
+# And it has a second body, `src/course_kernels/gemm/one_wave.cu`. Where there is an SM for every tile of C, as at 2048, no block makes two of them, so there is no tile before to store and none after to fetch. What is
+# left beside the products is the way to the first of them and the way out after the last, and that file makes both short. Which body runs, and with which tile and which cluster, `plans.py` decides by a few constants. They were fitted to bursts
+# on an H200.
 
 # %% [markdown]
 # ## The climb
@@ -761,7 +797,7 @@ record(
 #   - {label: cuBLAS, value: burst.nn.n4096.cublas}
 #   - {label: data sheet, value: sheet.bf16}
 # alt: "A staircase of TFLOP/s in bursts: k04 {{ burst.nn.n4096.wgmma:.0f}}, k06 {{ burst.nn.n4096.tma:.0f}}, k07 {{ burst.nn.n4096.wide:.0f}}, k08 {{ burst.nn.n4096.roles:.0f}}, k10 {{ burst.nn.n4096.persistent:.0f}}, k11 {{ burst.nn.n4096.cluster:.0f}}, k12 {{ burst.nn.n4096.stored:.0f}}, k13 {{ burst.nn.n4096.by_size:.0f}}, k14 {{ burst.nn.n4096.tuned:.0f}}. cuBLAS stands at {{ burst.nn.n4096.cublas:.0f}}."
-# caption: k09 is a side note, and stands under evenings.
+# caption: k09 is a side note; find it under evenings.
 # ///
 #
 # /// exercise | A letter a rung | 4 minutes
@@ -771,8 +807,8 @@ record(
 # Ours, and yours may differ: k06 F, which shows only with the tile of k07, k07 C, k08 W, on which later rungs stand, k10 W and L2, k11 F, k12 W, k13 L2, at other sizes, k14 W. A rung that two people call by two letters is a good two minutes.
 # ///
 #
-# /// claim | 0.9 < burst.nn.n4096.tma / burst.nn.n4096.wgmma < 1.1 and burst.nn.n4096.wide > burst.nn.n4096.tma and burst.nn.n4096.stored > burst.nn.n4096.cluster and 0.9 < burst.nn.n4096.roles / burst.nn.n4096.wide < 1.1 and 0.9 < burst.nn.n4096.registers / burst.nn.n4096.roles < 1.1
-# Two rungs are tall: k07, whose tile is twice as wide; and k12, whose C leaves by way of shared memory while the next tile is under way. Two between them are low, {{ burst.nn.n4096.persistent / burst.nn.n4096.roles - 1:.1%}} for blocks that stay and {{ burst.nn.n4096.cluster / burst.nn.n4096.persistent - 1:.1%}} for clusters. And four **did not pay** by themselves here: k06, where one thread orders, {{ burst.nn.n4096.tma / burst.nn.n4096.wgmma:.2f}} times the speed of k04, with a tile of half the width; roles, k08, which the last tall one stands on; k09, which moves registers, {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times the speed of k08, for 168 registers already held what a consumer needs; and k13, which is for other sizes.
+# /// claim | 0.9 < burst.nn.n4096.tma / burst.nn.n4096.wgmma < 1.1 and burst.nn.n4096.wide > burst.nn.n4096.tma and burst.nn.n4096.stored > burst.nn.n4096.cluster and 0.9 < burst.nn.n4096.roles / burst.nn.n4096.wide < 1.1 and 0.9 < burst.nn.n4096.registers / burst.nn.n4096.roles < 1.1 and 0.9 < burst.nn.n4096.persistent / burst.nn.n4096.roles < 1.1 and 0.9 < burst.nn.n4096.cluster / burst.nn.n4096.persistent < 1.1 and 0.9 < burst.nn.n4096.by_size / burst.nn.n4096.stored < 1.1
+# Two rungs are tall: k07, whose tile and whose instruction are twice as wide; and k12, whose C leaves by way of shared memory while the next tile is under way. All others lie within a few per cent of the one before, and most of those differences are **not to be told apart** from none in a run like this: {{ burst.nn.n4096.tma / burst.nn.n4096.wgmma:.3f}} for k06, where one thread orders, with a tile of half the width; {{ burst.nn.n4096.roles / burst.nn.n4096.wide:.3f}} for roles, k08, which the second tall one is built on; {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.3f}} for k09, which moves registers, for 168 registers already held what a consumer needs; {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.3f}} for blocks that stay, k10; {{ burst.nn.n4096.cluster / burst.nn.n4096.persistent:.3f}} for clusters, k11; and {{ burst.nn.n4096.by_size / burst.nn.n4096.stored:.3f}} for k13, which is for other sizes.
 # /// otherwise
 # k08 has {{ burst.nn.n4096.roles / burst.nn.n4096.wide:.2f}} times the speed of k07, and k09, which moves registers, {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times that of k08.
 # ///
@@ -799,7 +835,7 @@ record(
 # caption: "4096 × 4096 × 4096, bf16, bursts, warm L2."
 # ///
 #
-# From k08 on most rungs are evenings for a per cent or two. Who would pay for that? Somebody whose cards do nothing else. In Pranjal Shankhdhar's log they are taller: from its fourth rung to its last the
+# From k08 on most rungs are evenings for a per cent or two, or for nothing that this run can show. Who would pay for that? Somebody whose cards do nothing else. In Pranjal Shankhdhar's log they are taller: from its fourth rung to its last the
 # speed grows from 498 to 764 TFLOP/s, in seven steps [^shankhdhar2024].
 
 # %% [markdown]
@@ -812,8 +848,8 @@ record(
 # - [0.7 <= kept_up < 0.93] Between 70 and 93 in a hundred
 # - [kept_up >= 0.93] Nearly all
 # /// reveal
-# {{ kept_up:.0%}}: {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s after {{ burst.nn.n8192.tuned:.0f}}. And the lead over the library? Sustained it is {{ best_over_cublas.n2048.sustained:.3f}} at 2048,
-# {{ best_over_cublas.n4096.sustained:.3f}} at 4096 and {{ best_over_cublas.n8192.sustained:.3f}} at 8192. In Pranjal Shankhdhar's log it shrinks from 7 % at 4096 to 1.5 % at 8192 [^shankhdhar2024].
+# {{ kept_up:.0%}}: {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s after {{ burst.nn.n8192.tuned:.0f}}. And the lead over the library? Sustained it is {{ best_over_cublas.n4096.sustained:.3f}} at 4096
+# and {{ best_over_cublas.n8192.sustained:.3f}} at 8192. (The row of 2048 is about the host, and comes further down.) In Pranjal Shankhdhar's log it shrinks from 7 % at 4096 to 1.5 % at 8192 [^shankhdhar2024].
 #
 # /// table
 # columns: ["TFLOP/s, bursts", "ours, k14", "cuBLAS", "cuBLASLt, its best", "k05, Triton", "ours over the better library"]
@@ -824,7 +860,7 @@ record(
 #   - ["2048, NT", "{{ burst.nt.n2048.tuned:.0f}}", "{{ burst.nt.n2048.cublas:.0f}}", "{{ burst.nt.n2048.cublaslt:.0f}}", "–", "{{ best_over_cublas_nt.n2048.burst:.3f}}"]
 #   - ["4096, NT", "{{ burst.nt.n4096.tuned:.0f}}", "{{ burst.nt.n4096.cublas:.0f}}", "{{ burst.nt.n4096.cublaslt:.0f}}", "–", "{{ best_over_cublas_nt.n4096.burst:.3f}}"]
 #   - ["8192, NT", "{{ burst.nt.n8192.tuned:.0f}}", "{{ burst.nt.n8192.cublas:.0f}}", "{{ burst.nt.n8192.cublaslt:.0f}}", "–", "{{ best_over_cublas_nt.n8192.burst:.3f}}"]
-# caption: "bf16, random normal inputs, warm L2, the card rested before each burst. Our Triton kernel takes NN alone."
+# caption: "bf16, random normal inputs, warm L2, the card rested before each burst. At 2048 ours runs one_wave.cu, at 4096 and 8192 k14_tuned.cu. Our Triton kernel takes NN alone."
 # ///
 #
 # /// table
@@ -836,8 +872,18 @@ record(
 #   - ["2048, NT", "{{ long.nt.n2048.tuned.rate:.0f}}", "{{ long.nt.n2048.library.rate:.0f}}", "{{ rival.nt.n2048}}", "{{ best_over_cublas_nt.n2048.sustained:.3f}}", "{{ long.nt.n2048.tuned.mhz:.0f}}", "{{ long.nt.n2048.library.mhz:.0f}}", "{{ long.nt.n2048.tuned.watts:.0f}}", "{{ long.nt.n2048.library.watts:.0f}}"]
 #   - ["4096, NT", "{{ long.nt.n4096.tuned.rate:.0f}}", "{{ long.nt.n4096.library.rate:.0f}}", "{{ rival.nt.n4096}}", "{{ best_over_cublas_nt.n4096.sustained:.3f}}", "{{ long.nt.n4096.tuned.mhz:.0f}}", "{{ long.nt.n4096.library.mhz:.0f}}", "{{ long.nt.n4096.tuned.watts:.0f}}", "{{ long.nt.n4096.library.watts:.0f}}"]
 #   - ["8192, NT", "{{ long.nt.n8192.tuned.rate:.0f}}", "{{ long.nt.n8192.library.rate:.0f}}", "{{ rival.nt.n8192}}", "{{ best_over_cublas_nt.n8192.sustained:.3f}}", "{{ long.nt.n8192.tuned.mhz:.0f}}", "{{ long.nt.n8192.library.mhz:.0f}}", "{{ long.nt.n8192.tuned.watts:.0f}}", "{{ long.nt.n8192.library.watts:.0f}}"]
-# caption: "One kernel alone for two seconds, the last of them timed, inputs that rotate; ours, theirs, theirs, ours. The library is whichever of the two was faster in bursts. Clock and power as the card tells them at the end of each block."
+# caption: "One kernel alone for two seconds, the last of them timed, inputs that rotate; ours, theirs, theirs, ours. The library is the one of the two that was faster in bursts. Clock and power as the card tells them at the end of each block, twice for each. The rows of 2048 time the host as much as the card, see below."
 # ///
+# ///
+#
+# /// define | pace.ours = cold.tuned.gflop / 8 / long.nn.n2048.tuned.rate
+# unit: ms
+# what: from one product of 2048 to the next, k14_tuned, sustained; the operations are those of 4096 over eight
+# ///
+#
+# /// define | pace.library = cold.tuned.gflop / 8 / long.nn.n2048.library.rate
+# unit: ms
+# what: from one product of 2048 to the next, the faster library, sustained
 # ///
 #
 # /// define | kept_up = long.nn.n8192.tuned.rate / burst.nn.n8192.tuned
@@ -906,7 +952,7 @@ record(
 # ///
 #
 # /// claim | 0.95 < best_over_cublas.n2048.burst < 1.05 and 0.95 < best_over_cublas.n4096.burst < 1.05 and 0.95 < best_over_cublas.n8192.burst < 1.05
-# In bursts, with B as it comes, our kernel is **level** with the better of cuBLAS and cuBLASLt: {{ best_over_cublas.n2048.burst:.3f}} times its speed at 2048, {{ best_over_cublas.n4096.burst:.3f}} at 4096 and {{ best_over_cublas.n8192.burst:.3f}} at 8192. *The better* is the best of nine tries there, and ours is one kernel.
+# In bursts, with B as it comes, our kernel is **level** with the better of cuBLAS and cuBLASLt: {{ best_over_cublas.n2048.burst:.3f}} times its speed at 2048, {{ best_over_cublas.n4096.burst:.3f}} at 4096 and {{ best_over_cublas.n8192.burst:.3f}} at 8192. *The better* is the best of nine tries there. Ours is two kernels and a plan: at 2048 runs [the second body](#the-last-rung), at 4096 and 8192 the first, once with blocks alone and once with clusters of two.
 # /// otherwise
 # In bursts, with B as it comes, our kernel has {{ best_over_cublas.n2048.burst:.3f}}, {{ best_over_cublas.n4096.burst:.3f}} and {{ best_over_cublas.n8192.burst:.3f}} times the library's speed.
 # ///
@@ -914,7 +960,7 @@ record(
 # Take that for what it is: square shapes, one type, one card. [The multiply, size by size](../multiply_on_hopper.py) has the small squares and the shapes of a model, with the losses, and the model's own prefill. The library has an answer for every shape, every type and every layout, and each of its users may call it without reading this page.
 #
 # /// claim | best_over_cublas.n2048.sustained > 1.1 and best_over_cublas.n4096.sustained < 1.1 and 0.9 < best_over_cublas.n2048.burst < 1.1
-# And take the sustained lead at 2048, {{ best_over_cublas.n2048.sustained:.2f}}, for what **it** is. Look at the clocks in that row and in the one for NT: with the library the card runs at {{ long.nn.n2048.library.mhz:.0f}} and {{ long.nt.n2048.library.mhz:.0f}} MHz, with ours at {{ long.nn.n2048.tuned.mhz:.0f}} and {{ long.nt.n2048.tuned.mhz:.0f}}. Each is the middle of two readings, so a hint and no proof. A card that waits now and then has power left for a higher clock, and may draw as many watts. A product of 2048 is over so soon that a slow host may well come late with the next call. So we suspect a lead of the launch, not of the kernel; this page does not measure it. In bursts, where all calls are there beforehand, the two are level.
+# And take the sustained lead at 2048, {{ best_over_cublas.n2048.sustained:.2f}}, for what **it** is. By those rates ours was done every {{ 1e3 * pace.ours:.0f}} µs, the library every {{ 1e3 * pace.library:.0f}} µs. And the host? In the bursts of this run a call cost it {{ host.n2048.tuned:.0f}} µs with ours and {{ host.n2048.cublas:.0f}} with cuBLAS, the least that was seen, the marks of the clock included. So the card may well wait for the host in both, and a rate of the host is no speed of a kernel. The clocks hint at it: with the library the card runs at {{ long.nn.n2048.library.mhz:.0f}} and {{ long.nt.n2048.library.mhz:.0f}} MHz in the two rows of 2048, with ours at {{ long.nn.n2048.tuned.mhz:.0f}} and {{ long.nt.n2048.tuned.mhz:.0f}}, where the larger sizes stay below that. A card that waits now and then has power left for a higher clock. How much of the lead is the host's, this record does not tell. In bursts, where all calls are there beforehand, the two are level.
 # /// otherwise
 # At 2048 the sustained lead is {{ best_over_cublas.n2048.sustained:.2f}}.
 # ///
@@ -922,14 +968,16 @@ record(
 # ### Power decides
 #
 # Sustained, the numbers are smaller. The data sheet's peak is drawn for {{ sheet.mhz:.0f}} MHz [^lockwood-h100]. While our kernel ran at 8192, the card was at {{ long.nn.n8192.tuned.mhz:.0f}} MHz and drew
-# {{ long.nn.n8192.tuned.watts:.0f}} W. What kept the clock down, in the card's own words: *{{ long.nn.n8192.tuned.why}}*. A better kernel makes such a card warmer, not quicker: where two kernels keep the tensor cores
-# as busy, the winner is whoever spends less power on everything else.
+# {{ long.nn.n8192.tuned.watts:.0f}} W. What kept the clock down, in the card's own words: *{{ long.nn.n8192.tuned.why}}*. At the power limit a busier kernel only lowers the clock: where two kernels keep the tensor cores
+# as busy, the winner is the one that spends less power on everything else.
 #
 # /// exercise | Peak at this clock | 3 minutes
 # The tensor cores' peak scales with the clock. What is the peak at the clock of our kernel at 8192, sustained, and what percent of *that* is our rate?
 # /// answer
-# {{ sheet.bf16:.0f}} TFLOP/s × {{ long.nn.n8192.tuned.mhz:.0f}} ÷ {{ sheet.mhz:.0f}}; our {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s are {{ long.nn.n8192.tuned.rate / sheet.bf16 / long.nn.n8192.tuned.mhz * sheet.mhz:.0%}} of it. What is missing there is waiting; what is missing
-# above it is power. (The clock is read now and then, and wanders between two readings. Take the last digit lightly.)
+# {{ sheet.bf16:.0f}} TFLOP/s × {{ long.nn.n8192.tuned.mhz:.0f}} ÷ {{ sheet.mhz:.0f}}; our {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s are {{ long.nn.n8192.tuned.rate / sheet.bf16 / long.nn.n8192.tuned.mhz * sheet.mhz:.0%}} of it.
+#
+# How far can you trust that? The clock was read at the end of each block, and a reading is no mean. In [the table with a cold L2](#by-the-clock-of-all-other-pages) the card was read once beside k14, at {{ cold.tuned.sm_mhz:.0f}} MHz. By that clock its
+# {{ cold.tuned.tflops:.0f}} TFLOP/s would be {{ cold.tuned.tflops / sheet.bf16 / cold.tuned.sm_mhz * sheet.mhz:.0%}} of peak, and no kernel has that. So power is by far the larger part of what is missing at 8192. How much of the rest is waiting, such readings cannot say; a counter of ticks could, and none was read beside this race.
 # ///
 
 # %% tags=["fold"]
@@ -948,7 +996,7 @@ record(long=longer, rival=rival)
 # %% [markdown]
 # ### By the clock of all other pages
 #
-# One more table, for who comes from another page: there L2 is cold, and competitors take turns.
+# One more table, if you come from another page: there L2 is cold, and competitors take turns.
 #
 # /// table
 # columns: ["4096, NN, cold L2", "TFLOP/s", "% of peak"]
@@ -972,43 +1020,37 @@ record(
 # %% [markdown]
 # ## Evenings {.beyond}
 #
-# One idea each. Read the head of the file first, then the difference, then measure it yourself.
+# One idea each. The files are in `src/course_kernels/gemm/`. Read the head of the file first, then the difference from the one before, then measure it yourself. For the difference,
+# `git diff --no-index k08_roles.cu k09_registers.cu` in that folder will do.
 #
 # ### k07: the widest product
 #
-# {{ burst.nn.n4096.wide:.0f}} TFLOP/s. A tile of 128 × 256, one block on an SM. The difference stands [above](#roles).
+# {{ burst.nn.n4096.wide:.0f}} TFLOP/s. A tile of 128 × 256, one block on an SM. The difference is [above](#roles).
 #
 # ### k09, a side note: registers go to those who need them
 #
-# {{ burst.nn.n4096.registers:.0f}} TFLOP/s. A block gets the same number of registers for each of its threads. The producer gives its own back, the consumers take them.
-#
-# /// diff | src/course_kernels/gemm/k08_roles.cu | src/course_kernels/gemm/k09_registers.cu
-# ///
+# {{ burst.nn.n4096.registers:.0f}} TFLOP/s. A block gets the same number of registers for each of its threads, 168 here. The producer gives back all but 40, and each consumer thread takes 232. In
+# `k09_registers.cu` look for `registers_down` and `registers_up`.
 #
 # It also shows why there are *two* consumers. With one, a thread would hold 256 sums, more registers than it can have. They *spill* to memory: {{ code.one_consumer.LDL:.0f}} lines of `LDL` in its machine code,
 # where k08 has {{ code.roles.LDL:.0f}}, and {{ alone.one_consumer:.0f}} TFLOP/s. A good idea at the wrong place.
 #
 # ### k11: one delivery for two blocks
 #
-# {{ burst.nn.n4096.cluster:.0f}} TFLOP/s.
-#
-# /// diff | src/course_kernels/gemm/k10_persistent.cu | src/course_kernels/gemm/k11_cluster.cu
-# ///
+# {{ burst.nn.n4096.cluster:.0f}} TFLOP/s. Two blocks with tiles one below the other need the same columns of B. Each asks for half of them, and the copy engine delivers to both. In `k11_cluster.cu` look for `load_tile_multicast`, and for
+# who gives a place back now: the consumers of two blocks.
 #
 # ### k12: C leaves by the copy engine
 #
-# {{ burst.nn.n4096.stored:.0f}} TFLOP/s.
+# {{ burst.nn.n4096.stored:.0f}} TFLOP/s. A consumer lays its sums down in shared memory, a panel at a time, and one thread of it orders each panel away. Find the two barriers: who waits there, and for what?
 #
-# /// diff | src/course_kernels/gemm/k11_cluster.cu | src/course_kernels/gemm/k12_stored.cu
+# /// source | src/course_kernels/gemm/k12_stored.cu#store
 # ///
 #
 # ### k13: another tile for another size
 #
-# {{ burst.nn.n4096.by_size:.0f}} TFLOP/s at 4096. Tile, cluster and order are chosen by M, N and K, by a model of a few constants in `plans.py`.
-#
-# /// source | src/course_kernels/gemm/k13_by_size.cu
-# fold: The kernel, whole
-# ///
+# {{ burst.nn.n4096.by_size:.0f}} TFLOP/s at 4096. Tile, cluster and order are chosen by M, N and K, by a model of a few constants in `plans.py`. The kernel is
+# `src/course_kernels/gemm/k13_by_size.cu`; its parts are functions of `by_size.cuh` beside it.
 
 # %% [markdown]
 # ## Your turn
@@ -1028,7 +1070,7 @@ record(
 # ///
 #
 # Then do it with the grader beside you. The kernel is k12, a later rung with two constants to change: `GROUP`, which is 8 there, and `STAGES`, which is 4. Predict first, and put the prediction into
-# `my_labs/ring.py`, behind your functions:
+# `my_labs/ring.py`, after your functions:
 #
 # ```python
 # TRIED = {
@@ -1044,7 +1086,7 @@ record(
 # ```
 #
 # The table is read and never run. Without a GPU `nox -s grade -- ring` looks at its form, and says that the rest is not graded. With a Hopper card it checks the changed kernel, races it in bursts against
-# the one as it was, and holds your prediction against the two. Your sentence is for you and for who sits beside you: no machine grades a reason.
+# the one as it was, and holds your prediction against the two. Your sentence is for you and for your neighbour: no machine grades a reason.
 #
 # /// exercise | Five places instead of four
 # Would a fifth place in the ring help? Use [Little's law](../lectures/l3_memory.py#how-many-must-be-walking): say that a trip takes as long as one step. How many pairs must be under way?
@@ -1075,7 +1117,7 @@ record(alone=Race(field, PROBLEM, square(4096)).burst(rounds=4))
 #
 # 1. name the three words: *TMA* brings whole tiles, *wgmma* is one order for four warps, *roles* let some fetch and some compute;
 # 2. find on a sheet which line stops everybody, and say who ends each of the other waits;
-# 3. say what nobody changed on the way to the top: the formula, the number format, the instruction in the middle.
+# 3. say what nobody changed on the way to the top: the formula and the number format, and from k07 on the instruction in the middle.
 #
 # You don't beat cuBLAS at math [^shankhdhar2024]. You beat it at logistics.
 #

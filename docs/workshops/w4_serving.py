@@ -28,8 +28,9 @@
 # %% [markdown]
 # ## Two rhythms in one kitchen
 #
-# A prompt comes in whole: **prefill**, thousands of rows at once. The answer goes out one token at a time: **decode**, one row for each user. Between the two
-# nothing changes but the number of rows. The weights are the same, the card is the same. Call that number M, and watch it.
+# A prompt comes in whole: **prefill**, thousands of rows at once. The answer goes out one token at a time: **decode**, one row for each user. For a multiply
+# nothing changes between the two but the number of rows. The weights are the same, the card is the same. Call that number M, and watch it. (Attention changes its shape as well, from a square to one row
+# against the cache: [further down](#does-decode-always-wait-for-bytes).)
 #
 # In the kitchen: the banquet and the trickle. At the banquet two hundred guests sit down together, and each pot that comes up from the pantry fills two hundred plates. In the
 # trickle somebody orders a single bite, and for that bite the whole pantry comes down the hall.
@@ -184,12 +185,12 @@ record(
 # ///
 # ///
 #
-# And where does it turn? Lay the slope of 4096 rows through the flat time of one row: they meet at {{ turns:.0f}} rows. The pencil said {{ crosses:.0f}}. The two are not the same
+# And where does it turn? One row takes {{ rise.m1.us:.1f}} µs, and that is the weights. Among 4096 rows each costs {{ rise.m4096.us:.1f}} µs ÷ 4096, and that is arithmetic. The two are equally long at the number of rows that is their quotient, {{ turns:.0f}}. The pencil said {{ crosses:.0f}}. The two are not the same
 # question. The pencil uses the two roofs of the data sheet, and the clock what the library reaches of each.
 #
 # /// define | turns = rise.m4096.M * rise.m1.us / rise.m4096.us
 # unit: "1"
-# what: rows at which the time of one row meets the slope of 4096 rows, cuBLAS, 8192 × 8192 weights, bf16
+# what: the time of one row over what a row costs among 4096, cuBLAS, 8192 × 8192 weights, bf16
 # ///
 #
 
@@ -242,15 +243,18 @@ record(
 # For attention the rows do not help. Thirty-two users share every weight, but nobody's keys. What helps is query heads that share them: each key that comes up is met by all queries of its group.
 # With keys and values of d numbers each, two bytes a number, a group of G query heads does 4 · d · G operations for 4 · d bytes: G for each byte. With G = 8 that is far below the ridge.
 #
-# **MLA**, multi-head latent attention, is the exception. It keeps one list of 512 numbers and 64 more for a token, in place of keys and values for 128 heads [^deepseek2024v2], and all 128 query heads meet that
-# one list: 2 · 128 · (576 + 512) operations for 2 · 576 bytes. That is {{ mla.h128:.0f}} a byte, where the ridge is {{ ridge:.0f}}. Its makers say themselves that this decode is bound by arithmetic on their card
-# [^flashmla]. Split the heads over eight cards, 16 on each, and it is {{ mla.h16:.0f}}: bytes again.
+# **MLA**, multi-head latent attention, is the exception, or nearly. It keeps one list of 512 numbers and 64 more for a token, in place of keys and values for 128 heads [^deepseek2024v2], and all 128 query heads meet that
+# one list: 2 · 128 · (576 + 512) operations for 2 · 576 bytes. That is {{ mla.h128:.0f}} a byte. Left or right of the ridge? It depends on the card:
 #
-# /// when | mla.h128 > ridge and mla.h16 < ridge
-# So the sentence on everybody's board, *decode waits for bytes*, lacks a word: *often*.
-# /// otherwise
-# So ask for the group and the ridge before you say *decode waits for bytes*.
-# ///
+# | card | ridge, in bf16 | {{ mla.h128:.0f}} is |
+# |---|---:|---|
+# | H200, by its data sheet [^nvidia-h200] | 989 ÷ 4.8 = 206 | right of it: arithmetic |
+# | H800, slowed down under load, by MLA's makers [^flashmla] | 865 ÷ 3.35 = 258 | left of it, by little |
+# | H100, by its data sheet [^nvidia-h100] | 989 ÷ 3.35 = 295 | left of it: bytes |
+#
+# The makers round 2 · 128 · (576 + 512) ÷ (2 · 576) up to 2 · 128 = 256, draw the line at 128 heads, and call this decode bound by arithmetic on their card [^flashmla]. Split the heads over eight cards, 16 on each, and it is {{ mla.h16:.0f}}: bytes on all three.
+#
+# So the sentence on everybody's board, *decode waits for bytes*, lacks a word: *often*. Ask for the group and for the ridge before you say it.
 
 # %% tags=["fold"]
 MODELS = {"m8": (32, 8), "m70": (80, 8), "all_heads": (80, 64)}
@@ -302,7 +306,7 @@ record(
 #   waiting: "All seats are taken. Still waiting: {waiting}."
 #   done: "The last token is written."
 # row: {step: "{step} of {steps}", requests that write: "{seated}", places held: "{held}", with a token: "{used}", empty: "{empty}", requests that wait: "{waiting}"}
-# caption: Previous and Next go from step to step. Whoever is done gives the pages back before the next step.
+# caption: Previous and Next go from step to step. A request that is done gives its pages back before the next step.
 # ///
 #
 # You have seen both halves of it. Reserved, the room is full while most of it is empty, so a seat stays free: fewer rows share each weight. In pages nobody leaves more than a part of the last page empty.
@@ -385,7 +389,7 @@ record(
 # return pages[table[t // PAGE], t % PAGE]
 # ```
 #
-# `pages[table].reshape(-1, D)` would give 48 rows, the last eleven of them rubbish from whoever had the page before. In a softmax rubbish is not ignored.
+# `pages[table].reshape(-1, D)` would give 48 rows, the last eleven of them rubbish from the request that had the page before. In a softmax rubbish is not ignored.
 # ///
 #
 # Here is the course's kernel. `pages_at` is the line, and `fold` the loop's body that you know, with `page` in the place where the row's number was.
@@ -414,20 +418,21 @@ record(
 #   - ["pages of 8", "{{ in_pages.p8.us:.0f}}", "{{ in_pages.p8.gb_per_s:,.0f}}", "{{ in_pages.p8.of_peak:.0%}}"]
 #   - ["pages of 16, copied together first, then SDPA", "{{ gathered.us:,.0f}}", "{{ gathered.gb_per_s:,.0f}}", "{{ gathered.of_peak:.0%}}"]
 #   - ["pages of 16, keys of 8 bits", "{{ short_keys.us:.0f}}", "{{ short_keys.gb_per_s:,.0f}}", "{{ short_keys.of_peak:.0%}}"]
-# caption: "Kernels k02_split of `decode_attention` and of `paged_attention`. GB/s counts what must be read once, not what somebody copies."
+# caption: "Two kernels of one name: `decode_attention/k02_split` for keys in a row, `paged_attention/k02_split` for pages. GB/s counts what must be read once, not what somebody copies."
 # ///
 # ///
 #
-# Keys and values of 8 bits are half the bytes, and take {{ short_keys.us / in_pages.p16.us:.0%}} of the time. So this kernel does not wait for bytes alone any more; for what else, a profiler would have to say. What they buy is room.
+# Keys and values of 8 bits are half the bytes, and take {{ short_keys.us / in_pages.p16.us:.0%}} of the time: {{ short_keys.of_peak:.0%}} of bandwidth, where 16 bits have {{ in_pages.p16.of_peak:.0%}}. So this kernel does not wait for bytes alone any more. It is not the clock: a reading says {{ short_keys.sm_mhz:.0f}} MHz, and {{ in_pages.p16.sm_mhz:.0f}} with 16 bits.
+# What did not shrink with the bytes is the work for each key: it is still multiplied and weighed, and must be widened and scaled besides. That is as far as this run goes: it counted no stalls. What short keys do buy is room.
 #
 # /// claim | gathered.us > 5 * in_pages.p16.us
-# Who has no paged kernel copies the pages together and takes the library's: {{ gathered.us / in_pages.p16.us:.1f}} times as long as ours. Three passes over the keys in place of one explain a factor of three; the rest is the library's attention, which this page did not time alone.
+# Without a paged kernel you must first gather the pages and then call the library's attention. That takes {{ gathered.us / in_pages.p16.us:.1f}} times as long as ours. Three passes over the keys in place of one explain a factor of three; the rest is the library's attention, which this page did not time alone.
 # /// otherwise
-# Who has no paged kernel copies the pages together and takes the library's: {{ gathered.us / in_pages.p16.us:.2f}} times as long as ours.
+# Without a paged kernel you must first gather the pages and then call the library's attention. That takes {{ gathered.us / in_pages.p16.us:.2f}} times as long as ours.
 # ///
 #
 # /// exercise | Why not pages of one token? | 3 minutes
-# Nothing would stand empty. What would it cost? Think of the table, and of the boxes of 32 bytes that [HBM hands out](../lectures/l3_memory.py#ask-for-neighbours).
+# Nothing would be empty. What would it cost? Think of the table, and of the boxes of 32 bytes that [HBM hands out](../lectures/l3_memory.py#ask-for-neighbours).
 # /// answer
 # A key of 128 numbers in bf16 is 256 bytes, so boxes stay full. But the table has an entry of 4 bytes for each token, which every program that reads the keys must ask for, and each key is a piece of its own. Pages of 16 make
 # runs of 4096 bytes for a head, and a table of a sixteenth. Our kernels take pages from 8 on.
@@ -478,8 +483,11 @@ record(
 # %% [markdown]
 # ### Beside a library for servers {.beyond}
 #
-# FlashInfer is a library of attention kernels that servers plug in [^ye2025]. It has two for this step: one computes on the tensor cores, the other does not. It plans on the host, from lengths that it must know there; its plan is not timed here, and the memory that it keeps between calls is made beforehand. So are the tickets of ours, which calls that come one after the other may share.
-# Ours read the lengths on the card: k02_split cuts every request into as many parts, k03_even gives every program the same number of steps, whatever the requests.
+# FlashInfer is a library of attention kernels that servers plug in [^ye2025]. It has two for this step: one computes on the tensor cores, the other does not. Before a step it makes a plan on the host: which program reads which part of which request. For that it must know all lengths there.
+#
+# Ours read the lengths on the card. There are two, both in `paged_attention/`: `k02_split` cuts every request into as many parts, and `k03_even` gives every program the same number of steps, whatever the requests. In both, the program that is last with a head merges its parts. It knows that it is the last from a *ticket*, a counter in memory for each head.
+#
+# What is made once is not timed, on either side: the plan and its memory, and our tickets.
 #
 # /// when | peers.flashinfer == 1
 # /// predict | 64 requests of 4096 tokens, 16 of 16,384, one of 65,536: how far apart are the better of ours and the better of theirs?
@@ -656,7 +664,7 @@ record(
 # %% [markdown]
 # ## The receipt
 #
-# Now *fewer trips*. Between two multiplies of a model stands this: add what came round the side, then [normalise each row](../one_token.py#rmsnorm-forget-how-loud-it-is) and weigh it.
+# Now *fewer trips*. Between two multiplies of a model comes this: add what came round the side, then [normalise each row](../one_token.py#rmsnorm-forget-how-loud-it-is) and weigh it.
 #
 # /// exercise | Before a line is typed | 5 minutes
 # As five operators: h = x + r, then h², its mean over a row, h × 1/√, × w. Write down for each how many tensors go in from HBM (the pantry) and out to it. A number for a row, or a row for all, is a crumb: leave it out. Then the same for one
@@ -729,7 +737,7 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # Your kernel is right. Now the receipt: which lines of it touch HBM? The loads and stores of whole tensors; the load of w is a crumb. Count them in your own file.
 #
 # /// exercise | Trips after | 3 minutes
-# Write the line numbers down, and the quotient of 10 and what you counted. Put the word *forecast* behind it. Which line would you add to break the receipt and not the answer?
+# Write the line numbers down, and the quotient of 10 and what you counted. Write the word *forecast* beside it. Which line would you add to break the receipt and not the answer?
 # /// answer
 # Two loads and two stores of whole tensors: 10 ÷ 4 = 2.5. It is a forecast of bytes, not a speed; the clock comes next. Loading h again after storing it would still be right, and one trip more.
 # ///
@@ -772,13 +780,13 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 #   - ["ours, one kernel", "{{ by_hand.door.fused / 1e9:.2f}}", "{{ counted.door.ours.gb:.2f}}", "{{ door.prefill.ours.us:.0f}}", "{{ door.prefill.ours.of_peak:.0%}}", "{{ door.decode.ours.us:.1f}}"]
 # ///
 #
-# /// claim | fused.decode.ours.us < fused.decode.eager.us and door.decode.ours.us < door.decode.eager.us
+# /// claim | fused.decode.ours.us < 0.6 * fused.decode.eager.us and door.decode.ours.us < door.decode.eager.us
 # In decode, with 32 rows, there are hardly any bytes to save, and the fused kernel is ahead of eager all the same: one kernel has one start and one end.
 # /// otherwise
 # In decode, with 32 rows, there are hardly any bytes to save: {{ fused.decode.ours.us:.1f}} µs fused, {{ fused.decode.eager.us:.1f}} µs in two.
 # ///
 #
-# The race that is shown in the room is an older pair, bias and GELU, from [L3](../lectures/l3_memory.py#do-it-while-you-hold-it). Look there at the compiler: it moves the bytes of the kernel by hand, and the clock puts it elsewhere. A kernel is bound by its bytes only if the rest fits under them.
+# In the room an older pair is raced, bias and GELU, from [L3](../lectures/l3_memory.py#do-it-while-you-hold-it). On an {{ l3.gpu.name }} eager takes {{ l3.fuse.eager.us:,.0f}} µs there, `torch.compile` {{ l3.fuse.compiled.us:,.0f}} and the kernel by hand {{ l3.fuse.cuda.us:,.0f}}. The last two move the same bytes. So bytes do not explain the time between them: a kernel is bound by its bytes only if the rest fits under them.
 
 # %% tags=["fold"]
 from course_kernels.measure import count_many
@@ -862,7 +870,7 @@ record(
 # - [lead.m64 >= 1 and lead.m128 < 1] Between 64 and 128
 # - [lead.m128 >= 1] Not yet with 128
 # /// reveal
-# With one row it has {{ lead.m1:.2f}} times the library's speed, with 16 {{ lead.m16:.2f}}, with 32 {{ few.cublas.m32.us / few.w4.m32.us:.2f}}, with 64 {{ lead.m64:.2f}}, with 128 {{ lead.m128:.2f}}. Look at 32, which takes longer than 64: there our first kernel still runs, where the second would be the better one. The change comes too late.
+# With one row it has {{ lead.m1:.2f}} times the library's speed, with 16 {{ lead.m16:.2f}}, with 32 {{ few.cublas.m32.us / few.w4.m32.us:.2f}}, with 64 {{ lead.m64:.2f}}, with 128 {{ lead.m128:.2f}}. And look at 32 rows in the table: {{ few.w4.m32.us:.0f}} µs, where 64 rows take {{ few.w4.m64.us:.0f}} µs. That says nothing of four bits: it is a mistake of ours. Up to 32 rows `k02_fragments` runs, with more `k01_triton`, and the change comes too late. What `k01_triton` takes with 32, this run did not time.
 #
 # /// chart | lines
 # title: A few rows times 28672 × 4096 weights
@@ -876,7 +884,7 @@ record(
 #   - {name: few.fp8.*, label: "FP8, ours"}
 #   - {name: few.w4.*, label: "4 bits, ours"}
 # alt: "Time against rows. One row: cuBLAS {{ few.cublas.m1.us:.0f}} µs, our bf16 {{ few.bf16.m1.us:.0f}}, FP8 {{ few.fp8.m1.us:.0f}}, four bits {{ few.w4.m1.us:.0f}}. 128 rows: {{ few.cublas.m128.us:.0f}}, {{ few.bf16.m128.us:.0f}}, {{ few.fp8.m128.us:.0f}} and {{ few.w4.m128.us:.0f}} µs."
-# caption: "Each is checked against the product of exactly the numbers that it stores. Four bits: k02_fragments up to 32 rows, k01_triton above."
+# caption: "Each is checked against the product of exactly the numbers that it stores. Four bits: k02_fragments up to 32 rows, where it is the wrong one of the two, k01_triton above."
 # ///
 #
 # /// table
@@ -1020,7 +1028,7 @@ record(
 # ///
 # ///
 #
-# Another M at each step, and now and then a large one. No kernel of a server can be tuned for one shape: the skinny multiply has another tile for 16 rows than for 64, paged attention shares out whatever lengths there are, and CUDA graphs are written for a few sizes, with empty rows up to
+# A new M at each step, and now and then a large one. No kernel of a server can be tuned for one shape: the skinny multiply has a different tile for 16 rows and for 64, paged attention shares out whatever lengths there are, and CUDA graphs are written for a few sizes, with empty rows up to
 # the next.
 
 # %% tags=["fold"]
@@ -1125,7 +1133,8 @@ record(
 # caption: "The shape of Llama 3.1 8B, random weights, bf16, all in CUDA graphs. A copy of 4 GiB, in this run: {{ copy.gb_per_s:,.0f}} GB/s."
 # ///
 #
-# And what is missing to the floor? By subtraction, {{ (1 - decode_of_floor.b32) * full.our_step.ms / full.our_step.T:.1f}} ms a step, where with one row it is {{ (1 - decode_of_floor.b1) * one.our_step.ms / one.our_step.T:.1f}} ms. There are as many kernels in both, so it is not their number. But with more rows three of the five are others; each has more rows of x to fetch in every block and more sums to add; and attention reads {{ bus.rows:.0f}} caches. Which of these costs most this page does not tell.
+# And what is missing to the floor? By subtraction, {{ (1 - decode_of_floor.b32) * full.our_step.ms / full.our_step.T:.1f}} ms a step, where with one row it is {{ (1 - decode_of_floor.b1) * one.our_step.ms / one.our_step.T:.1f}} ms. There are as many kernels in both, so it is not their number. Nor is it the clock, {{ full.our_step.sm_mhz:.0f}} MHz in both readings. With more rows three of the five are different ones; each has more rows of x to fetch in every block and more sums to add; and attention reads {{ bus.rows:.0f}} caches. How much can that be?
+# By themselves the relatives of these kernels lose less: on [the grid of gate and up](#shorter-weights) 32 rows take {{ few.bf16.m32.us / few.bf16.m1.us - 1:.0%}} longer than one, and [attention over keys in a row](#follow-the-table) reads at {{ in_a_row.gb_per_s / copy.gb_per_s:.0%}} of a copy's speed. So most of it arises where kernels meet, in the step itself. That is a subtraction; a timeline of the step would show it, and this run has none.
 # ///
 #
 # /// define | decode_of_floor.b1 = one.our_step.gb_per_s / copy.gb_per_s
@@ -1183,7 +1192,7 @@ record(
 # ///
 #
 # /// claim | short_of_floor >= 0.65
-# The floor is that much lower, and the step comes to {{ short_of_floor:.0%}} of it. Whoever wants the rest must have the next kernel begin earlier still; and whoever wants a lower floor rounds the head as well.
+# The floor is that much lower, and the step comes to {{ short_of_floor:.0%}} of it. For the rest the next kernel would have to begin earlier still; and for a lower floor the head would have to be rounded as well.
 # /// otherwise
 # {{ 1 - short_of_floor:.0%}} of the floor's speed are missing.
 # ///
@@ -1240,7 +1249,7 @@ record(
 # The kernel of the room once more, and now somebody grades it, by the door you like: Triton, CUDA C++, or NumPy alone. A row is added, its size is found, and it is divided, all while it is in the hand. The last task
 # stands on no page.
 #
-# The lab hands over x, g, r and wants y, s, in this order: what was w and h in the room is g and s here. If your file of the room lies in `my_labs/`, begin with `nox -s lab -- add_rmsnorm --stage 0`: it writes the starter, and keeps
+# The lab hands over x, g, r and wants y, s, in this order: what was w and h in the room is g and s here, and its eps is 1e-5 where the room's is 1e-6. If your file of the room lies in `my_labs/`, begin with `nox -s lab -- add_rmsnorm --stage 0`: it writes the starter, and keeps
 # yours beside it.
 #
 # /// lab | add_rmsnorm
@@ -1260,7 +1269,7 @@ record(
 #
 # /// exercise | Three lines to take along | 4 minutes
 # 1. One sentence: why does a weight matrix wait for bytes in decode, and not in prefill?
-# 2. Pages of 16 tokens, a request of 100. How many places stand empty?
+# 2. Pages of 16 tokens, a request of 100. How many places are empty?
 # 3. Three elementwise operators in a row, each reads one tensor and writes one. How many trips are left when they are fused?
 # /// answer
 # 1. In decode each weight that is fetched meets one row, or a few; in prefill as many as the prompt has tokens.

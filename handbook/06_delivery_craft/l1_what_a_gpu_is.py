@@ -7,18 +7,18 @@
 # %% [markdown]
 # # Teaching L1: what a GPU is
 #
-# After this page you can take people who know Python and nothing of chips, and send them home with the two roofs of a card on one sheet,
-# drawn by their own hand. You will know a wrong receipt by its number, and what to say when the GPU loses.
+# After this page you can take people who know Python and nothing about chips, and send them home with the two roofs of a card on
+# one sheet, drawn by themselves. You will recognise a wrong receipt by its number, and know what to say when the GPU loses.
 #
-# You need this page, [the map of the two hours](../01_the_machine/l1_map.md) and [the students' page](../../docs/lectures/l1_what_a_gpu_is.py).
+# You need this page, [the map for the two hours](../01_the_machine/l1_map.md) and [the students' page](../../docs/lectures/l1_what_a_gpu_is.py).
 # Do its lab once yourself; it is plain arithmetic and takes half an hour.
 
 # %% [markdown]
 # ## What it is really about
 #
-# It looks like a lecture about hardware. It is one about *counting before you look*. How many operations does the job have, how many bytes
-# must it move? Two numbers of the job, two of the card, and you know what can happen at best. All the rest of the course is the way
-# from there to what does happen.
+# It looks like a lecture about hardware. It is really about *counting before you look*. How many operations does the job need,
+# and how many bytes must it move? With two numbers from the job and two from the card, you know the best that can happen. The
+# rest of the course is the way from there to what does happen.
 #
 # /// callout | metaphor
 # The receipt says **how much** there is to do. The two kitchens, a few chefs or a brigade, say **who** does it. The pantry and its hall say what it
@@ -29,7 +29,7 @@
 # ## By hand: four receipts
 #
 # Ann wants 3 loaves and 2 cheeses, Ben 1 and 4. A loaf costs 2 at the market and 5 at the corner shop, a cheese 4 and 3. Write both
-# grids, the shoppers' at the left. Then *one* receipt, slowly: the row of Ann in red, the column of the market in red, two lines, a sum.
+# grids, the shoppers' on the left. Then *one* receipt, slowly: Ann's row in red, the market's column in red, two lines, a sum.
 # Then put the pen down. The other three are theirs.
 
 # %%
@@ -48,15 +48,15 @@ for who, wants in zip(("Ann", "Ben"), buys, strict=True):
 print(lines, "lines")
 
 # %% [markdown]
-# Why these numbers? Because every usual mistake gives a number of its own for *Ann at the corner shop*. Look at that one when you walk
-# through the rows.
+# Why these numbers? Because each of the usual mistakes gives a different number for *Ann at the corner shop*. Look at that one
+# when you walk round the room.
 #
 # /// predict | A sheet says 10 for Ann at the corner shop. What did she do?
-# Find it before you open. You will have five seconds in the room.
+# Work it out before you look. In the room you will have five seconds.
 #
 # - [ ] She added the two prices
 # - [x] She multiplied cell by cell
-# - [ ] She took another shop's column
+# - [ ] She took the wrong shop's column
 # /// reveal
 # She multiplied cell by cell, 2 × 5, as if the two grids lay on top of each other. The right receipt comes to {{ slips.right:.0f }}.
 #
@@ -66,8 +66,8 @@ print(lines, "lines")
 #   - ["{{ slips.right:.0f }}", "a row, a column, line by line", "how many lines did you write in all?"]
 #   - ["{{ slips.cell_by_cell:.0f }}", "cell by cell", "who pays for the loaves?"]
 #   - ["{{ slips.added:.0f }}", "added what should be multiplied", "three loaves at 5: what do they cost?"]
-#   - ["{{ slips.row_by_row:.0f }}", "a row of the prices instead of a column", "is 4 a price of the corner shop?"]
-#   - ["{{ slips.shops_first:.0f }}", "the grids in the other order", "read me the words of your row"]
+#   - ["{{ slips.row_by_row:.0f }}", "a row of the prices instead of a column", "is 4 a price at the corner shop?"]
+#   - ["{{ slips.shops_first:.0f }}", "the grids in the other order", "read me the words in your row"]
 # ///
 # ///
 
@@ -86,24 +86,24 @@ record(
 )
 
 # %% [markdown]
-# Then count. {{ lines:.0f }} lines, and nobody has to multiply any more: M × N receipts of K lines.
+# Then count. There are {{ lines:.0f }} lines, and nobody has to multiply any more: M × N receipts of K lines.
 #
 # /// callout | by_hand
 # Cover the grids and ask: *all sides three times as long, how many lines?* All three sides grow, so 27 times as many. And the numbers in
-# the grids? Nine times. Let somebody say the sentence: *a large multiply uses each number more often.* It is the reason why the ladder
-# exists.
+# the grids? Nine times. Have somebody say it aloud: *a large multiply uses each number more often.* It is the reason why the
+# ladder exists.
 # ///
 
 # %% [markdown]
 # ## In production today
 #
 # /// callout | production
-# Llama 3.1 with 70 billion weights has its shapes in public [^meta-llama31]. Write its receipt, and a token costs {{ l1.token.multiplies:.0f }} multiplies and
+# The shapes of Llama 3.1 with 70 billion weights are public [^meta-llama31]. Write its receipt, and a token costs {{ l1.token.multiplies:.0f }} multiplies and
 # {{ l1.token.macs / 1e9:.1f }} billion multiply-adds, every weight used once. For one reader the weights alone, {{ l1.token.gb:.0f }} GB, come down
 # the hall for each token. That is why services put many readers on one set of weights, and why the last exercise on the roof asks *how
 # many*.
 #
-# The roof itself is a picture of 2009, made for processors with several cores [^williams2009]. It has outlived most of them.
+# The roof itself is a picture from 2009, made for processors with several cores [^williams2009]. It has outlived most of them.
 # ///
 
 # %% [markdown]
@@ -115,11 +115,11 @@ record(
 # **The peak is three multiplications.** Rooms × stoves × ticks × 2 gives {{ l1.peak.by_hand:.1f }} TFLOP/s, and the data sheet says
 # {{ l1.peak.sheet:.0f }}. A kernel of nothing but multiply-adds reaches {{ l1.fma.of_peak:.1%}} of it.
 #
-# **Same spot, same roof.** The naive multiply and the library's do the same job, so they stand over the same place of the picture. One is at
+# **Same spot, same roof.** The naive multiply and the library's do the same job, so they are at the same place along the axis. One is at
 # {{ l1.jobs.naive.of_peak:.1%}} of the roof, the other at {{ l1.jobs.library.of_peak:.0%}}. Draw the second cross far above the first, and say nothing.
 # ///
 #
-# /// claim | l1.chain.cpu < 0.9 * l1.chain.gpu and l1.lists.cpu.n1024 < 0.7 * l1.lists.gpu.n1024
+# /// claim | l1.chain.cpu < 0.9 * l1.chain.gpu and l1.lists.cpu.n1024 < 0.4 * l1.lists.gpu.n1024
 # And there are two losses: a long chain, where the GPU took {{ l1.chain.gpu / l1.chain.cpu:.1f }} times the CPU's time, and a short list,
 # {{ l1.lists.gpu.n1024 / l1.lists.cpu.n1024:.1f }} times. Show them *before* the multiply. A room that has seen the GPU lose believes you when it wins.
 # /// otherwise
@@ -128,8 +128,8 @@ record(
 # ///
 #
 # /// callout | demo
-# One command, on the map: the multiply-adds. Press Enter *before* you ask for the percent. While it works, they write. With the line on the
-# screen they find the stoves of a room: speed ÷ (rooms × ticks × 2). No GPU: [the recorded run](../../docs/lectures/l1_what_a_gpu_is.py#the-peak-by-hand).
+# One command, on the map: the multiply-adds. Press Enter *before* you ask for the percent. While it works, they write. From the
+# line on the screen they find the stoves in a room: speed ÷ (rooms × ticks × 2). No GPU? Show [the recorded run](../../docs/lectures/l1_what_a_gpu_is.py#the-peak-by-hand).
 # ///
 
 # %% [markdown]
@@ -137,10 +137,10 @@ record(
 #
 # /// callout | trip
 # **"Trillions for every word."** Billions: as many multiply-adds as weights at work. And hundreds of multiplies, not millions. If
-# you have said it differently in the past, say so. They will trust the next number more.
+# you have ever told them otherwise, say so. They will trust the next number more.
 # ///
 #
-# - *"CUDA cores."* A lane, one stove. What is like a CPU core is the SM.
+# - *"CUDA cores."* Each is a lane, one stove. The thing like a CPU core is the SM.
 # - *"A GPU is faster."* At what? Many dishes, yes. One long one, no.
 # - *Two clocks, added.* Bytes and arithmetic run side by side. The later one decides.
 # - *The 2.* One line is two operations. The data sheet counts both, so you must.
@@ -165,14 +165,14 @@ record(
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../01_the_machine/l1_map.md) has every step with its words, its drawing and what fingers do. If you are late at the break, drop the two
-# readers and never the receipt; if you are late in the lab, stage 5 is one line and goes home with them.
+# [The map](../01_the_machine/l1_map.md) has every step with its words, its drawing and what fingers do. If you are late at the
+# break, drop the two readers, never the receipt; if you are late in the lab, stage 5 is one line and goes home with them.
 #
 # /// exercise | Your own prices
-# You want other numbers, and let Ann buy 3 loaves and *one* cheese, at 2 and 5. What goes wrong with Ann at the market?
+# You want different numbers, and have Ann buy 3 loaves and *one* cheese, at 2 and 5. What goes wrong with Ann at the market?
 # /// answer
-# Multiplied: 3 × 2 + 1 × 5 = 11. Added, by mistake: 3 + 2 + 1 + 5 = 11. The wrong sheet looks right, and you walk past it. Try every
-# usual mistake on your numbers before you print them. It is what a grader does with wrong answers, too.
+# Multiplied: 3 × 2 + 1 × 5 = 11. Added, by mistake: 3 + 2 + 1 + 5 = 11. The wrong sheet looks right, and you walk past it. Try
+# every usual mistake on your numbers before you print them. It is what we do with a grader and wrong answers, too.
 # ///
 
 # %% [markdown]

@@ -1,27 +1,28 @@
 # ---
 # id: teach_l2
 # title: "Teaching L2: the CUDA model"
-# description: How to make twenty people be threads before they write one, and how to read a wrong index at a glance.
+# description: How to have twenty people act as threads before they write one, and how to read a wrong index at a glance.
 # ---
 
 # %% [markdown]
 # # Teaching L2: the CUDA model
 #
-# After this page you can stand in front of people who have never written a kernel and leave them, two hours later, with two that they typed.
-# You will know what a wrong index does, by what it leaves out, does twice, or writes outside.
+# After this page you can stand in front of people who have never written a kernel and leave them, two hours later, with two that
+# they typed themselves. You will recognise a wrong index by what it leaves out, does twice, or writes outside.
 #
-# You need this page, [the map](../01_the_machine/l2_map.md), and two labs typed once by yourself:
+# You need this page, [the map](../01_the_machine/l2_map.md), and two labs that you have typed once yourself:
 # [first_kernel](../../docs/start_here.py#type-it-yourself) and [grey](../../docs/lectures/l2_the_cuda_model.py#a-picture-in-a-picture-out).
 
 # %% [markdown]
 # ## What it is really about
 #
-# One line. *Who am I?* A kernel has no loop and no list, it has an index, and whoever gets the index right has written most kernels of this
-# week. Grids, blocks, two dimensions, pictures: all of it is that line again, with more letters.
+# One line. *Who am I?* A kernel has no loop and no list, it has an index. Get the index right, and you have written most of this
+# week's kernels. Grids, blocks, two dimensions, pictures: all of it is that line again, with more letters.
 #
 # /// callout | metaphor
-# One recipe goes out to a whole brigade. It cannot say *take pair number 7*, since all would take it. So it says: *look at the number of your
-# table, and at the number of your seat.* The warp is not in the recipe. It is the row of 32 in which cooks happen to move, and it matters as soon as
+# One recipe goes out to a whole brigade. It cannot say *take pair number 7*, since everybody would take it. So it says: *look at
+# the number of your table, and at the number of your seat.* The warp is not in the recipe. It is the row of 32 in which cooks
+# happen to move, and it matters as soon as
 # they disagree.
 # ///
 
@@ -29,7 +30,7 @@
 # ## By hand: ten numbers, tables of four
 #
 # Do it with people before you do it with code. Twelve come forward, at three tables of four. Each works out an i. Ten find a number on
-# the board and stand under it. Two find none, and stay where they are. Ask them what they would have done, had nobody told them to stay.
+# the board and stand under it. Two find none, and stay where they are. Ask what they would have done if nobody had told them to stay.
 
 # %%
 from collections import Counter
@@ -46,16 +47,16 @@ for table in range(TABLES):
 
 # %% [markdown]
 # /// predict | Somebody multiplies by the number of tables, not of seats: i = table × 3 + seat. Is any of the ten numbers left out?
-# Work it out at the board, seat by seat. Which numbers have two cooks?
+# Work it out at the board, seat by seat. Which numbers get two cooks?
 #
 # - [ ] Yes, two; and two have two cooks
 # - [ ] Yes, one; and one has two cooks
 # - [x] None; and two have two cooks
 # /// reveal
 # None is left out. {{ slips.tables.twice:.0f }} numbers have two cooks. With one addition each the answer is even *right*, and nobody notices; with `+=`
-# it is wrong. That is the sort of mistake that passes a careless test.
+# it is wrong. Such a mistake passes a careless test.
 #
-# The three columns are what the grader says: *not written*, nothing at all, *out of bounds*. (Nobody has put in the `if` yet.)
+# To the three columns the grader says *not written*, nothing at all, and *out of bounds*. (Nobody has put in the `if` yet.)
 #
 # /// table
 # columns: ["what was typed", "numbers left out", "done by several", "cooks outside"]
@@ -92,16 +93,16 @@ record(slips=slips)
 # %% [markdown]
 # /// callout | by_hand
 # The same for a picture, on squared paper. Thread (5, 2) of block (1, 1), blocks of 16 × 4, 30 pixels to a row: column 21, row 6, place
-# 6 × 30 + 21 = 201. Whoever has 21 × 30 + 6 = 636 multiplied the column by the width; the picture has only 300 pixels.
+# 6 × 30 + 21 = 201. A sheet with 21 × 30 + 6 = 636 multiplied the column by the width; the picture has only 300 pixels.
 # ///
 
 # %% [markdown]
 # ## In production today
 #
 # /// callout | production
-# Kernels in libraries begin with the same line. CUTLASS, too, asks first which tile of the answer belongs to the block, then which part of it to the
-# warp, then which to the thread [^cutlass-gemm]. Triton asks once, for a whole block. What grows is not the question, it is what a thread does
-# with the answer.
+# Kernels in libraries begin with the same line. CUTLASS, too, asks first which tile of the answer belongs to the block, then
+# which part of it to the warp, then which to the thread [^cutlass-gemm]. Triton asks once, for a whole block. The question does
+# not grow; a thread's work with the answer does.
 # ///
 
 # %% [markdown]
@@ -113,37 +114,37 @@ record(slips=slips)
 # {{ l2.active_sorted:.0f }}.
 # ///
 #
-# Let them bet first, on both. *If is slow* is what everybody has heard. The second bar is the lesson: only neighbours must agree.
+# Have them bet first, on both. Everybody has heard that *if is slow*. The second bar is the lesson: only neighbours must agree.
 #
-# And one loss that is yours to tell.
+# And own up to one loss.
 #
 # /// claim | l2.grey.triton.us < 0.97 * l2.grey.cuda.us
 # The grey kernel that they type in CUDA C++ is at {{ l2.grey.cuda.of_peak:.0%}} of peak, and the one in Triton takes
-# {{ l2.grey.triton.us / l2.grey.cuda.us:.0%}} of its time. Both are the room's own. Do not explain it away: more bytes under way, most likely, and that is
-# the next lecture.
+# {{ l2.grey.triton.us / l2.grey.cuda.us:.0%}} of its time. Both are the room's own. Do not explain it away: most likely it has
+# more bytes under way, and that is the next lecture.
 # /// otherwise
 # The grey kernel that they type in CUDA C++ is at {{ l2.grey.cuda.of_peak:.0%}} of peak, the one in Triton at {{ l2.grey.triton.of_peak:.0%}}.
 # ///
 #
 # /// callout | demo
-# One command, on the map. The screen shows *apart* against *together*, for 32 ways. It does not show one way alone; that number is in the check
-# question, read it aloud. No GPU: [the recorded run](../../docs/lectures/l2_the_cuda_model.py#a-warp-at-a-fork).
+# One command, on the map. The screen shows *apart* against *together*, for 32 ways. It does not show one way alone; that number
+# is in the check question: read it aloud. No GPU? Show [the recorded run](../../docs/lectures/l2_the_cuda_model.py#a-warp-at-a-fork).
 # ///
 
 # %% [markdown]
 # ## Where students trip
 #
 # /// callout | trip
-# **Row and column.** x runs along a row, so it counts *columns*. Make them point with the arm: x is sideways. Half of the room will have it wrong
-# once, and the answer may still be right, only slow.
+# **Row and column.** x runs along a row, so it counts *columns*. Make them point with an arm: x is sideways. Half the room will
+# get it wrong once, and the answer may still be right, only slow.
 # ///
 #
 # - *A list of 1024 passes.* Of course: a block divides it. Test with sizes that nothing divides.
-# - *The mask on the store only.* The grader sees what is written outside. What is read outside may go unseen.
+# - *The mask on the store only.* The grader sees a write outside. A read outside may go unseen.
 # - *"The blocks run in order."* Nobody promised. Ask what would break if the last one came first.
 # - *"Why 64 bits?"* Three times the pixels of a large picture does not fit into 32.
-# - *It says* all NaN. Nothing was written. First look whether the kernel was launched at all.
-# - *The GPU's answer comes late.* A launch is an order; the error of one line often shows up at a later one.
+# - *It says* all NaN. Nothing was written. First see whether the kernel was launched at all.
+# - *The GPU's answer comes late.* A launch is an order; an error in one line often shows up at a later one.
 
 # %% [markdown]
 # ## Say this at the board
@@ -156,15 +157,15 @@ record(slips=slips)
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../01_the_machine/l2_map.md) has every step. If you are late at the break, the sheet of orders goes (it is an exercise on the page); the seats
-# and the four stages of grey stay.
+# [The map](../01_the_machine/l2_map.md) has every step. If you are late at the break, drop the sheet of orders (it is an exercise
+# on the page); keep the seats and the four stages of grey.
 #
 # /// exercise | Find the typo
 # On a screen you see a kernel for 1000 numbers, blocks of 256. The grader says *not written: 744 of 1000*, and nothing about bounds. Which line of the
 # table is it? And what would it say if the tables were rounded down?
 # /// answer
-# Seat alone: every block does numbers 0 to 255, so 1000 − 256 = 744 are left out, and nobody is outside. Rounded down there are three blocks: 768 numbers
-# written, *not written: 232 of 1000*.
+# Seat alone: every block handles numbers 0 to 255, so 1000 − 256 = 744 are left out, and nobody is outside. Rounded down there
+# are three blocks: 768 numbers written, *not written: 232 of 1000*.
 # ///
 
 # %% [markdown]
@@ -172,9 +173,9 @@ record(slips=slips)
 #
 # - grid, block, warp and thread, with people before code;
 # - the index in one dimension and in two, and six wrong ones by what they do;
-# - two kernels, stage by stage, each complaint of the grader foretold;
+# - two kernels, stage by stage, with each of the grader's complaints foretold;
 # - the fork, with a bet on both bars;
 # - what an order costs, with a pencil.
 #
-# **Where this leads.** The students' page: [the CUDA model](../../docs/lectures/l2_the_cuda_model.py). Before it stands
+# **Where this leads.** The students' page: [the CUDA model](../../docs/lectures/l2_the_cuda_model.py). Before it comes
 # [teaching L1](l1_what_a_gpu_is.py), after it [teaching memory](l3_memory.py).

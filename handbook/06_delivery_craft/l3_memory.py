@@ -8,28 +8,30 @@
 # # Teaching L3: memory
 #
 # After this page you can teach the two rules of a GPU's memory without mixing them up, and have a room forecast where a transpose will jam before it
-# runs. You will know three wrong columns of numbers by sight, and what to answer when somebody says *a bad stride costs you eight times*.
+# runs. You will know three wrong columns of numbers by sight, and how to answer *a bad stride costs you eight times*.
 #
-# You need this page, [the map](../01_the_machine/l3_map.md), and [the students' page](../../docs/lectures/l3_memory.py) with its lab
-# `transpose`, typed once. If your room has a card, take the door of CUDA C++: in Triton the tray is the compiler's, and half of the lecture is about the tray.
+# You need this page, [the map](../01_the_machine/l3_map.md), and [the students' page](../../docs/lectures/l3_memory.py) with its
+# lab `transpose`, which you have typed once. If your room has a card, take the CUDA C++ door: in Triton the compiler looks after
+# the tray, and half of the lecture is about the tray.
 
 # %% [markdown]
 # ## What it is really about
 #
-# Cooks are never the trouble. Feeding them is. There are two places where a queue forms: the **hall**, which carries boxes, and the **tray**, which has
-# windows. Each has a rule of counting that fits on one line, and both start from the same thing, an index. So an index can be priced before
-# anything runs.
+# Cooks are never the trouble. Feeding them is. Queues form in two places: the **hall**, which carries boxes, and the **tray**,
+# which has windows. Each has a counting rule that fits on one line, and both start from the same thing, an index. So you can
+# price an index before anything runs.
 #
 # /// callout | metaphor
 # The pantry hands out boxes of eight jars, never a single one. You want one jar? You carry eight. The tray has 32 windows, and each serves one cook
-# in a turn. You stand behind somebody? You wait. *Boxes: what is carried. Windows: who waits.* Write this line on the board and point at it
-# whenever somebody says *coalesced* about the tray, or *bank conflict* about the hall.
+# in a turn. Somebody is in front of you? You wait. *Boxes: what is carried. Windows: who waits.* Write this line on the board and
+# point at it whenever somebody says *coalesced* about the tray, or *bank conflict* about the hall.
 # ///
 
 # %% [markdown]
 # ## By hand: 32 cooks, four strides
 #
-# Lane k wants number k × stride, four bytes each. Let them fill one column, then the other. Do not explain the second before the first is full.
+# Lane k wants number k × stride, four bytes each. Have them fill one column, then the other. Do not explain the second before the
+# first is full.
 
 # %%
 from collections import Counter
@@ -57,7 +59,7 @@ for stride in STRIDES:
 
 # %% [markdown]
 # /// predict | A sheet has 4, 8, 32, 128 in the column of boxes. What did he forget?
-# Say it in the words that you would use beside his table.
+# Say it as you would beside his table.
 # /// reveal
 # That 32 cooks can want 32 boxes at most. {{ slips.no_end.s32:.0f }} boxes for {{ right.s1 * 8:.0f }} jars: ask him how many jars were ordered.
 #
@@ -86,44 +88,45 @@ record(
 )
 
 # %% [markdown]
-# Look at the last row of the table that you unfolded. Whoever forgets that a jar has four bytes gets the very numbers of the *tray*. Two mistakes, one column: ask which rule was
-# used before you mend it.
+# Look at the last row of the table that you unfolded. If you forget that a jar has four bytes, you get the very numbers of the *tray*.
+# Two mistakes, one column: ask which rule they used before you correct it.
 #
-# Then add a stride to the second column: 33. {{ turns.s33:.0f }} turn. Let the silence work; somebody will ask what it is good for.
+# Then add a stride to the second column: 33. {{ turns.s33:.0f }} turn. Wait; somebody will ask what it is good for.
 #
 # /// callout | by_hand
-# Cups and matchboxes. 32 cups in a row are the windows; four students call out their words for stride 8, and put a match into the cup. Four cups with
-# queues of eight, 28 empty. It takes two minutes, and nobody forgets it.
+# Cups and matchboxes. 32 cups in a row are the windows; four students call out their words for stride 8, and put a match into the
+# cup. Four cups end up with queues of eight, 28 empty. It takes two minutes, and nobody forgets it.
 # ///
 
 # %% [markdown]
 # ## In production today
 #
 # /// callout | production
-# The tile with one word more in each row is a classic, taught since 2013 [^harris2013]. Newer engines that carry whole tiles want rows without gaps, so
-# there the order of the words is scrambled instead: *swizzled*. In code you will meet both words. The law that says how many must be
-# walking is John Little's, about queues of any kind [^little1961].
+# The tile with one more word in each row is a classic, taught since 2013 [^harris2013]. Newer engines that carry whole tiles need
+# rows without gaps, so there the order of the words is scrambled instead: *swizzled*. In code you will meet both, *padded* and *swizzled*.
+# The law that says how many must be walking is John Little's, about queues of any kind [^little1961].
 # ///
 
 # %% [markdown]
 # ## The click
 #
 # /// callout | click
-# The transpose, in percent of peak: straight {{ l3.turn.naive.of_peak:.0%}}, over the tray {{ l3.turn.tiled.of_peak:.0%}}, one word more in each row
-# {{ l3.turn.padded.of_peak:.0%}}, 16 bytes at a time {{ l3.turn.vectorised.of_peak:.0%}}. A copy: {{ l3.copy.ours.of_peak:.0%}}. Three characters, `+ 1`, are one of
-# those steps.
+# The transpose, in percent of peak: straight {{ l3.turn.naive.of_peak:.0%}}, by way of the tray {{ l3.turn.tiled.of_peak:.0%}},
+# one more word in each row {{ l3.turn.padded.of_peak:.0%}}, 16 bytes at a time {{ l3.turn.vectorised.of_peak:.0%}}. A copy: {{ l3.copy.ours.of_peak:.0%}}.
+# One of those steps is three characters, `+ 1`.
 # ///
 #
-# The counters say why, one for each rule. Sectors for one store: {{ l3.sectors.store.naive:.0f }} straight, {{ l3.sectors.store.tiled:.0f }} over the tray. Turns at the
+# The counters say why, one for each rule. Sectors for one store: {{ l3.sectors.store.naive:.0f }} straight, {{ l3.sectors.store.tiled:.0f }}
+# by way of the tray. Turns at the
 # tray for 32 numbers: {{ l3.turns.tray.tiled:.1f }} without the extra word, {{ l3.turns.tray.padded:.1f }} with it.
 #
 # And the sentence that you must not say. *Does a bad stride cost a factor of eight in time?* No: eight is a bound on **boxes**. The clock said
 # {{ l3.stride.s32.us / l3.stride.s1.us:.1f}}, and from stride 8 to 16, where the boxes stay the same, the time still grew
-# {{ l3.stride.s16.us / l3.stride.s8.us:.1f}}-fold. The bytes from HBM did, too. Show [the page's table](../../docs/lectures/l3_memory.py#ask-for-neighbours), and let them find the column that the clock follows.
+# {{ l3.stride.s16.us / l3.stride.s8.us:.1f}}-fold. So did the bytes from HBM. Show [the page's table](../../docs/lectures/l3_memory.py#ask-for-neighbours), and have them find the column that the clock follows.
 #
 # /// callout | demo
-# One command, four transposes. Percents in writing first. The screen has them in the order of the command; fill the staircase on the board
-# from there. No GPU: [the recorded staircase](../../docs/lectures/l3_memory.py#three-ways-out-of-the-queue).
+# One command, four transposes. Percents in writing first. The screen shows them in the order of the command; fill the staircase
+# on the board from there. No GPU? Show [the recorded staircase](../../docs/lectures/l3_memory.py#three-ways-out-of-the-queue).
 # ///
 
 # %% [markdown]
@@ -136,17 +139,19 @@ record(
 #
 # - *"L2 is a memory space."* A cache. No address names it. (*Five memory spaces* with L1 and L2 among them is on many slides.)
 # - *"Local means near."* It means private. Its bytes are in HBM.
-# - *The barrier.* In a transpose each number is written by somebody else than read it. Without waiting it is wrong sometimes, which is worse than always.
-# - *Turned twice.* The tile to its place, *and* its inside. Two turns that people forget, or do in one line and undo in the next.
+# - *The barrier.* In a transpose a different thread writes each number from the one that read it. Without waiting it is wrong
+#   sometimes, which is worse than always.
+# - *Turned twice.* The tile goes to its place, *and* its inside is turned. People forget one of the two, or do it in one line and
+#   undo it in the next.
 # - *Latency and bandwidth.* How long the hall is, and how wide.
 
 # %% [markdown]
 # ## Say this at the board
 #
 # /// callout | say
-# "Nobody in this building is slow. They wait. They wait for boxes in which seven jars of eight are thrown away, and they wait behind each other
-# at one window while thirty-one are free. You can see both in the index. Look at it, count, and then mend it: neighbours ask for neighbours, and nobody stands behind
-# anybody."
+# "Nobody in this building is slow. They wait. They wait for boxes in which seven jars of eight are thrown away, and they wait
+# behind each other at one window while thirty-one are free. You can see both in the index. Look at it, count, and then fix it:
+# neighbours ask for neighbours, and nobody stands behind anybody."
 # ///
 
 # %% [markdown]
@@ -158,8 +163,9 @@ record(
 # /// exercise | A second tile
 # A student pads by *two* words: rows of 34. How many turns for a column? Is he wrong?
 # /// answer
-# Stride 34 leaves 2: the lanes stand at 16 windows, two at each. Two turns. Better than 32, and twice what one word gives. Any *odd* length of row
-# is harmless, so 33, or 35. Have him try 34 on the card: the answer stays right, and the counter shows it.
+# Stride 34 leaves a remainder of 2: the lanes stand at 16 windows, two at each. Two turns. That is better than 32, and twice what
+# one word gives. Any *odd* length of row is harmless, so 33, or 35. Have him try 34 on the card: the answer stays right, and the
+# counter shows it.
 # ///
 
 # %% [markdown]
@@ -167,9 +173,9 @@ record(
 #
 # - five places, which of them are spaces and which are caches;
 # - boxes and windows, by hand, with the wrong columns known by sight;
-# - a transpose in five stages, each jam foretold;
+# - a transpose in five stages, with each jam foretold;
 # - Little's law with the card's own numbers;
 # - why occupancy is a means.
 #
-# **Where this leads.** The students' page: [memory](../../docs/lectures/l3_memory.py). Before it stands [teaching L2](l2_the_cuda_model.py); after it
-# the table of strides forecasts the first multiply: [teaching the ladder](l4_the_gemm_ladder.py).
+# **Where this leads.** The students' page: [memory](../../docs/lectures/l3_memory.py). Before it comes [teaching L2](l2_the_cuda_model.py);
+# after it the table of strides forecasts the first multiply: [teaching the ladder](l4_the_gemm_ladder.py).

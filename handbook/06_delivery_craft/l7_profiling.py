@@ -13,7 +13,7 @@
 # %% [markdown]
 # ## What it is really about
 #
-# A profiler answers questions. It has a hundred numbers, and whoever brings no question reads all of them. So the lecture goes down four steps, and each
+# A profiler answers questions. It has a hundred numbers, and if you bring no question you read all of them. So the lecture goes down four steps, and each
 # step asks one: *how slow is it? where does the time go? under which roof? waiting for what?* The first two decide most cases.
 #
 # /// callout | metaphor
@@ -110,12 +110,12 @@ record(
 # print("percent of peak:", percent_of_peak(floor, measured_us=...))  # when you have it
 # ```
 #
-# Where three dots stand, a number is missing. Whoever has no measured time yet stops before the last line. It runs with `python my_labs/report.py`, and needs
+# Where three dots stand, a number is missing. If you have no measured time yet, stop before the last line. It runs with `python my_labs/report.py`, and needs
 # no card.
 #
 # ### Three to lend
 #
-# For whoever brings none, or has no card to time it on, and for you, when you walk round and look over shoulders. Each number counts once, at the size of the
+# For those who bring none, or have no card to time it on, and for you, when you walk round and look over shoulders. Each number counts once, at the size of the
 # lab. The time is that of our own kernel of the same idea; lend it when *measured* is filled in, and not before the floor stands.
 #
 # | kernel | bytes that must move | operations | operations a byte | so it waits for | time to lend, µs |
@@ -146,8 +146,8 @@ record(
 # %% [markdown]
 # ## The lab, at home
 #
-# [Six kernels, six reasons](../../docs/lectures/l7_profiling.py#six-kernels-six-reasons). Nobody types it in the room: stages 1 and 2 are homework, and the rest is for whoever likes a puzzle. What it trains is
-# the order: reason, counter, cure. The grader reads the reasons first, and a cure that is right behind a wrong reason is not looked at. Expect one complaint about that: *but it is
+# [Six kernels, six reasons](../../docs/lectures/l7_profiling.py#six-kernels-six-reasons). Nobody types it in the room: stages 1 and 2 are homework, and the rest is for those who like a puzzle. What it trains is
+# the order: reason, counter, cure. The grader reads the reasons first, and a cure that is right after a wrong reason is not looked at. Expect one complaint about that: *but it is
 # quicker now!* Answer: how would you have known where to begin on the next one?
 #
 # | the kernel | what they say first | what parts the two |
@@ -205,7 +205,7 @@ record(
 #
 # [The map](../03_profiling/l7_map.md) has every step. The pencil needs its minutes: bytes, operations and the gap squares run over, and the bars and the two
 # factors give back. Their own kernel is not timed in the room; its time comes along, as the lab's grader printed it. Who has none leaves *measured* empty until the
-# homework. What is *counted* stands on the pages of L5 and L6 for the register tile and the multiplies; whoever brought something else fills it in at home:
+# homework. What is *counted* stands on the pages of L5 and L6 for the register tile and the multiplies; those who brought something else fill it in at home:
 # `nox -s profile -- FILE --report` counts where a card is. If the counters are locked in your room, nothing breaks: both reading steps take recorded tables, and
 # the page on their own kernel then ends with machine code and experiments in place of counts.
 #

@@ -157,7 +157,7 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 #
 # - *Scores and bytes.* Two columns, two pens.
 # - *The wrong axis.* Columns that sum to 1: each token shares itself out. The first test catches it, a look does not.
-# - *Masked behind the softmax.* Rows no longer sum to 1: the forbidden had eaten before they were sent away.
+# - *Masked after the softmax.* Rows no longer sum to 1: the forbidden had eaten before they were sent away.
 # - *"It is slow because it computes too much."* It carries too much. Write the sentence on the board and leave it there.
 # - *Storage and traffic.* The first makes a program crash, the second makes it late.
 

@@ -18,13 +18,13 @@
 # %% [markdown]
 # ## What it is really about
 #
-# Three lectures made the multiply cheap. On a Hopper card it is so cheap that it is nearly always waiting: for a tile to come, for an
-# order to be given, for a sum to be carried out. Whoever wins here does not multiply better. He waits less.
+# Three lectures made the multiply cheap. On a Hopper card it is so cheap that a kernel of yesterday's kind leaves the tensor cores waiting for a large part of the time: for a tile to
+# come, for an order to be given, for a sum to be carried out. The best ones leave them hardly a tick. The winner here does not multiply better. It waits less.
 #
 # /// callout | metaphor
-# In the old kitchen each cook runs for her own ingredients. Hopper hires a **delivery crew**: the *copy engine*, TMA, which takes one slip of
+# In the old kitchen each cook runs for her own ingredients. Hopper hires a **delivery crew**: the *copy engine*, TMA (*tensor memory accelerator*, a unit in each SM), which takes one slip of
 # paper for a whole crate. Then it splits the staff. Some do nothing but write slips, the *producers*. The others do nothing but cook, the
-# *consumers*. Between them stand a few trays in a ring, which are *buffers* in shared memory, and a **ticket** lies on each: *full* or *free* (in code: `full` and `empty`). Nobody ever looks at anybody. NVIDIA's word
+# *consumers*. Between them lie a few trays in a ring, which are *buffers* in shared memory (*places* on the students' page, `STAGES` in the code), and a **ticket** lies on each: *full* or *free* (in code: `full` and `empty`). Nobody ever looks at anybody. NVIDIA's word
 # for the ticket is *mbarrier*. Tell it once; from then on say producer, consumer, buffer and mbarrier.
 # ///
 #
@@ -66,7 +66,7 @@
 #
 # 1. **One buffer.** Order, trip, compute, and only then the next. End to end. Count.
 # 2. **Two buffers.** As soon as a buffer is free the consumer orders, and only then computes. Slide the strips over each other. The orders are
-#    still *her* squares: they are drawn into the computing strip, and nothing may lie on top of them. Whoever computes first and then orders twice gets 24; ask which buffer stood empty.
+#    still *her* squares: they are drawn into the computing strip, and nothing may lie on top of them. If they compute first and then order twice they get 24; ask which buffer was empty.
 # 3. **A producer and four buffers.** The orders move to the other strip. Slide as far as it goes.
 #
 # /// predict | From one buffer to two, and from two to a producer with four: how many squares are saved each time?
@@ -160,8 +160,8 @@ record(strip=strip)
 # engine takes an order from *one* thread for a whole block of a tensor of up to five dimensions, swizzles it on the way, puts zeros past the edge,
 # and turns the mbarrier when it has come.
 #
-# **wgmma.** Four warps, one order: 64 rows of A times up to 256 columns of B. Its k is 32 *bytes*: 8 numbers of TF32, 16 of bf16, 32 of FP8. Whoever
-# says "m64nNk16 is the shape" has only met 16-bit numbers [^ptx-isa]. The assembler [told us](../../docs/lectures/l6_tensor_cores.py#ask-the-assembler).
+# **wgmma.** Four warps, one order: 64 rows of A times up to 256 columns of B. Its k is 32 *bytes*: 8 numbers of TF32, 16 of bf16, 32 of FP8. If somebody
+# says "m64nNk16 is the shape", they have only met 16-bit numbers [^ptx-isa]. The assembler [told us](../../docs/lectures/l6_tensor_cores.py#ask-the-assembler).
 #
 # **Roles.** Print [the first kernel that has them](../../docs/workshops/w2_hopper.py#roles), `gemm/k08_roles.cu`, two pages. Only the second is marked: one branch for the producer, one for the consumers. There
 # are two `wait(&`, each somebody looking at an mbarrier, and two `arrive`, one of them with the bytes to expect, each somebody turning one. `wgmma_wait` is none of these: it waits for products.
@@ -169,8 +169,8 @@ record(strip=strip)
 # ### A bit that flips
 #
 # An mbarrier is used again in every round, so *full* alone would not do: full of which tile? Each mbarrier therefore keeps one bit, its **phase**. It begins at 0
-# and flips whenever the mbarrier turns, that is, when all whom it counts have come. Who waits names a bit, and goes on as soon as the mbarrier's is
-# another. Four buffers; buffer 0 takes tiles 0, 4, 8 and 12. Let one student be the bit: an arm up is 1.
+# and flips whenever the mbarrier turns, that is, when all whom it counts have come. A thread that waits names a bit, and goes on as soon as the mbarrier's is
+# a different one. Four buffers; buffer 0 takes tiles 0, 4, 8 and 12. Let one student be the bit: an arm up is 1.
 #
 # | tile | *free*: the producer names | its bit flips | who flips it | *full*: the consumer names | its bit flips | who flips it |
 # |---:|:-:|:-:|---|:-:|:-:|---|
@@ -187,9 +187,9 @@ record(strip=strip)
 # waits for a consumer who waits for the producer. In both the card stands still.
 #
 # /// callout | teaching
-# A cluster is a few blocks that are guaranteed to run at the same time in one corner of the card, and one copy engine may deliver one tile to all of
-# them. Up to 8 blocks on any card that has clusters, up to 16 on this one if you ask [^nvidia-hopper-tuning]. If a student says *neighbouring SMs*: they share a corner (a GPC), nothing is said of
-# who stands next to whom. That is all you need today.
+# A cluster is a few blocks that are guaranteed to run at the same time in one part of the card, a group of SMs called a GPC, and one copy engine may deliver one tile to all of
+# them. Up to 8 blocks on any card that has clusters, up to 16 on this one if you ask [^nvidia-hopper-tuning]. If a student says *neighbouring SMs*: they share a GPC, nothing is said of
+# which lies next to which. That is all you need today.
 # ///
 
 # %% [markdown]
@@ -240,7 +240,7 @@ record(
 # | `gsb0`, on the last one only | why only there? | *commit*: one group for the four of them |
 # | `LDGSTS…128`, {{ sheet.pieces:.0f }} times | whose tile is it? | one that comes later: {{ sheet.pieces:.0f }} × 256 threads × 16 bytes = 48 KiB |
 # | `.E.BYPASS` | past what? | past L1: the piece goes straight into shared memory |
-# | `P0` … `P6` behind a copy | what does it ask? | is this piece of the matrix there? Past the edge zeros are laid instead |
+# | `P0` … `P6` after a copy | what does it ask? | is this piece of the matrix there? Past the edge zeros are laid instead |
 # | `LDGDEPBAR` | what is closed here? | the group of these copies |
 # | `DEPBAR.LE SB0, 0x1` | who waits, for what? | this thread, for its own older copies: all groups but the last one closed |
 # | `BAR.SYNC` | who waits, for whom? | everybody, for everybody |
@@ -248,7 +248,7 @@ record(
 # | `WARPGROUP.DEPBAR.LE gsb0, 0x1` | for all products? | for all but the one just ordered |
 # | `BRA`, with `@!P0` before it | where to, and when not? | up to the first line; not when the last tile is done |
 #
-# Two lines are circled that do not wait: `LDGDEPBAR`, which has `DEPBAR` in its name, and `WARPGROUP.ARRIVE`. And whoever ran the command finds a `MEMBAR` in the loop that is on no sheet,
+# Two lines are circled that do not wait: `LDGDEPBAR`, which has `DEPBAR` in its name, and `WARPGROUP.ARRIVE`. And if you run the command you find a `MEMBAR` in the loop that is on no sheet,
 # since the command asks for the letters BAR: it puts stores in order before the tensor cores read.
 #
 # Of the three arrows that start at a wait, two leave the sheet at its upper edge: my copies and the product before belong to an earlier round. The third,
@@ -270,7 +270,8 @@ record(
 #
 # /// callout | click
 # Tensor cores at work, in per cent of the ticks, counted by the card: {{ l6.tensor.wgmma.busy:.0%}} in the kernel of the sheet,
-# {{ l6.tensor.triton.busy:.0%}} in Triton's, {{ l6.tensor.cublas.busy:.0%}} in the library's. The same `HGMMA`, the same tile, the same formula.
+# {{ l6.tensor.triton.busy:.0%}} in Triton's, {{ l6.tensor.cublas.busy:.0%}} in the library's, on an {{ l6.gpu.name }}. The same formula, and the same kind of instruction. Triton's has the same width as ours, 64 × 256 × 16. And the
+# library's? For the same product the card counts {{ l6.tensor.cublas.instructions / l6.tensor.wgmma.instructions:.0f}} times as many matrix instructions, so each is half as wide, 64 × 128 × 16. It wins with the *narrower* one.
 # The difference is who waits. [Two timelines](../../docs/workshops/w2_hopper.py#two-timelines), stamped by the kernels themselves, show it tick by tick.
 # ///
 
@@ -331,13 +332,14 @@ record(
 # Somebody will read [the climb](../../docs/workshops/w2_hopper.py#the-climb) and ask why you taught roles. By themselves they gain nothing: on an {{ w2.gpu.name }} k08 makes
 # {{ w2.burst.nn.n4096.roles:.0f}} TFLOP/s, and k07, which has none, {{ w2.burst.nn.n4096.wide:.0f}}. Do not explain it away. The strips say that one who fetches and cooks in turn
 # leaves the stove cold; but a pot that is on the stove goes on cooking while she stands at the barrier, and a block of k07 has two cooks. [The timelines](../../docs/workshops/w2_hopper.py#two-timelines) show it: a step of k07 is
-# no longer than one of k08. What roles buy comes later. Only who does nothing but fetch can fetch across the end of a tile, and the tall rung, k12, stands on that.
+# no longer than one of k08. What roles buy comes later. Only a warp that does nothing but fetch can fetch across the end of a tile, and the tall rung, k12, is built on that. (Nor can k09, k11 and k13 be told apart from the
+# rung before them in that run. Say so when the room admires a third digit.)
 #
 # ### What the last per cent cost
 #
 # Rungs 8 to 11 are evenings of one person for a few per cent each. Ask the room who would pay for that. Then answer: somebody whose cluster does
 # nothing else. Then show the wall behind it. At 8192 their kernel is ahead by only 1.5 % [^shankhdhar2024]. The card runs into its power limit,
-# and a better kernel makes it warmer, not quicker.
+# and there a busier kernel only lowers the clock.
 #
 # Ours, too. cuBLAS had its tensor cores at work in {{ l6.tensor.cublas.busy:.2%}} of the ticks and reached {{ l6.climb.cublas.of_peak:.2%}} of peak. The
 # sheet counts on 1830 MHz [^lockwood-h100], so the clock must have been near {{ l6.climb.cublas.of_peak:.2%}} ÷ {{ l6.tensor.cublas.busy:.2%}} × 1830 = about
@@ -347,15 +349,15 @@ record(
 # ## The sentence of the day
 #
 # /// callout | say
-# "The formula is the same. The numbers are the same. The instruction in the middle is the same. You don't beat cuBLAS at math [^shankhdhar2024]. You beat it at
+# "The formula is the same. The numbers are the same. The instruction in the middle is of the same kind. You don't beat cuBLAS at math [^shankhdhar2024]. You beat it at
 # logistics." Then, slowly: "A producer that never waits for the consumers, and consumers that never wait for the producer."
 # ///
 #
 # ## What they will believe
 #
-# - *"There must be a cleverer formula."* There is none in this. Point at the sheet: the same `HGMMA` everywhere.
+# - *"There must be a cleverer formula."* There is none in this. Point at the sheet: `HGMMA` here, `HGMMA` there, and the library's are the narrower ones.
 # - *"More warps hide more."* An SM has 65 536 registers. A producer and two groups of consumers are 384 threads, 170 registers each: 128 sums and the rest. One group is too few: its 256 sums a thread spill. With a third
-#   there are 512 threads and 128 registers each, and the sums alone fill them.
+#   there are 512 threads and 128 registers each, and the sums alone would fill them. If the producer gives its registers up, as in k09, it may keep 24, and three groups get 160 each: tight, and no longer impossible.
 # - *"An asynchronous copy is fast."* It is as slow as before. It is only that nobody stands beside it.
 # - *A wait that names the wrong bit of an mbarrier.* Either it waits for a flip that never comes, and the card stands still for good; or it does not wait at
 #   all, and a tile is used that is not there. Neither has an error message. For the first keep

@@ -276,7 +276,7 @@ record(
 # ## The race, step by step
 #
 # GPU MODE and NVIDIA held a hackathon on four-bit kernels in the autumn of 2025. Its first problem was a batched GEMV: a grid in NVFP4 times a
-# vector. Yue Zhang kept a diary [^zhang2025]. **It ran on a B200. You cannot re-run it on Hopper, and you do not have to.** Your students
+# vector that is NVFP4 as well, with scales of its own [^gpumode-nvfp4]. (What the room types at minute 115 is the easier job: its vector stays in float64.) Yue Zhang kept a diary [^zhang2025]. **It ran on a B200. You cannot re-run it on Hopper, and you do not have to.** Your students
 # rebuild the steps in NumPy and *count* what each one saves.
 #
 # First the floor, and it goes on the paper first. Bytes of the grid and its scales, for the three shapes of the problem:
@@ -299,7 +299,8 @@ record(
 
 # %% [markdown]
 # The organisers' own floor, their *speed of light*, is 8.622, 17.275 and 4.317 µs for the three, 8.63 µs as a geometric mean [^gpumode-nvfp4].
-# Theirs is a little above that of the data sheet: the bytes above at 8 TB/s [^nvidia-b200] take {{ sheet.floor:.2f}} µs, geometric mean. So the last entry,
+# Theirs is a little above that of the data sheet: the bytes above at 8 TB/s [^nvidia-b200] take {{ sheet.floor:.2f}} µs, geometric mean. The statement says why it may be: theirs is the larger of two times, of multiply-adds and of memory, tested at a clock of 1.5 GHz
+# [^gpumode-nvfp4]. Here it is still the bytes that count: the first shape's over 8.622 µs [^gpumode-nvfp4] come to nearly the sheet's bandwidth. So the last entry,
 # 22.4 µs [^gpumode-nvfp4], is {{ sheet.share:.1%}} of the *sheet* and 39 % of their floor. Say which of the two you divide by.
 #
 # Now the steps, each as the author tells it.
@@ -395,7 +396,7 @@ record(
 
 # %% [markdown]
 # **Two truths.** Against the decoded grid it is right to the last digit. Against the grid before rounding it is off by {{ worst.weights:.1f}}, and that is
-# the *format*, not a bug. Whoever mixes up the two hunts a bug all evening. Write both lines on the board.
+# the *format*, not a bug. If you mix up the two, you hunt a bug all evening. Write both lines on the board.
 #
 # The chains of the last but one step, for a wait of 6 ticks and 3 of work:
 
@@ -431,7 +432,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # four-bit arithmetic, but neither of these two. Look at the number, not at the name.
 # ///
 #
-# There is a second diary of the same problem, by Amandeep Singh [^singh2025]. Give it to whoever asks for more.
+# There is a second diary of the same problem, by Amandeep Singh [^singh2025]. Give it to those who ask for more.
 
 # %% [markdown]
 # ## The demo
@@ -456,7 +457,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # - *"Same chip, same mathematics, ninety-fold."* And the first draft was a first draft. Ask for the template and the floor.
 # - *The order in a byte.* Low half first here. Swap it, and the sixteen on the sheet catch it at once.
 # - *A block of zeros.* Scale 0, and then a division.
-# - *Ties.* 5 lies between 4 and 6. Our `nearest` takes the lower, hardware the even code. Never test on ties.
+# - *Ties.* 3.5 lies in the middle between 3 and 4. Our `nearest` takes the lower, 3; hardware takes the even code, and that is 4, code 110. (At 5 both take 4, so there you would see nothing.) Never test on ties.
 
 # %% [markdown]
 # ## Say this at the board
@@ -467,7 +468,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # ///
 #
 # /// callout | say
-# "From the draft? From the template? From the floor? Whoever shows you one quotient owes you the other two."
+# "From the draft? From the template? From the floor? If somebody shows you one quotient, ask for the other two."
 # ///
 
 # %% [markdown]

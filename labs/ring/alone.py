@@ -1,5 +1,7 @@
 """The last task of the ring: how often one of its barriers has turned."""
 
+import random
+
 
 def cases() -> list[dict]:
     """From one place up; more places than tiles come last."""
@@ -17,12 +19,20 @@ def cases() -> list[dict]:
         (3, 2, 4),
         (0, 0, 2),
     ]
-    return [
-        {
-            "call": "turns_of",
-            "with": {"place": place, "tiles": tiles, "places": places},
-            "expect": tiles // places + (place < tiles % places),
-            "job": f"place {place} of {places}, {tiles} tiles",
-        }
-        for place, tiles, places in sizes
-    ]
+    return [turned(*size) for size in sizes]
+
+
+def drawn(draw: random.Random) -> list[dict]:
+    """The same with numbers that nobody announced, from few tiles up."""
+    rings = sorted((draw.randrange(2 ** draw.randint(1, 9)), draw.randint(1, 12)) for _ in range(80))
+    return [turned(draw.randrange(places), tiles, places) for tiles, places in rings]
+
+
+def turned(place: int, tiles: int, places: int) -> dict:
+    """How often *full* of a place has turned."""
+    return {
+        "call": "turns_of",
+        "with": {"place": place, "tiles": tiles, "places": places},
+        "expect": tiles // places + (place < tiles % places),
+        "job": f"place {place} of {places}, {tiles} tiles",
+    }

@@ -1,4 +1,11 @@
-"""A ring between a producer and consumers: lines of both sheets, bits round by round, rings that stand still."""
+"""A ring between a producer and consumers: lines of both sheets, bits round by round, rings that stand still.
+
+`cases` are the same each time; `drawn` asks for the same again, with numbers that nobody announced.
+"""
+
+import random
+import re
+from collections.abc import Iterator
 
 # What stands on the sheets, without the numbers of registers; test_listing.py holds the kernels to them.
 ON_K04 = {
@@ -47,42 +54,131 @@ def play(producer: list[int], consumer: list[int], places: int) -> str:
 def cases() -> list[dict]:
     """All functions, each from the simplest case up."""
     found = [
-        {"call": "mark", "with": {"line": line}, "expect": does, "job": f"a line of {kernel}'s sheet"}
+        marked(line, does, f"a line of {kernel}'s sheet")
         for kernel, lines in (("k04", ON_K04), ("k08", ON_K08))
         for line, does in lines.items()
     ]
     tiles = [(0, 4), (3, 4), (4, 4), (7, 4), (8, 4), (12, 4), (5, 2), (6, 3), (9, 1)]
-    for name, flip in (("full_bit", 0), ("empty_bit", 1)):
-        found += [
-            {
-                "call": name,
-                "with": {"tile": tile, "places": places},
-                "expect": tile // places % 2 ^ flip,
-                "job": f"tile {tile} in a ring of {places}",
-            }
-            for tile, places in tiles
+    for name in ("full_bit", "empty_bit"):
+        found += [bit(name, tile, places) for tile, places in tiles]
+    found += [stands(*ring) for ring in rings()]
+    strips = ((1, 3, 2), (1, 11, 2), (1, 0, 1), (2, 2, 2), (1, 4, 2), (3, 5, 2))
+    return [*found, *(needed(*strip) for strip in strips)]
+
+
+def drawn(draw: random.Random) -> list[dict]:
+    """All functions once more, each from the smallest of its cases up."""
+    lines = [
+        marked(with_other_numbers(line, draw), does, f"a line of {kernel}'s sheet with other numbers")
+        for kernel, lines in (("k04", ON_K04), ("k08", ON_K08))
+        for line, does in lines.items()
+        for _ in range(3)
+    ]
+    sizes = [(draw.randint(1, 9), draw.randint(1, draw.choice((4, 16, 64)))) for _ in range(30)]
+    tiles = [(draw.randrange(2 ** draw.randint(3, 14)), places) for _, places in sizes]
+    # The last tile of a round, and the first of the next.
+    tiles = sorted([*tiles, *((places * turn - by, places) for turn, places in sizes for by in (1, 0))])
+    bits = [bit(name, tile, places) for name in ("full_bit", "empty_bit") for tile, places in tiles]
+    plays = sorted(drawn_rings(draw), key=lambda ring: len(ring[1]) + len(ring[2]))
+    # One of the two is the slower one as often as the other, and so is what must be rounded up by little or by much.
+    strips = [
+        (draw.randint(1, most), draw.randint(0, 90), draw.randint(1, most))
+        for most in (3, 10, 30)
+        for _ in range(20)
+    ]
+    # What is left over is one square, or all but one.
+    strips += [
+        (order, trip, cook)
+        for order, cook in ((draw.randint(1, 20), draw.randint(2, 20)) for _ in range(20))
+        for trip in (max(order, cook) * draw.randint(2, 6) - order - cook + by for by in (-1, 0, 1))
+        if trip >= 0
+    ]
+    return [*lines, *bits, *(stands(*ring) for ring in plays), *(needed(*s) for s in sorted(strips, key=sum))]
+
+
+def marked(line: str, does: str, job: str) -> dict:
+    """A line of a sheet."""
+    return {"call": "mark", "with": {"line": line}, "expect": does, "job": job}
+
+
+def with_other_numbers(line: str, draw: random.Random) -> str:
+    """A line with other registers, predicates, labels and numbers behind its name."""
+    name, blank, rest = line.partition(" ")
+    rest = re.sub(r"0x[0-9a-f]+", lambda _: hex(draw.randrange(2 ** draw.randint(1, 18))), rest)
+    return name + blank + re.sub(r"(UR|R|P|SB|_)\d+", lambda found: another(found[1], draw), rest)
+
+
+# The most that stands behind each: registers, those of a whole warp, predicates, barriers of loads, labels.
+MOST = {"R": 254, "UR": 62, "P": 6, "SB": 5, "_": 99}
+
+
+def another(kind: str, draw: random.Random) -> str:
+    """Another register, or whatever has a number."""
+    return f"{kind}{draw.randint(0, MOST[kind])}"
+
+
+def bit(name: str, tile: int, places: int) -> dict:
+    """What full_bit, or empty_bit, says of a tile."""
+    return {
+        "call": name,
+        "with": {"tile": tile, "places": places},
+        "expect": tile // places % 2 ^ (name == "empty_bit"),
+        "job": f"tile {tile} in a ring of {places}",
+    }
+
+
+def stands(job: str, producer: list[int], consumer: list[int], places: int) -> dict:
+    """Who waits for whom in the end."""
+    given = {"producer": producer, "consumer": consumer, "places": places}
+    return {"call": "stuck", "with": given, "expect": play(producer, consumer, places), "job": job}
+
+
+def needed(order: int, trip: int, cook: int) -> dict:
+    """How many places."""
+    return {
+        "call": "places_needed",
+        "with": {"order": order, "trip": trip, "cook": cook},
+        "expect": -(-(order + trip + cook) // max(order, cook)),
+        "job": f"{order} to order, {trip} for the trip, {cook} to compute",
+    }
+
+
+def names(tiles: int, places: int, flip: int) -> list[int]:
+    """Bits, tile by tile: those that the consumer should name with 0, the producer with 1."""
+    return [tile // places % 2 ^ flip for tile in range(tiles)]
+
+
+def drawn_rings(draw: random.Random) -> Iterator[tuple[str, list[int], list[int], int]]:
+    """Rings of any size: right ones, ones with a slip somewhere, ones in which the bits are anything."""
+    for number in range(60):
+        tiles, places = draw.randint(1, 2 ** draw.randint(2, 6)), draw.randint(1, 9)
+        producer, consumer = names(tiles, places, 1), names(tiles, places, 0)
+        at, who = draw.randrange(tiles), draw.choice((producer, consumer))
+        whose = "the producer" if who is producer else "the consumer"
+        slip = ("all bits right", "another bit from there on", "a wrong bit", "nothing more", "any bits")[
+            number % 5
         ]
-    for job, producer, consumer, places in rings():
-        given = {"producer": producer, "consumer": consumer, "places": places}
-        found.append({"call": "stuck", "with": given, "expect": play(producer, consumer, places), "job": job})
-    for order, trip, cook in ((1, 3, 2), (1, 11, 2), (1, 0, 1), (2, 2, 2), (1, 4, 2), (3, 5, 2)):
-        found.append(
-            {
-                "call": "places_needed",
-                "with": {"order": order, "trip": trip, "cook": cook},
-                "expect": -(-(order + trip + cook) // max(order, cook)),
-                "job": f"{order} to order, {trip} for the trip, {cook} to compute",
-            }
-        )
-    return found
+        if slip == "another bit from there on":
+            who[at:] = [1 - named for named in who[at:]]
+        elif slip == "a wrong bit":
+            who[at] = 1 - who[at]
+        elif slip == "nothing more":
+            del who[at:]
+        elif slip == "any bits":
+            producer, consumer = ([draw.randint(0, 1) for _ in range(tiles)] for _ in range(2))
+            producer[0], consumer[0] = number // 5 % 2, number // 10 % 2  # each way to begin
+        where = f", {slip}"
+        if slip not in ("all bits right", "any bits"):
+            where = f", of {whose} at tile {at} {slip}"
+        yield f"a ring of {places}, {tiles} tiles{where}", producer, consumer, places
+    for tiles in (draw.randint(65, 80), draw.randint(81, 99)):  # past the end of whoever counts turns
+        places = draw.randint(1, 9)
+        job = f"a ring of {places}, {tiles} tiles, all bits right"
+        yield job, names(tiles, places, 1), names(tiles, places, 0), places
 
 
 def rings() -> list[tuple[str, list[int], list[int], int]]:
     """Rings with the bits that both name: right ones, and what one slip does."""
-
-    def names(tiles: int, places: int, flip: int) -> list[int]:
-        return [tile // places % 2 ^ flip for tile in range(tiles)]
-
     right = [
         (
             f"a ring of {places}, {tiles} tiles, all bits right",

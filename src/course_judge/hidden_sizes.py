@@ -40,7 +40,7 @@ def draw(
     Raises:
         ValueError: no dimension may have another size.
     """
-    free = [name for name in _free(problem, workloads) if name not in fixed]
+    free = [name for name in free_dims(problem, workloads) if name not in fixed]
     square: Workload | None = None
     for _ in range(1000):
         found = _one(problem, workloads, free, rng)
@@ -63,7 +63,7 @@ def _turned(problem: Problem, workloads: Sequence[Workload], w: Workload, free: 
     dims = w.dims
     names = [name for name in dims if name in free]
     turned = dict(zip(names, [dims[name] for name in reversed(names)], strict=True))
-    turned = {name: _in_steps(size, _step(workloads, name)) for name, size in turned.items()}
+    turned = {name: in_steps(size, step_of(workloads, name)) for name, size in turned.items()}
     named = (*workloads, *problem.check_on)
     too_large = any(
         size > max(other.dims[name] for other in named if name in other.dims) for name, size in turned.items()
@@ -82,13 +82,13 @@ def _one(
             # As likely between 10 and 100 as between 100 and 1000.
             least = LEAST if most > LEAST else 1
             size = int(2 ** rng.uniform(math.log2(least), math.log2(most + 1)))
-            dims[name] = _in_steps(min(size, most), _step(workloads, name))
+            dims[name] = in_steps(min(size, most), step_of(workloads, name))
     for name, other in MULTIPLES.get(problem.name, {}).items():
         dims[name] = max(1, dims[name] // dims[other]) * dims[other]
     return Workload.of(like.dtype, **dims)
 
 
-def _step(workloads: Sequence[Workload], name: str) -> int:
+def step_of(workloads: Sequence[Workload], name: str) -> int:
     """Return the common divisor of all announced sizes of a dimension, if there are several.
 
     A kernel that moves 16 bytes at a time takes multiples of 8 alone, and only those are then announced.
@@ -97,11 +97,12 @@ def _step(workloads: Sequence[Workload], name: str) -> int:
     return math.gcd(*sizes) if len(sizes) > 1 else 1
 
 
-def _in_steps(size: int, step: int) -> int:
+def in_steps(size: int, step: int) -> int:
+    """Return the largest multiple of a step up to a size, at least one."""
     return max(step, size // step * step)
 
 
-def _free(problem: Problem, workloads: Sequence[Workload]) -> list[str]:
+def free_dims(problem: Problem, workloads: Sequence[Workload]) -> list[str]:
     """Dimensions that may have any size."""
     names = {name for w in workloads for name, value in w.items if not isinstance(value, bool)}
     of = (*workloads, *problem.check_on)

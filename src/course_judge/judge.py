@@ -7,24 +7,30 @@ import random
 import secrets
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from course_judge.cpu_sizes import SLACK, InTurn, cost, drawn, larger, names_triton, reached
 from course_judge.hidden_sizes import draw, small
 from course_judge.host import Broken, Host, Stranger, Task
+from course_judge.promises import Promise, case, cases_on, promises
 from course_judge.protocol.messages import Load
 from course_judge.protocol.verdict import AFTER, RIGHT, Verdict, refused
 from course_judge.remote import Remote
 from course_judge.timing import NoTime, Times
-from course_kernels.measure.check import Check, WrongResult
+from course_kernels.measure import messages
+from course_kernels.measure.check import BITS, Check, WrongResult
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Problem, Workload
 
 # Further questions on one size when all seems right: nobody knows beforehand how many, or on which.
 AGAIN = (25, 120)
 AGAIN_SECONDS = 2.0  # none is begun later; the least of them are always asked
+LATER_SECONDS = (0.2, 0.4)  # then the answers that are still held are looked at
+PROMISED_COST = 8.0  # the largest size that a case of `promises` is tried on
 
 
 def judge(
@@ -43,7 +49,7 @@ def judge(
     Args:
         host: what starts its process.
         file: defines a function of the problem's name, called as the problem's kernels are.
-        workloads: the sizes announced; without them those of the problem, on the CPU the small ones.
+        workloads: the sizes announced; without them those of the problem, on the CPU as `cpu_sizes` says.
         device: "cpu" or "cuda".
         time_on: what is timed, on a card.
         task: how its process is started; without it as the problem says, with the usual limits.
@@ -51,12 +57,15 @@ def judge(
     """
     task = task or Task(file, problem.name)
     rng = random.Random(secrets.randbits(64) if seed is None else seed)
+    more = None
+    if not workloads and device == "cpu":
+        more = _More(problem, rng, names_triton(file))
     workloads = tuple(workloads) or (problem.check_on if device == "cuda" else small(problem))
     examination = _Examination(problem, device, rng)
     with host.stranger(task) as stranger:
         try:
             stranger.ask(Load())
-            verdict = examination.of(stranger, workloads, time_on)
+            verdict = examination.of(stranger, workloads, time_on, more)
             stranger.finish()
         except Broken as broken:
             verdict = Verdict(broken.found, broken.why, examination.size)
@@ -64,19 +73,50 @@ def judge(
         return dataclasses.replace(verdict, printed=printed, not_held=stranger.not_held)
 
 
+class _More:
+    """Sizes beyond the small ones, on a machine without a card.
+
+    Attributes:
+        late: some were left out, or cut, for the time that they would take.
+    """
+
+    def __init__(self, problem: Problem, rng: random.Random, interpreted: bool) -> None:
+        self._problem, self.interpreted, self.late = problem, interpreted, False
+        sizes = dict.fromkeys((*larger(problem, rng), *drawn(problem, rng)))
+        self.sizes = sorted(sizes, key=partial(cost, problem))
+
+    def reached(self, asked: Sequence[Workload]) -> str:
+        """Return which sizes were asked, in words."""
+        return reached(self._problem, asked, self.interpreted, self.late)
+
+
 class _Examination:
     def __init__(self, problem: Problem, device: str, rng: random.Random) -> None:
         self._problem, self._device, self._rng = problem, device, rng
         self.size = ""
 
-    def of(self, stranger: Stranger, workloads: Sequence[Workload], time_on: Workload | None) -> Verdict:
-        """Return the verdict on a stranger whose file is loaded."""
-        function = Remote(stranger, self._problem, self._device)
+    def of(
+        self, stranger: Stranger, workloads: Sequence[Workload], time_on: Workload | None, more: _More | None
+    ) -> Verdict:
+        """Return the verdict on a stranger whose file is loaded.
+
+        Args:
+            more: larger sizes, where no sizes were asked for and there is no card.
+        """
+        function = Remote(stranger, self._problem, self._device, rng=self._rng)
         unannounced = draw(self._problem, workloads, self._rng)
+        asked = [*workloads, *unannounced]
+        lines: tuple[str, ...] = ()
         try:
-            for workload in (*workloads, *unannounced):
+            took = {}
+            for workload in asked:
+                began = time.monotonic()
                 self._checked(function, workload)
-            lines: tuple[str, ...] = ()
+                took[workload] = time.monotonic() - began
+            if more:
+                asked += self._asked_more(function, more, took)
+                lines = (more.reached(asked),)
+            self._promised(function, asked, more)
             if time_on:
                 self.size = time_on.label
                 lines = (self._time(function, time_on),)
@@ -86,12 +126,37 @@ class _Examination:
                 if number >= AGAIN[0] and time.monotonic() > until:
                     break
                 self._once_more(function, again)
+            time.sleep(self._rng.uniform(*LATER_SECONDS))
+            function.finish()
         except WrongResult as error:
             return refused(error.why, self.size)
         finally:
             function.close()
-        count = len(workloads) + len(unannounced)
-        return Verdict(RIGHT, f"{count} sizes, {len(unannounced)} of them not announced", lines=lines)
+        hidden = sum(w not in self._problem.check_on and w not in workloads for w in asked)
+        return Verdict(RIGHT, f"{len(asked)} sizes, {hidden} of them not announced", lines=lines)
+
+    def _asked_more(self, function: Remote, more: _More, took: dict[Workload, float]) -> list[Workload]:
+        """Ask the larger sizes, and return those that were asked."""
+        if not more.interpreted:
+            # All that is asked of small sizes; of the others one question each, but for one of them.
+            wholly = self._rng.choice(more.sizes[: len(more.sizes) // 2 + 1]) if more.sizes else None
+            for workload in more.sizes:
+                (self._checked if workload == wholly else self._asked_once)(function, workload)
+            return list(more.sizes)
+        in_turn = InTurn(self._problem, partial(self._asked_once, function), took)
+        asked = [in_turn.ask(workload) for workload in more.sizes]
+        more.late = in_turn.late
+        return [workload for workload in asked if workload]
+
+    def _promised(self, function: Remote, asked: Sequence[Workload], more: _More | None) -> None:
+        """Ask with values that the contract covers and usual inputs do not have, on some of the sizes."""
+        if self._device != "cpu":
+            return
+        most = PROMISED_COST if more and not more.interpreted else 1.0
+        sizes = [w for w in asked if cost(self._problem, w) <= most]
+        for promise in promises(self._problem):
+            for workload in cases_on(sizes, self._problem):
+                self._check(function, workload).promised(promise)
 
     def _time(self, function: Remote, workload: Workload) -> str:
         try:
@@ -101,20 +166,25 @@ class _Examination:
         clause = f"; the judge's own clock, launches included: {timed.wall_us:.1f} µs"
         return timed.text(workload.label) + (clause if timed.agrees else "")
 
-    def _checked(self, function: Remote, workload: Workload) -> None:
-        self.size = workload.label
-        field = {"it": Competitor("the file", self._problem, function)}
-        function.begin(workload)
-        RemoteCheck(function, field, workload, self._rng.getrandbits(32), self._device).before()
-
-    def _once_more(self, function: Remote, workload: Workload) -> None:
-        """Ask a single question, which a stranger who counts calls cannot foresee."""
+    def _check(self, function: Remote, workload: Workload) -> RemoteCheck:
         self.size = workload.label
         field = {"it": Competitor("the file", self._problem, function)}
         function.begin(workload)
         check = RemoteCheck(function, field, workload, self._rng.getrandbits(32), self._device)
+        if self._device == "cpu" and workload.dtype == "float32" and cost(self._problem, workload) > 1:
+            check.allow(SLACK)
+        return check
+
+    def _checked(self, function: Remote, workload: Workload) -> None:
+        self._check(function, workload).before()
+
+    def _asked_once(self, function: Remote, workload: Workload) -> None:
+        self._check(function, workload).once()
+
+    def _once_more(self, function: Remote, workload: Workload) -> None:
+        """Ask a single question, which a stranger who counts calls cannot foresee."""
         try:
-            check.once()
+            self._asked_once(function, workload)
         except WrongResult as error:
             raise WrongResult(str(error), AFTER + error.why) from None
 
@@ -125,6 +195,10 @@ class RemoteCheck(Check):
     def __init__(self, function: Remote, *rest: Any) -> None:
         super().__init__(*rest)
         self._remote = function
+
+    def allow(self, slack: float) -> None:
+        """Allow so many times the usual error."""
+        self._allowed *= slack
 
     def once(self) -> None:
         """Check one question, and no more."""
@@ -138,5 +212,52 @@ class RemoteCheck(Check):
             except _Wrong as wrong:
                 self._refuse(wrong.name, wrong.why)
 
+    def promised(self, promise: Promise) -> None:
+        """Check one question with the inputs of a case."""
+        from course_kernels.measure.check import _Wrong
+
+        with torch.no_grad():
+            values = case(promise, self.problem, self.workload, self._generator)
+            if values is None:
+                return
+            working = tuple(tensor.clone() for tensor in values)
+            asked = self._ask("it", working, values, poisoned=True)
+            truth = self._truth(values, finite=False)
+            self._shapes = [out.shape for out in truth]
+            outputs = self._outputs("it", asked.result, working)
+            usual = self._allowed
+            self.allow(promise.slack)
+            where = f", {promise.name}"
+            try:
+                self._judge("it", outputs, asked.touched, truth, where=where)
+            except _Wrong as wrong:
+                self._refuse(wrong.name, wrong.why)
+            for number, (out, expected) in enumerate(zip(outputs, truth, strict=True)):
+                if why := _alone(out, expected, promise, usual):
+                    name = messages.output_name(number, outputs)
+                    self._refuse("it", f"wrong: {name}{why}{where}")
+
     def _behind_a_hold(self, name: str, working: Any, first: Any, second: Any) -> Any:
         return self._remote.behind_a_hold(working, first, second, self._options)
+
+
+def _alone(out: torch.Tensor, truth: torch.Tensor, promise: Promise, usual: float) -> str:
+    """Return what is wrong with numbers that are held against themselves alone; empty where nothing is."""
+    if promise.exact:
+        bits = BITS[out.element_size()]
+        due = truth.to(out.dtype)
+        wrong = (out.view(bits) != due.view(bits)) & ~(out.isnan() & due.isnan())
+    elif promise.own and out.dtype.is_floating_point:
+        # What lies below the smallest normal number may be taken for zero.
+        least = torch.finfo(out.dtype).smallest_normal
+        wrong = (out.double() - truth).abs() > promise.own(usual) * truth.abs() + least
+    else:
+        return ""
+    if not bool(wrong.any()):
+        return ""
+    at = int(wrong.reshape(-1).to(torch.uint8).argmax())
+    got, expected = (float(x.reshape(-1)[at]) for x in (out, truth))
+    return (
+        f"{messages.place_of(truth, at)}: expected {expected!r}, got {got!r}; {int(wrong.sum())} of "
+        f"{out.numel()} elements are off by more than their own rounding"
+    )

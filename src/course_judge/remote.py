@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from course_judge.host import Broken, Stranger
 from course_judge.protocol.layout import GUARD_BYTES, Layout, Place, aligned
-from course_judge.protocol.messages import Call, Hold, Output, Outputs
+from course_judge.protocol.messages import Again, Call, Hold, Output, Outputs
 from course_judge.protocol.tensors import POISON, SharedMemory, place_in, touched
 from course_kernels.problem import Problem, Workload
 
@@ -18,6 +20,22 @@ MOST_OUTPUTS = 64  # of one call
 MOST_AXES = 16
 # By torch's own names.
 DTYPES = {name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
+# Earlier answers that a stranger still holds, and that are looked at again.
+HELD_BYTES = 3 * 2**17  # of one; twice as much always finds room
+MOST_HELD = 12
+HOLD_EVERY, LOOK_EVERY = 3, 4  # on average
+# What the judge writes over inputs, a byte each: finite in every floating-point type, and no usual number. An answer
+# that moves by itself, since a thread is still at work, does not move every time.
+OTHERS = (0x55, 0x2A, 0x51)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """An answer as it was handed over: each output's description without its place, and its bytes."""
+
+    size: str
+    outputs: tuple[tuple[Any, ...], ...]
+    bytes: tuple[torch.Tensor, ...]
 
 
 class Remote:
@@ -25,9 +43,17 @@ class Remote:
 
     Args:
         fill: the byte around the inputs: a NaN in every floating-point type, or a number that no input holds.
+        rng: by which some answers are looked at again later; without it none is.
     """
 
-    def __init__(self, stranger: Stranger, problem: Problem, device: str, fill: int = POISON) -> None:
+    def __init__(
+        self,
+        stranger: Stranger,
+        problem: Problem,
+        device: str,
+        fill: int = POISON,
+        rng: random.Random | None = None,
+    ) -> None:
         self.stranger, self._problem, self.device, self._fill_byte = stranger, problem, device, fill
         self._memory: SharedMemory | None = None
         self._known: Any = None
@@ -35,11 +61,15 @@ class Remote:
         self._room = 0
         self._calls = 0
         self._last: list[torch.Tensor] = []
+        self._rng, self._held, self._numbers = rng, dict[int, _Held](), 0
+        self._size, self._is_held = "", False
 
     def begin(self, workload: Workload) -> None:
         """Begin with another workload."""
-        self._room_bytes = 2 * self._problem.writes_bytes(workload) + SLACK_BYTES
+        writes = self._problem.writes_bytes(workload)
+        self._room_bytes = 2 * writes + SLACK_BYTES
         self._calls, self._last = 0, []
+        self._size, self._is_held = workload.label, writes <= HELD_BYTES
 
     def close(self) -> None:
         """Give the shared memory back."""
@@ -55,14 +85,31 @@ class Remote:
         self._poison()
         self._fill(places, inputs)  # last of all: whoever works between the calls has not seen them
         first = self._calls == 0
-        call = Call(tuple(places), options, self._room, poisoned=first, keep=first)
+        number = self._number(first)
+        call = Call(tuple(places), options, self._room, poisoned=first, keep=first, number=number)
         self._calls += 1
         answer = self.stranger.ask(call)
         self._guards(places, inputs)
         for place, tensor in zip(places, inputs, strict=True):
             # As it is now: whoever calls looks whether it changed.
             tensor.data.copy_(self._shared.tensor(place))
-        return self._taken(answer, inputs)
+        outputs = self._taken(answer, inputs)
+        if number >= 0:
+            self._held[number] = self._as_held(answer)
+            if first and all(about.shares < 0 for about in answer.outputs):
+                self._apart(number, places)
+        if self._rng and self._held and not self._rng.randrange(LOOK_EVERY):
+            self._look(self._rng.choice(list(self._held)))
+        return outputs
+
+    def finish(self) -> None:
+        """Look at every answer that is still held.
+
+        Raises:
+            Broken: one is no longer what it was.
+        """
+        for number in list(self._held):
+            self._look(number, let_go=True)
 
     def behind_a_hold(
         self,
@@ -132,6 +179,75 @@ class Remote:
         """Return how many bytes of guard lie behind a place that ends here."""
         return aligned(end) - end + GUARD_BYTES
 
+    # --- answers that are held -----------------------------------------------------------------
+
+    def _number(self, first: bool) -> int:
+        """Return the number under which the next answer is held; -1 where it is not."""
+        if self._rng is None or not self._is_held or not (first or not self._rng.randrange(HOLD_EVERY)):
+            return -1
+        if len(self._held) >= MOST_HELD:
+            self._look(self._rng.choice(list(self._held)), let_go=True)
+        self._numbers += 1
+        return self._numbers
+
+    def _as_held(self, answer: Outputs) -> _Held:
+        told, numbers = [], []
+        for about in answer.outputs:
+            told.append((about.type, about.plain, about.dtype, about.shape, about.strides, about.device))
+            size = self._bytes_of(about)
+            numbers.append(self._shared.raw(about.at, size).clone() if size else torch.empty(0))
+        return _Held(self._size, tuple(told), tuple(numbers))
+
+    def _bytes_of(self, about: Output) -> int:
+        """Return how many bytes of an output lie in shared memory; 0 where none does."""
+        size = DTYPES[about.dtype].itemsize if about.dtype in DTYPES and about.plain else 0
+        for length in about.shape:
+            size *= max(length, 0)
+        within = self._room <= about.at and about.at + size <= self._room + self._room_bytes
+        return size if within else 0
+
+    def _look(self, number: int, *, let_go: bool = False) -> None:
+        """Have a held answer handed over again.
+
+        Raises:
+            Broken: it is no longer what it was.
+        """
+        held = self._held[number]
+        if self._moved(number, let_go):
+            why = f"the answer to an earlier call ({held.size}) changed afterwards; make a new one in every call"
+            raise Broken("wrong in the end", why)
+        if let_go:
+            del self._held[number]
+
+    def _moved(self, number: int, let_go: bool = False) -> _Held | None:
+        """Return what has become of a held answer; None where nothing has."""
+        held = self._held[number]
+        self._poison()
+        answer = self.stranger.ask(Again(number, self._room, let_go))
+        if len(answer.outputs) > MOST_OUTPUTS:
+            raise Broken("out of turn", f"it answered with {len(answer.outputs)} outputs")
+        now = replace(self._as_held(answer), size=held.size)
+        same = now.outputs == held.outputs and all(map(_are_equal, now.bytes, held.bytes))
+        return None if same else now
+
+    def _apart(self, number: int, places: Sequence[Place]) -> None:
+        """Write into the inputs, and look whether the answer moves.
+
+        What the stranger's process says of its memory need not be so.
+
+        Raises:
+            Broken: it does.
+        """
+        for other in OTHERS:
+            for place in places:
+                if place.span:
+                    self._shared.raw(place.at, place.bytes).fill_(other)
+            self._settle()
+            if not (moved := self._moved(number)):
+                return
+            self._held[number] = moved
+        raise Broken("shares memory", "the answer changes when other numbers are written into the inputs")
+
     # --- answers -------------------------------------------------------------------------------
 
     def _taken(self, answer: Outputs, inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
@@ -179,6 +295,10 @@ class Remote:
             raise ValueError
         laid = torch.empty_strided(shape, strides, dtype=dtype, device=self.device)
         return laid.copy_(numbers)
+
+
+def _are_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.numel() == other.numel() and torch.equal(one, other)
 
 
 def _in_memory_of(

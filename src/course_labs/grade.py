@@ -219,9 +219,9 @@ class Grader:
         self._size = ""
         self._compile = False
         if not lab.problem:
-            self.cases = load_file(
-                lab.folder / f"{'alone' if lab.is_alone else 'truth'}.py", "lab_truth"
-            ).cases()
+            by_hand = load_file(lab.folder / f"{'alone' if lab.is_alone else 'truth'}.py", "lab_truth")
+            self.cases = by_hand.cases()
+            self._drawn: Callable[[random.Random], Sequence[Any]] = getattr(by_hand, "drawn", lambda draw: [])
         elif door in ON_THE_CPU:
             self.has_gpu = needs_gpu  # as whoever started this found out; no torch is here to be asked
             self._host()  # it loads while we do
@@ -544,7 +544,9 @@ class Grader:
     # --- a lab by hand -----------------------------------------------------------------------------
 
     def _by_hand(self, stranger: Stranger) -> Verdict:
-        for case in self.cases:
+        """Verdict on a file by cases: those of the lab, and then others, with numbers that nobody announced."""
+        cases = [*self.cases, *self._drawn(random.Random(secrets.randbits(64)))]
+        for case in cases:
             given = case["with"]
             call = f"{case['call']}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
             self._size = case["job"]
@@ -558,7 +560,7 @@ class Grader:
                 return Verdict("wrong result", text, self._size, next_)
             if not agrees(got, expected, case.get("within", 1e-6)):
                 return Verdict("wrong", text, self._size, hints.NEXT_BY_HAND)
-        why = f"correct in all {len(self.cases)} cases; no speed claim: this lab is done by hand"
+        why = f"correct in all {len(cases)} cases; no speed claim: this lab is done by hand"
         return Verdict(RIGHT, why)
 
 

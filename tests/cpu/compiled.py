@@ -5,7 +5,7 @@ Whether a kernel compiles, and what a test has seen in its machine code.
 A kernel that nobody has touched since is not compiled anew for every card there is; a sixteenth of them is, so that the
 file is held against the compilers too. What it does not know is compiled, and a whole run of the tests fails where
 that is more than a sixteenth. To add what is missing and drop what nobody asks for any more, after a change of many;
-with --anew all of it is compiled:
+with --anew all of it is compiled. Where a test fails, what was made by then is kept all the same, and nothing dropped:
 
     .nox/tests/bin/python tests/cpu/compiled.py
 """
@@ -20,6 +20,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import metadata
@@ -33,9 +34,10 @@ from machine_code import Code
 import course_kernels
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.includes import sources_of
+from course_site.records.digest import code_digest
 
 ROOT = Path(course_kernels.__file__).parent
-# How we ask the compiler, and what of a source it gets to see; and how its machine code is read.
+# How we ask the compiler, and what of a source it gets to see; and how its machine code is read. By their meaning.
 ASKED = (ROOT / "cuda/compile.py", ROOT / "cuda/headers.py", ROOT / "cuda/includes.py")
 READ = (ROOT / "cuda/disassemble.py", Path(__file__).with_name("machine_code.py"))
 
@@ -91,12 +93,10 @@ def known(given: object, make: Callable[[], Any]) -> Any:
     facts, drawn = kept()
     if anew := os.environ.get(ANEW):
         made = facts[key] if key in facts and not os.environ.get(ALL) else make()
-        with open(anew, "a", encoding="utf-8") as file:
-            file.write(f"{json.dumps([key, made])}\n")
+        _add_line(anew, json.dumps([key, made]))
         return made
     if run := os.environ.get(once.FOLDER):
-        with open(Path(run, ASKED_FOR), "a", encoding="utf-8") as file:
-            file.write(f"{'known' if key in facts else 'unknown'} {key}\n")
+        _add_line(Path(run, ASKED_FOR), f"{'known' if key in facts else 'unknown'} {key}")
     if key not in facts:
         return make()
     if key.startswith(drawn):
@@ -105,13 +105,24 @@ def known(given: object, make: Callable[[], Any]) -> Any:
     return facts[key]
 
 
+def _add_line(file: str | Path, line: str) -> None:
+    """Add a line to what several processes write, in one piece."""
+    with open(file, "ab", buffering=0) as end:
+        end.write(f"{line}\n".encode())
+
+
 def decides(source: Path) -> dict[str, str]:
-    """The texts that decide what becomes of a source, by where they lie."""
-    return _texts(*sources_of(source), *ASKED)
+    """What decides what becomes of a source, by where it lies: texts for the compiler, our own code by its meaning."""
+    return _texts(*sources_of(source)) | _meanings(ASKED)
 
 
 def _texts(*files: Path) -> dict[str, str]:
     return {os.path.relpath(file, ROOT): file.read_text(encoding="utf-8") for file in files}
+
+
+@cache
+def _meanings(files: tuple[Path, ...]) -> dict[str, str]:
+    return {os.path.relpath(file, ROOT): code_digest(file.read_text(encoding="utf-8")) for file in files}
 
 
 def seen(
@@ -120,7 +131,7 @@ def seen(
     """`look(code, *more)` on a kernel's machine code, as JSON; compiled only where nobody has looked like that yet.
 
     Args:
-        look: a function that is whole by itself: beside its text and the constants that it reads nothing is compared.
+        look: a function that is whole by itself: beside its code and the constants that it reads nothing is compared.
     Raises:
         AssertionError: `look` uses what lies outside and is neither a constant nor Python's own.
     """
@@ -128,12 +139,12 @@ def seen(
     def make() -> Any:
         return json.loads(json.dumps(look(Code(compile_cubin(source, arch, defines)), *more)))
 
-    return known([decides(source), _texts(*READ), arch, defines, _whole(look), more], make)
+    return known([decides(source), _meanings(READ), arch, defines, _whole(look), more], make)
 
 
 @cache
 def _whole(look: Callable[..., Any]) -> list[str]:
-    """The text of a function, and the constants that it reads."""
+    """The meaning of a function, and the constants that it reads."""
     assert isinstance(look, FunctionType), f"{look}: no function"
     assert look.__closure__ is None, f"{look.__name__}: reads what is outside"
     codes, names = [look.__code__], set()
@@ -144,7 +155,8 @@ def _whole(look: Callable[..., Any]) -> list[str]:
         codes += [each for each in code.co_consts if isinstance(each, CodeType)]
     read = {name: look.__globals__[name] for name in sorted(names) if name in look.__globals__}
     said = [f"{name}={_said(look.__name__, name, x)}" for name, x in read.items()]
-    return [inspect.getsource(look), repr((look.__defaults__, look.__kwdefaults__)), *said]
+    text = textwrap.dedent(inspect.getsource(look))
+    return [code_digest(text), repr((look.__defaults__, look.__kwdefaults__)), *said]
 
 
 def _said(look: str, name: str, x: object) -> str:
@@ -170,23 +182,44 @@ def tests_that_ask() -> list[Path]:
     return sorted(file for file in asking if file.name.startswith("test_"))
 
 
-def write(*, anew: bool) -> None:
-    """Compile what the tests ask for and the file does not know, or all of it, and keep what they ask for alone."""
-    new = FILE.with_suffix(".new")
-    new.write_text("")
+def write(*, anew: bool) -> int:
+    """Compile what the tests ask for and the file does not know, or all of it, and keep what they ask for alone.
+
+    Returns:
+        How pytest ended. Not with 0: it says which test failed, and what the file knew of other tests stays in it.
+    """
+    made = FILE.with_suffix(".made")
+    made.write_text("")
     tests = [str(file) for file in tests_that_ask()]
-    environment = os.environ | {ANEW: str(new)} | ({ALL: "1"} if anew else {})
+    environment = os.environ | {ANEW: str(made)} | ({ALL: "1"} if anew else {})
+    # --anew: a test whose verdict is kept would not ask.
+    processes = str(min(os.cpu_count() or 1, len(tests)))
+    command = [sys.executable, "-m", "pytest", "-q", "--anew", "-n", processes, "--dist", "loadfile"]
+    code = 1
     try:
-        subprocess.run([sys.executable, "-m", "pytest", "-q", *tests], env=environment, check=True)
-        facts = dict(sorted(json.loads(line) for line in new.read_text().splitlines()))
-        lines = (
-            f"{json.dumps(key)}: {json.dumps(made)}" for key, made in {MADE_BY: compilers(), **facts}.items()
-        )
-        new.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-        new.replace(FILE)
-    finally:
-        new.unlink(missing_ok=True)
+        code = subprocess.run([*command, *tests], env=environment, check=False).returncode
+    finally:  # Ctrl-C too
+        keep(made.read_text(encoding="utf-8"), whole=code == 0)
+        made.unlink()
+    return code
+
+
+def keep(made: str, *, whole: bool) -> None:
+    """Write the file anew.
+
+    Args:
+        made: a fact in each line, as `known` adds them.
+        whole: every test has asked; otherwise what the file knew of the same compilers stays in it.
+    """
+    was = {} if whole else json.loads(FILE.read_text(encoding="utf-8"))
+    facts = was if was.get(MADE_BY) == compilers() else {}
+    facts |= dict(map(json.loads, made.splitlines()))
+    facts = {MADE_BY: compilers(), **dict(sorted((key, facts[key]) for key in facts.keys() - {MADE_BY}))}
+    new = FILE.with_suffix(".new")
+    lines = (f"{json.dumps(key)}: {json.dumps(fact)}" for key, fact in facts.items())
+    new.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    new.replace(FILE)
 
 
 if __name__ == "__main__":
-    write(anew="--anew" in sys.argv[1:])
+    sys.exit(write(anew="--anew" in sys.argv[1:]))

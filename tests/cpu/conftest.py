@@ -20,20 +20,8 @@ gc.disable()  # until all tests are found: what comes to be in that time stays
 if "PYTEST_XDIST_WORKER" in os.environ:  # every core has a process of its own already
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# A file stays on one core, so the longest begin first: the last one would keep a core busy while the others rest. Of
-# what is kept (kept_verdicts.py) little is run.
-LONGEST = (
-    "test_build",
-    "test_labs",
-    "test_judge",
-    "test_docs_command",
-    "test_tested",
-    "test_handouts",
-    "test_execute",
-    "test_wheelhouse",
-    "test_labs_cuda",
-    "test_compile_triton",
-)
+# In whose order the files begin; it decides no verdict.
+LONGEST_FIRST = Path(__file__).with_name("longest_first.txt")
 
 
 def pytest_addoption(parser):
@@ -74,8 +62,9 @@ def our_course():
 
 
 def pytest_collection_modifyitems(items):
-    turn = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: turn.get(item.path.stem, len(LONGEST)))
+    listed = [line for line in LONGEST_FIRST.read_text(encoding="utf-8").splitlines() if line[:1] != "#"]
+    turn = {name: number for number, name in enumerate(listed)}
+    items.sort(key=lambda item: turn.get(item.path.name, len(turn)))
 
 
 def pytest_collection_finish():

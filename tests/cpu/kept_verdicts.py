@@ -5,12 +5,12 @@ A test says that it may be kept, and which files it reads besides those that it 
     @pytest.mark.kept("docs/softmax.py", of=lambda name, **_: [LABS[name].folder], but=["labs/*"])
 
 `of` gets the test's parameters; `but` is what the test file reads when it is imported, for tests of other files.
-Its key is the text of the test file, of everything that this imports, and of what the mark names, with the versions of
-Python, torch, Triton, NumPy and the compilers. A key that verdicts.json has is a test that has passed; a sixteenth of
-those is drawn by the commit and run all the same. What cannot be known by files is not marked: clocks, limits,
-processes, whoever looks at the machine or asks another library. While a marked test runs, it fails if it opens a file
-of the project that its key does not know. Options: --anew runs all of them; --keep runs nothing else, and writes
-verdicts.json.
+Its key is the text of the test file, of everything that this imports, and of what the mark names, the meaning of what
+every test goes through, and the versions of Python, torch, Triton, NumPy and the compilers. A key that verdicts.json
+has is a test that has passed; a sixteenth of those is drawn by the commit and run all the same. What cannot be known by
+files is not marked: clocks, limits, processes, whoever looks at the machine or asks another library. While a marked
+test runs, it fails if it opens a file of the project that its key does not know. Options: --anew runs all of them;
+--keep runs nothing else, and writes verdicts.json.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ from typing import Any
 
 import pytest
 
+from course_site.records.digest import code_digest
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 FILE = Path(__file__).with_name("verdicts.json")
 MADE_WITH, VERDICTS = "made with", "verdicts"
 DRAWN = "COURSE_TESTS_DRAWN"  # the sixteenth that is run all the same, for the processes of one run
-# Part of each key: what every test of this folder goes through.
+# Part of each key: what every test of this folder goes through. No test reads their words, so their meaning decides.
 EVERYWHERE = ("conftest.py", "once.py")
 # What decides no verdict: the facts themselves.
 FACTS = ("compiled.json", "verdicts.json")
@@ -69,6 +71,8 @@ def files_in(folder: Path) -> Iterator[Path]:
 @functools.cache
 def digest(file: Path) -> str:
     """The hash of a file as it was when it was first asked for."""
+    if file.parent == HERE and file.name in EVERYWHERE:
+        return code_digest(file.read_text(encoding="utf-8"))
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 

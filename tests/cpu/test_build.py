@@ -17,11 +17,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mkdocs.config import load_config
 
+from course_kernels.cuda import includes
 from course_kernels.measure.machine import machine_for
 from course_site.pages.page import read_page
 from course_site.records.artifacts import stated
 from course_site.records.record import Record, seal
+from course_site.site import hook
+from course_site.site.course import load_course
+from course_site.site.render.page import render_again
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 W1 = "docs/workshops/w1_flash_attention.py"
@@ -102,24 +107,28 @@ def refused(root, *said):
     assert not missed, f"{missed}\n{log}"
 
 
-def problems(root):
-    """What stops a build before a page is drawn: the records and the sources, held against each other."""
-    code = "from pathlib import Path; from course_site.site.course import load_course\n"
-    code += "print(*map(str, load_course(Path()).problems), sep='\\n')"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=root,
-        env=environment(root),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.splitlines()
+@contextlib.contextmanager
+def in_the_copy(root):
+    """This process takes the copy for the project, whose files lie here too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        patch.setattr(sys, "path", [path for path in sys.path if Path(path).resolve() != REPOSITORY])
+        patch.setattr(includes, "SHARED", root / "src/course_kernels/cuda")
+        yield patch
 
 
-def stops(root, *said):
+def problems(root, *pages):
+    """What stops a build before a page is drawn: the records and the sources, and what is written on these pages."""
+    with in_the_copy(root):
+        course = load_course(root)
+        for page in [page for page in course.pages if page.path.as_posix() in pages]:
+            render_again(course, page, {})
+        return list(map(str, course.problems))
+
+
+def stops(root, *said, pages=()):
     """These are among its problems."""
-    found = problems(root)
+    found = problems(root, *pages)
     missed = [words for words in said if not any(is_in(words, line) for line in found)]
     assert not missed, f"{missed}\n{found}"
 
@@ -234,8 +243,8 @@ WORDS = [
     ("docs/assets/css/site.css", "{", "{ /* restyled */ "),
     ("src/course_kernels/arguments.py", "expected a torch.Tensor, got", "wants a torch.Tensor, not"),
     ("src/course_kernels/measure/messages.py", "import inspect\n", "import inspect\n\nPLANTED = 1\n"),
-    ("src/course_site/charts/plots.py", "TITLE = 11.0, 12.6", "TITLE = 11.0, 13.2"),
 ]
+LOOKS = ("src/course_site/charts/plots.py", "TITLE = 11.0, 12.6", "TITLE = 11.0, 13.2")
 
 
 MADE = "workshops/w1_flash_attention.artifacts/made.txt"
@@ -265,9 +274,10 @@ WRONG_LINES = [
 
 
 def test_wrong_lines_and_records_of_doubt_stop_the_build(repository, edit):
+    """Their problems alone: that one which is found on a page stops the build, a page of two shows."""
     added = "".join(f"# {line}\n#\n" for line, _ in WRONG_LINES)
     edit(W1, LAST, f"{added}{LAST}")
-    said = [(W1.removeprefix("docs/"), words) for _, words in WRONG_LINES]
+    said = [(W1, words) for _, words in WRONG_LINES]
 
     def rewrite(page, change):
         name = f"{RECORDS}/{page.removesuffix('.py')}.ipynb"
@@ -287,7 +297,7 @@ def test_wrong_lines_and_records_of_doubt_stop_the_build(repository, edit):
     entry = '[[page]]\npath = "docs/lectures/l3_memory.py"\nsince = "2026-11-21"\nreason = "none"\n'
     edit("records/waiting.toml", lambda text: f"{text}\n{entry}")
     said.append("records/waiting.toml: docs/lectures/l3_memory.py does not wait any more")
-    refused(repository, *said)
+    stops(repository, *said, pages=(W1, "docs/start_here.py"))
 
 
 # --- another card's edition, and the site while somebody writes -----------------------------------------
@@ -335,14 +345,17 @@ def records_of_a_b200(repository):
     shutil.rmtree(theirs)
 
 
-def shown_in(site, name):
-    """A number as the pages print it, from the ledger."""
-    values = json.loads((site / "ledger.json").read_text(encoding="utf-8"))["values"]
-    return next(value for value in values if value["name"] == name and value["kind"] == "shown")
+def test_another_look_of_every_chart_needs_no_gpu(repository, edit):
+    """Its problems alone: to draw all charts takes as long as all the rest of a build."""
+    edit(*LOOKS)
+    assert problems(repository) == []
 
 
 def test_words_and_looks_need_no_gpu_and_another_card_has_its_own_edition(repository, edit):
-    """One build for both: whether a record covers a file is asked in every edition alike."""
+    """All that the build does itself, for both: whether a record covers a file is asked in every edition alike.
+
+    What MkDocs makes of it, the README's first command and two pages show.
+    """
     for name, old, new in WORDS:
         edit(name, old, new)
     # A file that a cell made is published beside the page that links it.
@@ -359,23 +372,24 @@ def test_words_and_looks_need_no_gpu_and_another_card_has_its_own_edition(reposi
         ),
     )
     edit(W1, "# **You can now**", "# Take [what it made](artifact:made.txt).\n#\n# **You can now**")
-    (repository / "site" / "previous").write_text("to be replaced")
-    with records_of_a_b200(repository) as slug:
-        code = f"from pathlib import Path; from course_site.site.build import build; build(Path(), {slug!r})"
-        command = [sys.executable, "-c", code]
-        done = subprocess.run(
-            command, cwd=repository, env=environment(repository), capture_output=True, text=True, check=False
-        )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-    site = repository / "site"
-    assert not (site / "previous").exists()
-    assert (site / MADE).read_text() == "by a cell"
-    assert f'href="{MADE.split("/")[1]}/made.txt"' in (site / W1[5:-3]).with_suffix(".html").read_text()
-    for page in ("start_here", "lectures/l5_the_top_of_the_ladder", "workshops/w1_flash_attention"):
-        assert "NVIDIA B200" in (site / f"{page}.html").read_text(encoding="utf-8")
+    with records_of_a_b200(repository) as slug, in_the_copy(repository) as patch:
+        patch.setenv("COURSE_EDITION", slug)
+        patch.setenv("COURSE_REBUILT", "1")
+        config = load_config(str(repository / "mkdocs.yml"))
+        hook.on_config(config)
+        built = hook._build
+        w1 = next(page.id for page in built.course.pages if page.path.as_posix() == W1)
+        made = built.course.artifacts(w1)["made.txt"]
+        assert made.read_text() == "by a cell"
+    assert f"]({MADE.split('/')[1]}/made.txt)" in built.rendered[w1].markdown
+    assert "Your own FlashAttention" in built.rendered[w1].markdown
+    for page in built.course.pages:
+        if page.path.stem in ("start_here", "l5_the_top_of_the_ladder", "w1_flash_attention"):
+            text = built.rendered[page.id]
+            assert "NVIDIA B200" in text.fill(text.markdown), page.path
     # The same bytes in the same time are a smaller part of a wider road.
-    of_peak = shown_in(site, "measured: copy.gib4.torch.of_peak")
+    name = "measured: copy.gib4.torch.of_peak"
+    of_peak = next(value for value in built.entries if (value["name"], value["kind"]) == (name, "shown"))
     share = Record.load(repository / f"{RECORDS}/docs/how_we_measure.ipynb").names["copy"]["gib4"]["torch"]
     rate = 2 * 4 * 2**30 / share["quantiles_us"]["0.5"] / 1e3
     assert of_peak["gpu"] == "NVIDIA B200"
@@ -437,6 +451,15 @@ def test_links_that_lead_nowhere_stop_the_build(small):
     text = "".join(f"# See [the other page]({link}).\n#\n" for link in links)
     (small / "docs/part/one.py").write_text(PAGE.replace(END, f"{text}{END}"))
     refused(small, *(("part/one.py", link.partition("#")[2] or link) for link in links))
+
+
+def test_what_is_wrong_on_a_page_stops_the_build(small):
+    lines = [
+        line for line, words in WRONG_LINES if words in ("cites 'nobody2020'", "typed number 'twice as fast'")
+    ]
+    text = "".join(f"# {line}\n#\n" for line in lines)
+    (small / "docs/part/one.py").write_text(PAGE.replace(END, f"{text}{END}"))
+    refused(small, ("docs/part/one.py", "cites 'nobody2020'"), ("docs/part/one.py", "'twice as fast'"))
 
 
 SOURCE = """
@@ -527,3 +550,55 @@ def test_a_served_site_follows_an_edit(small):
         finally:
             served.terminate()
             served.communicate()
+
+
+SERVED = """
+import shutil
+from pathlib import Path
+import mkdocs.commands.serve as serving
+
+class Server:
+    def __init__(self, builder, root, **_):
+        self.builder, self.root = builder, root
+    def watch(self, path):
+        pass
+    def shutdown(self):
+        pass
+    def serve(self, **_):
+        page = Path("docs/part/one.py")
+        page.write_text(page.read_text().replace("The end.", "The very end."))
+        self.builder()
+        shutil.copytree(self.root, "again")
+        Path("records/new").write_text("")  # so that all is built
+        self.builder()
+        shutil.copytree(self.root, "anew")
+
+serving.LiveReloadServer = Server
+import mkdocs.__main__
+mkdocs.__main__.cli(["serve"])
+"""
+
+
+def test_a_page_that_is_built_again_is_as_if_all_were_built(small):
+    """Byte for byte, with the search and the notebook beside it; its page alone is rendered and written."""
+    (small / "docs/part/one.py").write_text(f"{PAGE}\n# %%\nprint(1)\n")
+    done = subprocess.run(
+        [sys.executable, "-c", SERVED], cwd=small, env=environment(small), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (done.stdout + done.stderr).count("Built again: docs/part/one.py") == 1
+
+    again, anew = (
+        {
+            path.relative_to(small / name): path.read_bytes()
+            for path in (small / name).rglob("*")
+            if path.is_file()
+        }
+        for name in ("again", "anew")
+    )
+    archive = Path("percent-of-peak.tar.gz")  # is packed when all is built
+    assert again.pop(archive) != anew.pop(archive)
+    assert len(again) > 20
+    assert {path for path in again.keys() | anew.keys() if again.get(path) != anew.get(path)} == set()
+    said = {path.name for path, content in again.items() if b"The very end." in content}
+    assert said == {"one.html", "one.ipynb", "part1.js"}

@@ -57,13 +57,9 @@ def test_the_bounds_of_a_condition():
         ("slower than SDPA", "flash.full.us > sdpa.full.us", ""),
         ("on par with SDPA", "0.9 < flash.full.us / sdpa.full.us < 1.1", ""),
         ("beats cuBLAS", "flash.full.us < sdpa.full.us", "speaks of 'cublas', and no name of its condition does"),
-        ("beats SDPA", "flash.full.us > sdpa.full.us", "says the other way round"),
-        ("faster than SDPA", "flash.full.tflops < sdpa.full.tflops", "says the other way round"),
-        ("slower than SDPA", "flash.full.us < sdpa.full.us", "says the other way round"),
-        ("beats SDPA", "flash.full.us / sdpa.full.us > 1.1", "says the other way round"),
     ],
 )  # fmt: skip
-def test_who_is_spoken_of_stands_in_the_condition_on_the_side_that_is_said(excerpt, condition, said):
+def test_who_is_spoken_of_stands_in_the_condition(excerpt, condition, said):
     here = scope()
     here.defines["ratio"] = Define("ratio", "sdpa.full.us / flash.full.us")
     found = unspoken(excerpt, condition, here)
@@ -117,7 +113,7 @@ TRUE = "flash.us < 0.9 * sdpa.us"
     [
         (TRUE, "It beats SDPA.", "It takes {{ flash.us:.0f }} µs.", ""),
         (TRUE, "It beats cuBLAS.", "So.", "the sentence speaks of 'cublas'"),
-        (TRUE, "It is slower than SDPA.", "So.", "its condition says the other way round"),
+        (TRUE, "It is slower than SDPA.", "So.", "that we have at most 1 times the speed of SDPA"),
         (TRUE, "It is 1.4 times as fast as SDPA.", "So.", "typed number '1.4 times as fast'"),
         (TRUE, "So.", "It beats SDPA.", "typed number 'beats SDPA'"),
         (TRUE, "So.", "It reaches 91 % of peak.", "typed number '91 % of peak'"),

@@ -286,6 +286,7 @@ def file(tmp_path, monkeypatch):
     """Writes a file of its own, and says what of it is drawn."""
     monkeypatch.setattr(compiled, "FILE", tmp_path / "compiled.json")
     monkeypatch.delenv(compiled.ANEW, raising=False)
+    monkeypatch.setattr(compiled, "kept", lambda: ({}, "none"))
 
     def write(drawn, **facts):
         keys = {}
@@ -377,6 +378,14 @@ def test_what_has_been_seen_is_known_until_anything_that_decides_it_changes(tmp_
     assert again(loads, "sm_80") == (2, False)
     assert again(loads, "sm_90a", {"OTHER": 1}) == (2, False)
     assert again(stores) == (1, False)
+    with monkeypatch.context() as other:
+        asked_anew = tmp_path / "compile.py"
+        text = compiled.ASKED[0].read_text(encoding="utf-8")
+        other.setattr(compiled, "ASKED", (asked_anew, *compiled.ASKED[1:]))
+        for planted, is_known in (("", False), ("# a comment\n", True), ("PLANTED = 1\n", False)):
+            asked_anew.write_text(f'"""Another docstring."""\n{text}{planted}')
+            compiled._meanings.cache_clear()
+            assert again() == (2, is_known), planted
     header.write_text("constexpr int NUMBER = 2;")
     assert again() == (2, False)
     source.write_text(source.read_text().replace("+=", "="))

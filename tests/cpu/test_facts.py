@@ -1,5 +1,6 @@
 """The facts that spare a run its compilers: who asks for them is found, and a file that has lost some is noticed."""
 
+import json
 import re
 from pathlib import Path
 
@@ -51,6 +52,62 @@ def test_each_fact_that_is_asked_for_is_noted_once_it_is_known_or_not(tmp_path, 
 
     assert compiled.known("a planted one", lambda: 3) == 3
     assert re.fullmatch(r"unknown [0-9a-f]{24}\n", (tmp_path / compiled.ASKED_FOR).read_text())
+
+
+PASSES = """
+from compiled import known
+def test_it():
+    assert known("of a test that passes", lambda: 1) == 1
+"""
+FAILS = """
+from compiled import known
+def test_it():
+    assert known("of a test that fails", lambda: 2) == 3
+    known("of what comes after", lambda: 4)
+"""
+
+
+@pytest.fixture
+def writing(tmp_path, monkeypatch):
+    """writing(*texts) -> (code, facts) of writing the file by tests of these texts; `old` was in it."""
+    file = tmp_path / "compiled.json"
+    file.write_text(json.dumps({compiled.MADE_BY: compiled.compilers(), "old": 0}))
+    monkeypatch.setattr(compiled, "FILE", file)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=":")
+
+    def writing(*texts):
+        tests = [tmp_path / f"test_{n}.py" for n in range(len(texts))]
+        for test, text in zip(tests, texts, strict=True):
+            test.write_text(text)
+        monkeypatch.setattr(compiled, "tests_that_ask", lambda: tests)
+        (tmp_path / "conftest.py").write_text(
+            "def pytest_addoption(parser):\n    parser.addoption('--anew', action='store_true')\n"
+        )
+        code = compiled.write(anew=False)
+        assert {path.name for path in tmp_path.glob("compiled.*")} == {"compiled.json"}
+        facts = json.loads(file.read_text())
+        assert facts.pop(compiled.MADE_BY) == compiled.compilers()
+        return code, facts
+
+    return writing
+
+
+def test_a_test_that_fails_costs_no_fact_that_was_made(writing, capfd):
+    code, facts = writing(PASSES, FAILS)
+    assert code == 1
+    assert sorted(facts.values()) == [0, 1, 2]
+    assert "FAILED" in (said := capfd.readouterr().out)
+    assert "test_1.py::test_it" in said
+
+    code, facts = writing(PASSES)
+    assert (code, list(facts.values())) == (0, [1])
+
+
+def test_facts_of_other_compilers_go_even_where_a_test_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled, "FILE", tmp_path / "compiled.json")
+    compiled.FILE.write_text(json.dumps({compiled.MADE_BY: ["triton 0.0"], "old": 0}))
+    compiled.keep('["new", 2]\n', whole=False)
+    assert json.loads(compiled.FILE.read_text()) == {compiled.MADE_BY: compiled.compilers(), "new": 2}
 
 
 def test_the_facts_are_made_with_what_is_pinned():

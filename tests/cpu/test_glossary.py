@@ -21,7 +21,7 @@ from course_site.pages.glossary import (
     without_the_trade,
 )
 from course_site.sessions.course_road import Road
-from course_site.site import hook
+from course_site.site.words import check_names
 
 PATH = Path(__file__).parents[2] / "docs" / "glossary.toml"
 WARP = Term("warp", "warp", "32 threads, `in step`.", also=("warps",))
@@ -258,7 +258,7 @@ def test_a_retired_name_stops_the_build_wherever_a_reader_would_see_it(tmp_path,
     path.write_text("x\ndown to the cellar\n")
     problems = []
 
-    hook._check_names(a_course(tmp_path, problems))
+    check_names(a_course(tmp_path, problems))
 
     assert problems == [(file, "line 2: 'cellar': one name per thing; HBM is the pantry")]
 
@@ -294,7 +294,7 @@ def test_from_its_stop_on_the_words_of_the_trade_lead(tmp_path, stop, words, ref
     road = Road(halves=(("one", ("l3", "l4", "l5")),), trade="l4")
     maps = SimpleNamespace(road=road, sessions={stop: a_session(stop, student_page="docs/x.py")})
 
-    hook._check_names(a_course(tmp_path, problems, pages=pages, maps=maps))
+    check_names(a_course(tmp_path, problems, pages=pages, maps=maps))
 
     assert bool(problems) is refused
     if refused:
@@ -355,7 +355,7 @@ def test_a_late_map_its_sheets_and_its_board_speak_the_trade(tmp_path, file, tra
         road=road, sessions={"l4": a_session("l4", figure="docs/assets/figures/board_l4.svg")}
     )
 
-    hook._check_names(a_course(tmp_path, problems, maps=maps))
+    check_names(a_course(tmp_path, problems, maps=maps))
 
     assert [where for where, _ in problems] == ([file] if says else [])
     assert all(why.startswith(says) for _, why in problems)
@@ -373,6 +373,6 @@ def test_a_late_map_page_and_chapter_are_held_as_the_page_is(tmp_path, kind):
     road = Road(halves=(("one", ("l4",)),), trade="l4")
     maps = SimpleNamespace(road=road, sessions={"l4": a_session("l4", **{kind: "handbook/x.py"})})
 
-    hook._check_names(a_course(tmp_path, problems, pages=pages, maps=maps))
+    check_names(a_course(tmp_path, problems, pages=pages, maps=maps))
 
     assert [where for where, _ in problems] == ["handbook/x.py"]

@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import kept_verdicts
 import pytest
 
+from course_site import records
+
 HERE = Path(__file__).parent
 FILES = {
     "tests/cpu/conftest.py": """
@@ -23,7 +25,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "kept: it may be kept")
     config.pluginmanager.register(kept_verdicts.Plugin(config))
 """,
-    "tests/cpu/once.py": "",
+    "tests/cpu/once.py": "FOLDER = 1",
     "tests/cpu/beside.py": 'TILE = "tile.cu"',
     "tests/cpu/tile.cu": '#include "../../shared/tile.cuh"',
     "shared/tile.cuh": "// a header",
@@ -88,6 +90,9 @@ def project(tmp_path, monkeypatch):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     shutil.copy(kept_verdicts.__file__, root / "tests/cpu")
+    for name in ("__init__", "digest", "renames"):
+        (root / "src/course_site/records").mkdir(exist_ok=True)
+        shutil.copy(Path(records.__file__).with_name(f"{name}.py"), root / "src/course_site/records")
     monkeypatch.setattr(kept_verdicts, "ROOT", root)
     monkeypatch.setattr(kept_verdicts, "HERE", root / "tests/cpu")
     return root
@@ -113,7 +118,6 @@ def keys(root):
     ("file", "changed"),
     {
         "tests/cpu/test_it.py": {"first", "second"},
-        "tests/cpu/conftest.py": {"first", "second"},
         "tests/cpu/beside.py": {"first", "second"},
         "tests/cpu/tile.cu": {"first", "second"},
         "shared/tile.cuh": {"first", "second"},
@@ -136,6 +140,17 @@ def test_whatever_decides_a_test_is_in_its_key(project, file, changed):
     after = keys(project)
 
     assert {name for name in before if before[name] != after[name]} == changed
+
+
+@pytest.mark.parametrize("file", ["tests/cpu/conftest.py", "tests/cpu/once.py"])
+def test_what_every_test_goes_through_decides_by_its_meaning(project, file):
+    text = (project / file).read_text()
+    before = keys(project)
+    (project / file).write_text(f'"""What it is for."""\n# and why\n{text}')
+    assert keys(project) == before
+
+    (project / file).write_text(f"{text}\nPLANTED = 1\n")
+    assert set(before.values()).isdisjoint(keys(project).values())
 
 
 def test_a_version_is_in_each_key(project, monkeypatch):
@@ -259,3 +274,11 @@ def test_the_verdicts_are_made_with_what_is_pinned():
     for each in facts["made with"]:
         name, version = each.split(maxsplit=1)
         assert name in ("Python", "g++") or f'"{name}=={version}"' in pinned, each
+
+
+def test_who_begins_first_is_there():
+    """A file that was renamed would begin last, and nobody would notice."""
+    listed = (HERE / "longest_first.txt").read_text(encoding="utf-8").splitlines()
+    names = [line for line in listed if not line.startswith("#")]
+    assert names
+    assert [name for name in names if not (HERE / name).is_file()] == []

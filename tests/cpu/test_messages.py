@@ -11,6 +11,7 @@ from course_judge.protocol.layout import Place
 from course_judge.protocol.limits import Limits
 from course_judge.protocol.messages import (
     DEEPEST,
+    Again,
     Answer,
     Batch,
     Block,
@@ -77,7 +78,8 @@ EXAMPLES = [
     End(),
     Go(),
     Memory(2**20, "cuda", "ab" * 64),
-    Call((PLACE,), {"causal": True}, 128, poisoned=True, keep=True),
+    Call((PLACE,), {"causal": True}, 128, poisoned=True, keep=True, number=3),
+    Again(3, 128, let_go=True),
     Hold((PLACE,), (PLACE,), (PLACE,), {}, 128),
     Batch(((PLACE, PLACE), (PLACE,)), {"scale": 0.5}, 128, 64),
     Time(0.3, 5),

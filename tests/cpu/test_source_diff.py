@@ -182,6 +182,16 @@ def test_a_header_stands_once_on_a_page_at_its_first_diff(tmp_path, monkeypatch)
     assert content.rindex("What it includes") < content.index("Once more.")
 
 
+def test_headers_that_are_not_to_be_shown_are_named_and_stay_away_further_down(tmp_path, monkeypatch):
+    again = "# Once more.\n#\n# /// diff | src/tiny/k02_wide.cu | src/tiny/k01_naive.cu\n# ///\n"
+    first = PAGE.replace("k02_wide.cu\n", "k02_wide.cu\n# headers: false\n", 1)
+    root = with_headers(tmp_path, monkeypatch, first.replace("# ///\n", f"# ///\n#\n{again}", 1))
+    content = render(root)[1].inlined()
+    assert "What they include, not shown here: `src/tiny/outer.cuh`, `src/tiny/steps.cuh`." in content
+    assert "What it includes" not in content
+    assert "return left < 4 ? left : 4;" not in content
+
+
 def test_a_diff_of_files_that_include_nothing_has_no_such_fold(tmp_path, monkeypatch):
     _, rendered = render(page(tmp_path, monkeypatch))
     assert "What it includes" not in rendered.inlined()

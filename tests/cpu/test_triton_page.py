@@ -237,3 +237,17 @@ def test_the_compiler_says_what_the_table_says(heard, row):
     compiler, _, means = row
     actual = heard["compiler"][slip_of(means)]
     assert all(word in actual for word in quoted(compiler))
+
+
+def test_the_table_of_labs_has_every_lab_with_a_triton_door_and_counts_them():
+    text = PAGE.read_text(encoding="utf-8")
+    table = text[text.index("# ## Where the labs are") : text.index("# ## Where this leads")]
+    doors = {
+        lab.parent.name
+        for lab in (ROOT / "labs").glob("*/lab.toml")
+        if "[doors.triton]" in lab.read_text(encoding="utf-8").splitlines()
+    }
+    assert set(re.findall(r"^# \| `(\w+)` \|", table, re.MULTILINE)) == doors
+    words = {5: "Five", 6: "Six", 7: "Seven", 8: "Eight", 9: "Nine"}
+    assert text.count(f"{words[len(doors)]} labs can be typed") == 1
+    assert text.count(f"{words[len(doors)]} [labs](#where-the-labs-are)") == 1

@@ -67,11 +67,11 @@ def idle(kernel):
     return timeline(kernel)[1].count("#")
 
 
-def waits(*warps):
-    """Warps that wait, in the order of REASONS."""
-    return warps
+def waits(*ticks):
+    """Ticks of waiting for each instruction issued, in the order of REASONS."""
+    return ticks
 
 
-def longest(warps):
-    """The reason with the most warps."""
-    return REASONS[max(range(len(warps)), key=lambda i: warps[i])]
+def longest(ticks):
+    """The reason with the most ticks."""
+    return REASONS[max(range(len(ticks)), key=lambda i: ticks[i])]

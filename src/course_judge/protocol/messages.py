@@ -213,6 +213,7 @@ class Call(Question[Outputs]):
         room: byte where its outputs begin.
         poisoned: have memory that it asks torch for hold NaN.
         keep: hold its outputs until the next call is answered.
+        number: hold its outputs under this number until they are let go; -1 for not at all.
     """
 
     key: ClassVar[str] = "call"
@@ -222,6 +223,24 @@ class Call(Question[Outputs]):
     room: int
     poisoned: bool = False
     keep: bool = False
+    number: int = -1
+
+
+@dataclass(frozen=True)
+class Again(Question[Outputs]):
+    """Hand the outputs of an earlier call over once more, as they are now.
+
+    Attributes:
+        number: what that call gave them.
+        room: byte where they begin.
+        let_go: hold them no longer.
+    """
+
+    key: ClassVar[str] = "again"
+    answer: ClassVar[type[Answer]] = Outputs
+    number: int
+    room: int
+    let_go: bool = False
 
 
 @dataclass(frozen=True)
@@ -294,7 +313,7 @@ class Go(Question[Sampled]):
     answer: ClassVar[type[Answer]] = Sampled
 
 
-ON_TENSORS: tuple[type[Question[Any]], ...] = (Memory, Call, Hold, Time, Batch)
+ON_TENSORS: tuple[type[Question[Any]], ...] = (Memory, Call, Again, Hold, Time, Batch)
 
 
 # --- to the wire and back ------------------------------------------------------------------------

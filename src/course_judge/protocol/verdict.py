@@ -37,7 +37,7 @@ PROPERTIES = {
     "same memory twice": "an output lies where the one before still lies",
     "wrong": "an element is further from the truth than rounding explains",
     "cached result": "with new values it gave the answer to the old ones",
-    "wrong in the end": "right at first, wrong when it was asked again later",
+    "wrong in the end": "right at first, wrong later: when it was asked again, or in memory that others still hold",
     "another stream": "its work was not on the current stream",
     "out of bounds": "it read or stored outside of its tensors",
     "stored twice": "two values were stored in one place, and the last one won",

@@ -15,6 +15,7 @@ from course_judge.protocol.errors import Rejected
 from course_judge.protocol.layout import GUARD_BYTES, Place, span_of
 from course_judge.protocol.messages import (
     ON_TENSORS,
+    Again,
     Answer,
     Batch,
     Call,
@@ -57,6 +58,7 @@ class Answers:
         self._memory: SharedMemory | None = None
         self._inputs: dict[Place, torch.Tensor] = {}
         self._kept: list[torch.Tensor] = []  # the answers that the judge has not let go of
+        self._numbered: dict[int, list[Any]] = {}  # those that it asks for again
 
     def answer(self, question: Question[Any], files: Sequence[int]) -> Answer:
         """Do what is asked, one of `asks`."""
@@ -65,6 +67,8 @@ class Answers:
             return Answer()
         if isinstance(question, Call):
             return self._called(question)
+        if isinstance(question, Again):
+            return self._again(question)
         if isinstance(question, Hold):
             return self._held(question)
         from course_judge.worker.sampling import batch, timed
@@ -119,6 +123,20 @@ class Answers:
         outputs = list(result) if isinstance(result, tuple | list) else [result]
         told = self.told(outputs, inputs, call.room)
         self._kept = [out for out in outputs if isinstance(out, torch.Tensor)] if call.keep else []
+        if call.number >= 0:
+            self._numbered[call.number] = outputs
+        if self.shared.device == "cuda":
+            torch.cuda.synchronize()
+        return Outputs(told)
+
+    def _again(self, again: Again) -> Outputs:
+        """Return the outputs of an earlier call, as they are now."""
+        if self.shared.device == "cuda":
+            torch.cuda.synchronize()
+        outputs = self._numbered.get(again.number, [])
+        told = self.told(outputs, [], again.room)
+        if again.let_go:
+            self._numbered.pop(again.number, None)
         if self.shared.device == "cuda":
             torch.cuda.synchronize()
         return Outputs(told)

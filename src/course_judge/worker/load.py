@@ -32,5 +32,7 @@ def load(file: Path) -> ModuleType:
     try:
         exec(code, module.__dict__)
     finally:
+        # Behind all others: a function may import its neighbour when it is called, and hides no module by its name.
         sys.path.remove(str(file.parent))
+        sys.path.append(str(file.parent))
     return module

@@ -29,8 +29,8 @@ MANY, ALONE = 32, 8
 FEW_ROWS = 128  # an H200 has 132 multiprocessors
 MOST_WARPS = 16
 
-# Past so many bytes of one call nothing of it is still in L2 when it is read again (an H200 has 50 MB of it): what is
-# read once should push out nothing, least of all g.
+# Past so many bytes of one call nothing of it is still in L2 when it is read again (an H200's driver says 60 MiB): what
+# is read once should push out nothing, least of all g.
 STREAMED_BYTES = 32 * 2**20
 
 

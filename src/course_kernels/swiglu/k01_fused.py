@@ -32,7 +32,7 @@ BLOCK, WARPS = 2048, 4
 SMALL_BLOCK = 512
 FEW_NUMBERS = 132 * BLOCK
 
-# Past so many bytes of one call nothing of it is still in L2 when it is read again (an H200 has 50 MB of it).
+# Past so many bytes of one call nothing of it is still in L2 when it is read again (an H200's driver says 60 MiB).
 STREAMED_BYTES = 32 * 2**20
 
 

@@ -47,6 +47,11 @@ def without_code_blocks(text: str) -> str:
     return FENCED.sub("", text)
 
 
+def heading_lines(text: str) -> list[str]:
+    """Return the headings of some Markdown as they are written, with their marks."""
+    return [match[0] for match in _HEADING.finditer(without_code_blocks(text))]
+
+
 def headings(page: Page) -> dict[str, str]:
     """Return the anchors of a page's headings, as the site will have them, with their words."""
     return _headings(tuple(cell.source for cell in page.cells if cell.kind == "markdown"))
@@ -55,7 +60,7 @@ def headings(page: Page) -> dict[str, str]:
 def beyond_the_core(page: Page) -> frozenset[str]:
     """Return the anchors of a page's headings that stand in a folded section, its own heading among them."""
     texts = [without_code_blocks(cell.source) for cell in page.cells if cell.kind == "markdown"]
-    lines = [match[0] for match in _HEADING.finditer("\n\n".join(texts))]
+    lines = heading_lines("\n\n".join(texts))
     found, fold = set(), 0  # the level of the heading whose section is folded
     for anchor, line in zip(headings(page), lines, strict=False):
         level = len(line) - len(line.lstrip("#"))

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import logging
 import os
-import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
+from jinja2 import Environment
+from mkdocs.commands.build import _build_page, _populate_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
+from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page as SitePage
 
-from course_site.lint import lint
 from course_site.pages import bibliography, glossary
 from course_site.pages.build_cache import KEPT, digest
 from course_site.pages.page import Page
@@ -29,18 +30,17 @@ from course_site.pages.urls import artifact_uri, site_uri
 from course_site.records.record import write_atomically
 from course_site.sessions import checks
 from course_site.sessions.course_road import FOLDER
-from course_site.sessions.handouts import FOLDER as SHEETS
 from course_site.sessions.handouts import PRINTED
 from course_site.sessions.plain_data import as_plain
 from course_site.sessions.print_sheet import sheet_files
 from course_site.sessions.run_view import run_files
-from course_site.site import ledger, ledger_pages, navigation, page_cache, search, styles
+from course_site.site import incremental, ledger, ledger_pages, navigation, page_cache, search, styles, words
 from course_site.site.archive import NAME, archive
 from course_site.site.course import Course, load_course
 from course_site.site.log_filter import quieten
 from course_site.site.notebook import published_notebook
 from course_site.site.render import value_facts
-from course_site.site.render.page import render_course
+from course_site.site.render.page import render_again, render_course
 from course_site.site.render.rendered import Rendered, no_break_spaces, slim
 
 log = logging.getLogger("mkdocs.hooks.course")
@@ -56,14 +56,27 @@ class PageFile(File):
 
 
 class _Build:
-    """State of one build; made anew for every build of `mkdocs serve`."""
+    """State of one build; made anew for every build of `mkdocs serve` but for an edit of prose.
 
+    Attributes:
+        serves: it is shown while it is edited, and handed to nobody.
+        seen: the files as they were before any was read.
+        is_whole: it ended well.
+    """
+
+    serves = False
+    seen: incremental.Look
+    is_whole = False
     course: Course
     rendered: dict[str, Rendered]
     entries: list[dict[str, Any]]
     ledger: ledger_pages.Ledger
-    said: list[search.Said]
+    said: dict[str, search.Said]
     words: search.Words
+    config: MkDocsConfig
+    files: Files
+    nav: Navigation
+    env: Environment
 
 
 _build = _Build()
@@ -71,9 +84,15 @@ _build = _Build()
 LICENCE = "LICENSE.txt"  # with an ending that a browser shows
 
 
+def on_startup(command: str, dirty: bool) -> None:
+    """Note whether the site is built or served."""
+    _build.serves = command == "serve"
+
+
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Render every page; stop here if anything is wrong."""
     root = Path(config.config_file_path).parent
+    _build.is_whole, _build.seen = False, incremental.look(root)
     draft = os.environ.get("COURSE_DRAFT") == "1"
     rebuilt = os.environ.get("COURSE_REBUILT") == "1"
     course = load_course(root, os.environ.get("COURSE_EDITION"), draft=draft, rebuilt=rebuilt)
@@ -82,11 +101,11 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _build.course = course
     _build.rendered = render_course(course)
     _check_bibliography(course)
-    _check_sources(course)
-    _check_names(course)
+    words.check_numbers(course)
+    words.check_names(course)
     _check_descriptions(course)
     _check_sessions(course)
-    _build.said = []
+    _build.said = {}
     _build.words = _search_words(course)
     if course.pages and config.nav:
         config.nav = navigation.filled(config.nav, course)
@@ -155,29 +174,6 @@ def _check_sessions(course: Course) -> None:
         log.info("%s", line)
 
 
-def _check_sources(course: Course) -> None:
-    """Refuse typed numbers in what a page may show or quote: kernels, pictures, terms, the front door."""
-    names = (
-        "src/course_kernels",
-        "labs",
-        "docs/glossary.toml",
-        "docs/assets/figures",
-        "handbook",
-        "README.md",
-    )
-    paths = [path for path in (course.root / name for name in names) if path.exists()]
-    files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
-    for file in files:
-        if file.is_file() and "__pycache__" not in file.parts:
-            name = digest("file", file.suffix, file.read_bytes(), sorted(course.sources))
-            if not KEPT.is_clean(name):
-                found = lint.lint_file(file, keys=course.sources)
-                for finding in found:
-                    course.problem(file.relative_to(course.root), f"typed number at line {finding}")
-                if not found:
-                    KEPT.clean(name)
-
-
 def _search_words(course: Course) -> search.Words:
     """Other words for things: those of docs/search.toml, and what the glossary says its terms are also called."""
     try:
@@ -185,58 +181,6 @@ def _search_words(course: Course) -> search.Words:
     except ValueError as error:
         course.problem(search.WORDS, str(error))
         return search.Words({}, [])
-
-
-def _check_names(course: Course) -> None:
-    """Require one name per thing: no page, map or picture uses a retired word, and late sessions speak the trade."""
-    road = course.maps.road
-    stops = road.stops[road.stops.index(road.trade) :] if road.trade else ()
-    late = [course.maps.sessions[stop] for stop in stops if stop in course.maps.sessions]
-    pages = {path for session in late for path in (session.student_page, session.map_page, session.chapter)}
-    for page in course.pages:
-        if page.path.as_posix() in pages:
-            prose = [cell.source for cell in page.cells if cell.kind == "markdown"]
-            for why in glossary.too_kitchen(prose, course.terms):
-                course.problem(page.path, why)
-    for session in late:
-        for name in (f"{FOLDER}/{session.id}.toml", f"{SHEETS}/{session.id}.toml", session.figure):
-            if name and (course.root / name).is_file():
-                said = list(_said((course.root / name).read_text(encoding="utf-8"), name))
-                for why in glossary.too_kitchen(said, course.terms):
-                    course.problem(name, why)
-                for text in said:
-                    for why in glossary.without_the_trade(text, course.terms):
-                        course.problem(name, why)
-    retired = [term.retired for term in course.terms]
-    for folder in ("docs", "handbook"):
-        for file in sorted((course.root / folder).rglob("*")):
-            if (
-                file.suffix in {".py", ".md", ".toml", ".svg", ".html"}
-                and file.name != "glossary.toml"
-                and "vendor" not in file.parts
-            ):
-                text = file.read_text(encoding="utf-8")
-                key = digest("names", text, retired)
-                if not KEPT.is_clean(key):
-                    found = list(glossary.other_names(text, course.terms))
-                    for line, why in found:
-                        course.problem(file.relative_to(course.root), f"line {line}: {why}")
-                    if not found:
-                        KEPT.clean(key)
-
-
-def _said(text: str, name: str) -> Iterator[str]:
-    """Yield texts of a map or of a sheet, each by itself; a figure is one text."""
-    if not name.endswith(".toml"):
-        yield text
-        return
-    todo: list[Any] = [tomllib.loads(text)]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict | list):
-            todo += value.values() if isinstance(value, dict) else value
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
@@ -256,6 +200,7 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
     begin = next((road[0] for section, road in roads if section in halves), None)
     if begin and nav.homepage:
         nav.homepage.next_page, pages[begin].previous_page = pages[begin], nav.homepage
+    _build.nav = nav
     return nav
 
 
@@ -268,7 +213,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Put our pages in the place of the scripts MkDocs would copy, publish notebooks, add what no file says."""
     if not config.site_url and (empty := files.get_file_from_path("sitemap.xml")):
         files.remove(empty)
-    folder = Path(config.config_file_path).parent / ".cache" / "notebooks"
     for uri, page in _by_uri().items():
         existing = files.get_file_from_path(uri)
         if page.path.suffix == ".md" and existing is not None:
@@ -280,9 +224,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         )
         file.generated_by = "course_site"
         if page.runs:
-            notebook = folder / page.path.with_suffix(".ipynb")
-            write_atomically(notebook, published_notebook(_build.course, page, _build.rendered[page.id]))
-            file.abs_src_path = str(notebook)
+            file.abs_src_path = str(_write_notebook(page))
         files.append(file)
     course = _build.course
     maps = [as_plain(course, session) for session in course.maps.sessions.values()]
@@ -305,6 +247,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def _write_notebook(page: Page) -> Path:
+    notebook = _build.course.root / ".cache" / "notebooks" / page.path.with_suffix(".ipynb")
+    write_atomically(notebook, published_notebook(_build.course, page, _build.rendered[page.id]))
+    return notebook
+
+
 def _of_the_course(root: Path, config: MkDocsConfig) -> dict[str, Path]:
     """Return files of the repository that the site hands out as they are."""
     found = {LICENCE: root / "LICENSE"} if (root / "LICENSE").is_file() else {}
@@ -321,6 +269,11 @@ def on_page_read_source(page: SitePage, config: MkDocsConfig) -> str | None:
     meta |= {key: source.meta[key] for key in keep if key in source.meta}
     meta["road"] = _build.rendered[source.id].road
     return f"---\n{yaml.safe_dump(meta, allow_unicode=True)}---\n\n{_build.rendered[source.id].markdown}"
+
+
+def on_env(env: Environment, config: MkDocsConfig, files: Files) -> None:
+    """Note what a page that is edited is built again with."""
+    _build.config, _build.files, _build.env = config, files, env
 
 
 @event_priority(-100)
@@ -353,7 +306,7 @@ def on_page_context(context: Any, page: SitePage, config: MkDocsConfig, nav: Any
     """Note what the page says, for the search."""
     if not (page.meta.get("search") or {}).get("exclude"):
         rank = search.rank(page.file.src_uri, page.meta)
-        _build.said.append(search.Said(page.url, str(page.title), rank, _sections(page)))
+        _build.said[page.url] = search.Said(page.url, str(page.title), rank, _sections(page))
 
 
 def _sections(page: SitePage) -> list[search.Section]:
@@ -377,8 +330,65 @@ def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
 
 def on_post_build(config: MkDocsConfig) -> None:
     """Write the search's index, the ledger for programs, and what the next build need not do again."""
-    for name, text in search.scripts(_build.said, _build.words).items():
-        write_atomically(Path(config.site_dir) / name, text)
-    styles.lighten(Path(config.site_dir), list(map(str, config.extra_css)))
+    _write_search(config)
+    if not _build.serves:
+        styles.lighten(Path(config.site_dir), list(map(str, config.extra_css)))
     KEPT.write(Path(config.config_file_path).parent)
     write_atomically(Path(config.site_dir) / "ledger.json", ledger.ledger_json(_build.entries))
+    _build.is_whole = True
+
+
+def _write_search(config: MkDocsConfig) -> None:
+    for name, text in search.scripts(_build.said.values(), _build.words).items():
+        write_atomically(Path(config.site_dir) / name, text)
+
+
+# --- a site that is served ---------------------------------------------------------------------------------
+
+
+def on_serve(server: LiveReloadServer, config: MkDocsConfig, builder: Callable[[], None]) -> LiveReloadServer:
+    """Build no more than the pages whose prose was edited, where nothing else was."""
+
+    def build_what_was_edited() -> None:
+        if not _built_again():
+            builder()
+
+    server.builder = build_what_was_edited
+    return server
+
+
+def _built_again() -> bool:
+    """Build the pages again whose prose was edited; False where all must be built, if only to say what is wrong."""
+    course, root = _build.course, _build.course.root
+    was_whole, _build.is_whole = _build.is_whole, False
+    now = incremental.look(root)
+    edited = incremental.edited_pages(root, _build.seen, now, course.pages) if was_whole else None
+    if edited is None:
+        return False
+    for page in edited:
+        before = _build.rendered[page.id]
+        after = _build.rendered[page.id] = render_again(course, page, _build.rendered)
+        if not incremental.same_for_others(before, after):
+            return False
+        words.check_page(course, page)
+    if course.problems or not all(map(_written_again, edited)):
+        return False
+    _write_search(_build.config)
+    _build.seen, _build.is_whole = now, True
+    log.info("Built again: %s", ", ".join(page.path.as_posix() for page in edited))
+    return True
+
+
+def _written_again(page: Page) -> bool:
+    """Write a page of the site again; False where its anchors are others than before."""
+    file = _build.files.get_file_from_path(site_uri(page.path.as_posix()))
+    assert file is not None
+    assert file.page is not None
+    anchors = file.page.present_anchor_ids
+    if page.runs:
+        _write_notebook(page)
+    _populate_page(file.page, _build.config, _build.files)
+    served = _build.files.documentation_pages(inclusion=InclusionLevel.is_in_serve)
+    _build_page(file.page, _build.config, served, _build.nav, _build.env)
+    file.page.validate_anchor_links(files=_build.files, log_level=_build.config.validation.links.anchors)
+    return file.page.present_anchor_ids == anchors

@@ -57,12 +57,10 @@ def bounds_of(condition: str) -> Bounds:
         limit = number_of(large)
         if limit is not None and _is_offset(small):
             apart.append(limit)
-            continue
-        (low, over), (high, under) = _monomial(small), _monomial(large)
-        ratio = _product(under, over, -1)
-        if low > 0 and high > 0 and ratio:  # low * over < high * under
-            least[ratio] = max(least.get(ratio, 0.0), low / high)
-            apart += (abs(high / low - 1), abs(low / high - 1))
+        elif found := _least(small, large):
+            ratio, bound = found
+            least[ratio] = max(least.get(ratio, 0.0), bound)
+            apart += (abs(1 / bound - 1), abs(bound - 1))
     ratios = [
         (bound, 1 / least[_upside_down(ratio)] if _upside_down(ratio) in least else math.inf)
         for ratio, bound in least.items()
@@ -71,10 +69,56 @@ def bounds_of(condition: str) -> Bounds:
     return Bounds(tuple(ratios), tuple(apart))
 
 
-def ratios(condition: str) -> list[Powers]:
-    """Ratios of every comparison, its larger side over its smaller one: the numerator has the larger value."""
-    pairs = _pairs(ast.parse(condition.strip(), mode="eval").body)
-    return [_product(_monomial(large)[1], _monomial(small)[1], -1) for small, large in pairs]
+def _least(small: ast.expr, large: ast.expr) -> tuple[Powers, float] | None:
+    """Return the ratio that a comparison bounds from below, and its bound; None where it is none."""
+    (low, over), (high, under) = _monomial(small), _monomial(large)
+    ratio = _product(under, over, -1)
+    return (ratio, low / high) if low > 0 and high > 0 and ratio else None  # low * over < high * under
+
+
+def least_of(condition: str) -> dict[Powers, float]:
+    """Return the least of every ratio that a condition bounds, by what it is a ratio of.
+
+    The largest of several is below a bound if each of them is, and the smallest above one likewise.
+    """
+    least: dict[Powers, float] = {}
+    for pair in _pairs(ast.parse(condition.strip(), mode="eval").body):
+        for found in (_least(*one) for one in _each(*pair)):
+            if found:
+                least[found[0]] = max(least.get(found[0], 0.0), found[1])
+    return least
+
+
+def spans_of(condition: str) -> dict[Powers, tuple[float, float]]:
+    """Return the least and the most of every ratio that a condition bounds, each ratio one way round alone."""
+    try:
+        least = least_of(condition)
+    except SyntaxError:  # told elsewhere
+        return {}
+    spans: dict[Powers, tuple[float, float]] = {}
+    for ratio, bound in least.items():
+        upright = max(ratio, _upside_down(ratio), key=lambda powers: [power for _, power in powers])
+        low, high = spans.get(upright, (0.0, math.inf))
+        spans[upright] = (max(low, bound), high) if ratio == upright else (low, min(high, 1 / bound))
+    return spans
+
+
+def _each(small: ast.expr, large: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    if _calls(small, "max"):
+        yield from ((part, large) for part in small.args)  # type: ignore[attr-defined]
+    elif _calls(large, "min"):
+        yield from ((small, part) for part in large.args)  # type: ignore[attr-defined]
+    else:
+        yield small, large
+
+
+def _calls(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def ranks_nothing(condition: str) -> bool:
+    """Return whether a condition has an `or` in it: either part of it may be false."""
+    return any(isinstance(node, ast.Or) for node in ast.walk(ast.parse(condition.strip(), mode="eval")))
 
 
 def _pairs(tree: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import operator
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,7 +35,19 @@ class ExpressionError(ValueError):
 
 
 class UnknownName(ExpressionError):
-    """A name that no record of the site has."""
+    """A name that no record of the site has.
+
+    Args:
+        hint: looks for what may have been meant, once somebody reads the message: who only asks whether there is such
+            a name does not wait for it.
+    """
+
+    def __init__(self, message: str, hint: Callable[[], str] = str) -> None:
+        super().__init__(message)
+        self._hint = hint
+
+    def __str__(self) -> str:
+        return super().__str__() + self._hint()
 
 
 class BadExpression(ExpressionError):
@@ -198,7 +211,7 @@ class Scope:
     def _unknown(self, name: str, parts: list[str]) -> ExpressionError:
         if self.awaited:
             return NotMeasuredYet(f"{name!r} of {self.page_id} is not measured yet")
-        return UnknownName(f"unknown value {name!r}{self._hint(parts)}")
+        return UnknownName(f"unknown value {name!r}", lambda: self._hint(parts))
 
     def _hint(self, parts: list[str]) -> str:
         from difflib import get_close_matches
@@ -221,7 +234,7 @@ class Scope:
         node: Any = self.names
         for depth, part in enumerate(parts):
             if part not in node:
-                raise UnknownName(f"unknown value {'.'.join(parts)!r}{self._hint(parts)}")
+                raise UnknownName(f"unknown value {'.'.join(parts)!r}", lambda: self._hint(parts))
             node = node[part]
             if "kind" in node:
                 return node, parts[depth + 1 :]
@@ -349,7 +362,7 @@ class Scope:
         stem = parts[: parts.index("*")] if "*" in parts else parts
         for part in stem:
             if part not in node:
-                raise UnknownName(f"unknown value {pattern!r}{self._hint(parts)}")
+                raise UnknownName(f"unknown value {pattern!r}", lambda: self._hint(parts))
             node = node[part]
         if "kind" in node:
             return [(".".join(stem), node)]
@@ -357,7 +370,7 @@ class Scope:
         if stem != parts:
             found = [(name, leaf) for name, leaf in found if _fits(name.split("."), pattern.split("."))]
         if not found:
-            raise UnknownName(f"unknown value {pattern!r}{self._hint(parts)}")
+            raise UnknownName(f"unknown value {pattern!r}", lambda: self._hint(parts))
         return found
 
 
@@ -376,6 +389,29 @@ def one_card(expression: Expression, scope: Scope) -> None:
     cards = sorted({card for name in expression.names for card in scope.cards_of(name)})
     if len(cards) > 1:
         raise BadExpression(f"{expression.text!r} holds numbers of two cards together: {' and '.join(cards)}")
+
+
+def written_out(expression: str, scope: Scope) -> str:
+    """Return an expression with everything that pages define written out, in the names that a scope can see."""
+    for name in parse(expression).names:
+        first, _, rest = name.partition(".")
+        if name in scope.defines:
+            inner = written_out(scope.defines[name].expression, scope)
+        elif first in scope.names or not rest or (other := scope.others(first)) is None:
+            continue
+        elif rest in other.defines:
+            inner = written_out(other.defines[rest].expression, other)
+            for theirs in parse(inner).names:
+                if theirs.partition(".")[0] in (*other.names, GPU):
+                    inner = _put(inner, theirs, f"{first}.{theirs}")
+        else:
+            continue
+        expression = _put(expression, name, f"({inner})")
+    return expression
+
+
+def _put(expression: str, name: str, instead: str) -> str:
+    return re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.])", instead, expression)
 
 
 def walk_leaves(node: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Leaf]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from course_site.charts.data import SETTINGS, draw, drawn_beside, labels
-from course_site.lint import cards, lint
+from course_site.lint import cards, claim_words, lint
 from course_site.lint.values_in_prose import defined_faults, unit_of_head
 from course_site.pages import blocks
 from course_site.pages.block_settings import CELL, FLAG, ROW, TEXT, WORD, Shape, read
@@ -56,6 +56,11 @@ def claim(writer: Writer, block: Block) -> str:
                     writer.problem(f"claim `{block.argument}`: {why}")
             for why in claims.others_named(text, block.argument, writer.scope):
                 writer.problem(f"claim `{block.argument}`: {why}")
+            for why in claim_words.faults_of(text, block.argument, writer.scope):
+                writer.problem(f"claim `{block.argument}`: {why}")
+    for text in block.parts.get("otherwise", []):
+        for why in claim_words.faults_of_otherwise(text) if isinstance(text, str) else ():
+            writer.problem(f"claim `{block.argument}`, otherwise: {why}")
     if verdict.holds:
         writer.look_at(block.parts.get("otherwise", []))
         body = writer.nodes(block.body, **allowed)
@@ -179,6 +184,8 @@ def chart(writer: Writer, block: Block) -> str:
     }
     for expressions, beside in drawn_beside(settings, writer.scope):
         writer.of_one_card(expressions, beside)
+        for expression in expressions:
+            writer.worded(f"{{{{ {expression} }}}}", beside)
     key = f"{writer.page.id}-{len(writer.out.slots)}"
     drawn = draw(block.argument, {**settings, **texts}, writer.scope, key=key)
     return writer.figure(drawn.svg, "chart", settings.get("caption", ""), texts["alt"], drawn.table_html)

@@ -33,8 +33,13 @@ def source(writer: Writer, block: Block) -> str:
 
 
 def diff(writer: Writer, block: Block) -> str:
-    """Return what changed from one file to another, and the headers that the two include, each once on a page."""
-    settings = read(block.text, {"title?": TEXT, "open?": FLAG, "region?": TEXT, "context?": COUNT})
+    """Return what changed from one file to another, and the headers that the two include, each once on a page.
+
+    `headers: false` names the headers in a line, with their paths, and shows none of them here or further down.
+    """
+    settings = read(
+        block.text, {"title?": TEXT, "open?": FLAG, "region?": TEXT, "context?": COUNT, "headers?": FLAG}
+    )
     names = [name.strip() for name in block.argument.split("|")]
     if len(names) != 2:
         raise DirectiveError("write `/// diff | PATH | PATH`, the older file first")
@@ -63,14 +68,24 @@ def diff(writer: Writer, block: Block) -> str:
         f'<details class="fold diff"{" open" * unfolded}><summary>{summary}</summary>{listing}</details>',
         f"{label}\n\n{fenced(diffs.as_text(changes, before, after), '.diff')}",
     )
-    return "\n\n".join([changed, *_headers(writer, paths)])
+    headers = list(_new_headers(writer, paths))
+    if settings.get("headers", True):
+        return "\n\n".join([changed, *map(_whole, headers)])
+    named = ", ".join(f"`{header.relative_to(writer.course.root.resolve())}`" for header in headers)
+    return f"{changed}\n\nWhat they include, not shown here: {named}." if named else changed
 
 
-def _headers(writer: Writer, paths: list[Path]) -> Iterator[str]:
-    """Folded, each header of the project that the files include and that no diff above on this page has shown.
+def _whole(header: Path) -> str:
+    """Return a header, folded.
 
     Its first comment stays: it says what the functions promise, and a kernel that includes it does not.
     """
+    text, _ = source_region(header, "")
+    return details("fold", f"What it includes: <code>{header.name}</code>", fenced(text, ".cuda"))
+
+
+def _new_headers(writer: Writer, paths: list[Path]) -> Iterator[Path]:
+    """Each header of the project that the files include and that belongs to no diff above on this page."""
     root = writer.course.root.resolve()
     for path in paths:
         if path.suffix not in (".cu", ".cuh"):
@@ -83,8 +98,7 @@ def _headers(writer: Writer, paths: list[Path]) -> Iterator[str]:
             if header in writer.headers_shown:
                 continue
             writer.headers_shown.add(header)
-            text, _ = source_region(header, "")
-            yield details("fold", f"What it includes: <code>{header.name}</code>", fenced(text, ".cuda"))
+            yield header.resolve()
 
 
 def figure(writer: Writer, block: Block) -> str:

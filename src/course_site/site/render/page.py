@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from course_site.lint import covers, predictions
 from course_site.pages import bibliography, blocks, glossary
@@ -83,6 +83,23 @@ def render_course(course: Course) -> dict[str, Rendered]:
     for writer in writers:
         for whole in writer.roads:
             whole.fill(rendered)
+    return rendered
+
+
+def render_again(course: Course, page: Page, others: Mapping[str, Rendered]) -> Rendered:
+    """Render a page whose prose was edited, in a course that is rendered; what is wrong is noted as by `render_course`.
+
+    Args:
+        page: as it is now; it takes the place of what it was.
+        others: every page as it was rendered, by its id.
+    """
+    course.pages[:] = [page if one.id == page.id else one for one in course.pages]
+    course.scopes[page.id] = course.scope(page)
+    writer = Writer(course, page, BLOCKS)
+    data_blocks.define_all(writer)
+    rendered = _render(writer)
+    for whole in writer.roads:
+        whole.fill({**others, page.id: rendered})
     return rendered
 
 

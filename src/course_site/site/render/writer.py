@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from course_site.lint import cards, lint, values_in_prose
+from course_site.lint import cards, lint, value_words, values_in_prose
 from course_site.lint.built_page import GIVEN, MADE
 from course_site.pages import folded_cells
 from course_site.pages.blocks import Block, DirectiveError
@@ -135,6 +135,7 @@ class Writer:
         """
         self.lint(text, **allowed)
         self._of_one_card(text, beside)
+        self.worded(text, f"{beside} {unit}")
         for fault in not_prose(text):
             self.problem(fault)
         return outside_verbatim(
@@ -183,6 +184,11 @@ class Writer:
     def of_one_card(self, expressions: Iterable[str], beside: str) -> None:
         """Note what is wrong with the cards of values that share the words beside them."""
         for fault in cards.faults_of(expressions, beside, self.card, self.scope):
+            self.problem(fault)
+
+    def worded(self, text: str, beside: str = "") -> None:
+        """Note every value that is not what the words of its sentence say."""
+        for fault in value_words.faults_of_prose(str(text), self.scope, beside) if self.has_numbers else ():
             self.problem(fault)
 
     def lint(self, text: str, **allowed: Any) -> None:
@@ -288,12 +294,14 @@ class Writer:
         """Alternative text, titles, captions: linted, with values as plain text."""
         self.lint(text, **allowed)
         self._of_one_card(text)
+        self.worded(text)
         return self._values(str(text), plain=True)
 
     def question(self, text: str, *, element: str = "p", **allowed: Any) -> str:
         """Return the line that a prediction, an exercise or a lab begins with, as HTML: linted, with its values."""
         self.lint(text, **allowed)
         self._of_one_card(text)
+        self.worded(text)
         return f'<{element} class="ask">{self._values(html.escape(text))}</{element}>'
 
     # --- blocks --------------------------------------------------------------------------------

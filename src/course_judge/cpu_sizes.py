@@ -1,0 +1,240 @@
+"""Sizes asked on a machine without a card, beyond the small ones: as announced, or cut down with their structure kept.
+
+NumPy and torch bear nearly every size that a problem announces. What is too large even for them is asked twice: once
+as long as announced and of few heads, once with all its heads and shorter. Triton's interpreter bears less: there the
+larger sizes are asked in turn, the cheap ones first, for as long as a limit lasts, and the verdict says how far.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from course_judge.hidden_sizes import (
+    LEAST,
+    MULTIPLES,
+    SMALL_BYTES,
+    SMALL_FLOPS,
+    free_dims,
+    in_steps,
+    small,
+    step_of,
+)
+from course_kernels.problem import Problem, Workload
+
+# One size, asked as it is announced.
+WHOLE_BYTES, WHOLE_FLOPS = 2**27, 2**31
+# All of them together; past it a size is asked only if it has a type, a flag or a dimension that no other has.
+MOST_BYTES, MOST_FLOPS = 2**27, 2**31
+# A size that is cut: with all its heads, and at its full length.
+WIDE_FLOPS, DEEP_FLOPS = 2**27, 6_000_000_000
+# Dimensions of a size at its full length.
+DEEP: dict[str, dict[str, int]] = {
+    "attention": {"B": 1, "H": 1},
+    "attention_backward": {"B": 1, "H": 1},
+    "attention_general": {"B": 2, "H": 2, "KV": 1},
+    "fused_multiply_add": {"C": 1},
+}
+SQUARE = (65, 200)  # past a tile of 64
+# Of the usual error, in float32 on a size that is not small: torch adds long rows up one after the other on a CPU.
+SLACK = 4.0
+INTERPRETER_SECONDS = 12.0  # for all larger sizes of a file with Triton's kernels
+
+
+class TooSmall(ValueError):
+    """Error: a size cannot be cut any further."""
+
+
+def cost(problem: Problem, w: Workload) -> float:
+    """Return the cost of a question, in units of the largest that is asked of an interpreter without a thought."""
+    return max(_bytes(problem, w) / SMALL_BYTES, problem.flops(w) / SMALL_FLOPS)
+
+
+def larger(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
+    """Return the sizes that are announced and not small, the cheap ones first; what is too large is cut."""
+    asked = list(small(problem))
+    rest = [w for w in problem.check_on if w not in asked]
+    whole = [w for w in rest if _is_affordable(problem, w)]
+    rng.shuffle(whole)
+    found: list[Workload] = []
+    facts = {fact for w in asked for fact in _facts(w)}
+    for w in whole:
+        if not facts.issuperset(_facts(w)):
+            found.append(w)
+            facts.update(_facts(w))
+    for w in whole:
+        together = [*found, w]
+        within = sum(_bytes(problem, one) for one in together) <= MOST_BYTES
+        if w not in found and within and sum(map(problem.flops, together)) <= MOST_FLOPS:
+            found.append(w)
+    found += _cut(problem, [w for w in rest if not _is_affordable(problem, w)], rng)
+    return tuple(sorted(dict.fromkeys(found), key=lambda w: cost(problem, w)))
+
+
+def drawn(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
+    """Return sizes that nobody announced: one of about the largest, and a square one past a tile."""
+    found = []
+    names = free_dims(problem, problem.check_on)
+    large = [w for w in larger(problem, rng) if any(name in w.dims for name in names)]
+    if large and problem.name not in MULTIPLES:
+        like = rng.choice(large[-3:])
+        dims = {
+            name: in_steps(max(LEAST, int(size * rng.uniform(0.55, 1.0))), step_of(problem.check_on, name))
+            for name, size in like.dims.items()
+            if name in names and size > LEAST
+        }
+        found.append(Workload.of(like.dtype, **like.dims | dims))
+    if problem.name not in MULTIPLES:
+        like = rng.choice(problem.check_on)
+        size = rng.randint(*SQUARE)
+        square = {
+            name: in_steps(size, step_of(problem.check_on, name)) for name in names if name in like.dims
+        }
+        if len(square) > 1:
+            found.append(Workload.of(like.dtype, **like.dims | square))
+    return tuple(w for w in found if w not in problem.check_on and _is_affordable(problem, w))
+
+
+def reached(problem: Problem, asked: Iterable[Workload], interpreted: bool, late: bool) -> str:
+    """Return which of the announced sizes were asked, and how large, in words.
+
+    Args:
+        interpreted: the file names Triton, whose kernels an interpreter runs.
+        late: sizes were left out for the time that they would take.
+    """
+    asked = tuple(asked)
+    announced = sum(w in asked for w in problem.check_on)
+    names = dict.fromkeys(name for w in problem.check_on for name, size in w.items if size is not True)
+    far = []
+    for name in names:
+        of = [max((w.dims.get(name) or 0) for w in some) for some in (asked, problem.check_on)]
+        if of[1] > 1:
+            far.append(f"{name} = {of[0]}" + (f" of {of[1]}" if of[0] < of[1] else ""))
+    every = len(problem.check_on)
+    of_all = f"all {every} sizes" if announced == every else f"{announced} of {every} sizes"
+    where = ", Triton's kernels in its interpreter" if interpreted else ""
+    left = "; larger ones would take too long" if late else ""
+    return f"without a card{where}: {of_all} announced, as far as {', '.join(far)}{left}"
+
+
+def names_triton(file: Path) -> bool:
+    """Return whether a file, or one beside it that it imports, may have kernels that Triton's interpreter runs."""
+    try:
+        text = file.read_bytes().decode(errors="replace")
+        names = re.findall(r"^\s*(?:from|import)\s+(\w+)", text, re.MULTILINE)
+        beside = [file.parent / f"{name}.py" for name in names if len(name) < 100]
+        return "triton" in text or any(
+            "triton" in one.read_text(errors="replace") for one in beside if one.is_file()
+        )
+    except OSError:
+        return False
+
+
+class InTurn:
+    """The larger sizes of a file that an interpreter runs, for as long as the limit lasts.
+
+    Attributes:
+        late: sizes were left out, or cut down.
+    """
+
+    def __init__(
+        self, problem: Problem, ask: Callable[[Workload], None], took: Mapping[Workload, float]
+    ) -> None:
+        """
+        Args:
+            ask: checks one size.
+            took: the seconds of each size that was asked before.
+        """
+        self._problem, self._ask, self.late = problem, ask, False
+        self._left = INTERPRETER_SECONDS
+        last = max(took, key=lambda w: cost(problem, w))
+        self._cost, self._seconds = cost(problem, last), took[last]
+
+    def ask(self, workload: Workload) -> Workload | None:
+        """Ask a size, or what the time allows of it: return what was asked."""
+        last = None
+        while self._expected(workload) > self._left / 2:
+            try:
+                less = cut_to(self._problem, workload, 6 * self._cost)
+            except TooSmall:
+                less = workload
+            if (
+                less == workload
+                or cost(self._problem, less) <= 2 * self._cost
+                or self._expected(less) > self._left
+            ):
+                self.late = True
+                return last
+            self._time(less)
+            last = less
+        self._time(workload)
+        return workload
+
+    def _expected(self, workload: Workload) -> float:
+        return self._seconds * cost(self._problem, workload) / self._cost
+
+    def _time(self, workload: Workload) -> None:
+        began = time.monotonic()
+        self._ask(workload)
+        took = time.monotonic() - began
+        self._left -= took
+        if cost(self._problem, workload) > self._cost:
+            self._cost, self._seconds = cost(self._problem, workload), took
+
+
+def cut_to(problem: Problem, w: Workload, most: float, names: Sequence[str] = ()) -> Workload:
+    """Return a size with its largest free dimensions made smaller, until it costs at most so much.
+
+    Raises:
+        TooSmall: it is not to be had by that.
+    """
+    names = names or [name for name in free_dims(problem, problem.check_on) if name in w.dims]
+    if problem.name in MULTIPLES:
+        raise TooSmall(w.label)
+    while cost(problem, w) > most:
+        name = max(names, key=lambda name: w.dims[name], default="")
+        if not name or w.dims[name] <= 2 * LEAST:
+            raise TooSmall(w.label)
+        less = in_steps(w.dims[name] * 3 // 4 | 1, step_of(problem.check_on, name))
+        if less >= w.dims[name]:
+            raise TooSmall(w.label)
+        w = Workload.of(w.dtype, **w.dims | {name: less})
+    return w
+
+
+def _cut(problem: Problem, workloads: Sequence[Workload], rng: random.Random) -> list[Workload]:
+    """Return what is too large, with all its heads and shorter; and of each set of flags one at its full length."""
+    found = []
+    for w in workloads:
+        try:
+            found.append(cut_to(problem, w, WIDE_FLOPS / SMALL_FLOPS * rng.uniform(0.4, 1.0)))
+        except TooSmall:
+            continue
+    less = DEEP.get(problem.name, {})
+    deep = [
+        Workload.of(w.dtype, **w.dims | {k: v for k, v in less.items() if k in w.dims}) for w in workloads
+    ]
+    for flags in dict.fromkeys(_flags(w) for w in deep):
+        of = [w for w in deep if _flags(w) == flags and problem.flops(w) <= DEEP_FLOPS]
+        if of:
+            found.append(rng.choice(of))
+    return found
+
+
+def _flags(w: Workload) -> tuple[str, ...]:
+    return tuple(name for name, value in w.items if value is True)
+
+
+def _facts(w: Workload) -> set[object]:
+    return {w.dtype, *_flags(w), *((name, value) for name, value in w.items)}
+
+
+def _is_affordable(problem: Problem, w: Workload) -> bool:
+    return _bytes(problem, w) <= WHOLE_BYTES and problem.flops(w) <= WHOLE_FLOPS
+
+
+def _bytes(problem: Problem, w: Workload) -> int:
+    return problem.reads_bytes(w) + problem.writes_bytes(w)

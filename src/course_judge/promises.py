@@ -1,0 +1,313 @@
+"""Values that a contract covers and that usual inputs never have: for each problem, a drawn case for each promise.
+
+Scores past the 88 at which the exponential of a float32 overflows, weights of a millionth and less, the sign of a
+zero, numbers below the smallest normal one, equals, rows in which nothing can be drawn, pages that sequences share.
+The inputs keep to the contract, and away from what it leaves open: where scores are large, one of them is so far
+ahead that no rounding of the others shows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
+from typing import Any
+
+import torch
+
+from course_kernels.measure.check import BITS
+from course_kernels.problem import Problem, Workload
+
+Tensors = tuple[torch.Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a case is made from.
+
+    Attributes:
+        options: keyword arguments of the kernel.
+        module: the problem's own, whose functions say what its inputs must be.
+    """
+
+    workload: Workload
+    options: dict[str, Any]
+    generator: torch.Generator
+    module: Any
+
+    def normal(self, *shape: int) -> torch.Tensor:
+        """Draw normal numbers in float32."""
+        return torch.randn(shape, generator=self.generator, device=self.generator.device)
+
+    def below(self, most: int, *shape: int) -> torch.Tensor:
+        """Draw whole numbers from 0 to below `most`."""
+        return torch.randint(most, shape, generator=self.generator, device=self.generator.device)
+
+    def one_of(self, values: Sequence[float], *shape: int) -> torch.Tensor:
+        """Draw from some values, in float64."""
+        device = self.generator.device
+        return torch.tensor(values, dtype=torch.float64, device=device)[self.below(len(values), *shape)]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A case.
+
+    Attributes:
+        name: what is special about its inputs, said at the end of a complaint.
+        change: usual inputs -> those of the case; None where a size has no room for it.
+        slack: how many times the usual error is allowed.
+        own: the usual error -> what is allowed of each number, held against that number alone; None: as usual.
+        exact: every bit counts, that of a zero's sign too.
+    """
+
+    name: str
+    change: Callable[[Drawn, Tensors], Tensors | None]
+    slack: float = 1.0
+    own: Callable[[float], float] | None = None
+    exact: bool = False
+
+
+# --- rows that are exponentiated -------------------------------------------------------------------
+
+# Past float32's 88 either way, and far past it.
+SHIFTS = (95.0, -95.0, 300.0, -300.0)
+BEST = 160.0  # the score of the key that a query looks for
+NEXT = 0.7  # how much of it the key beside has: 48 less, so that rounding to bfloat16 decides nothing
+DOWN = 400.0  # how far some queries' scores all lie below that
+
+
+def _shifted_rows(drawn: Drawn, inputs: Tensors) -> Tensors:
+    (x,) = inputs
+    return (x + drawn.one_of(SHIFTS, len(x), 1).to(x.dtype),)
+
+
+def _one_far_ahead(drawn: Drawn, inputs: Tensors) -> Tensors | None:
+    (x,) = inputs
+    if x.shape[1] < 2:
+        return None
+    at = drawn.below(x.shape[1], len(x), 1)
+    return (x.scatter(1, at, 60.0 + drawn.normal(len(x), 1).to(x.dtype)),)
+
+
+def _chain(drawn: Drawn, *shape: int) -> torch.Tensor:
+    """Draw keys (..., N, D): neighbours have NEXT of their length in common; the first number is for `_queries`."""
+    N, D = shape[-2:]
+    noise = drawn.normal(*shape[:-1], D - 1)
+    keys = [noise[..., 0, :] / noise[..., 0, :].norm(dim=-1, keepdim=True)]
+    for n in range(1, N):
+        before, new = keys[-1], noise[..., n, :]
+        new = new - (new * before).sum(dim=-1, keepdim=True) * before
+        keys.append(NEXT * before + sqrt(1 - NEXT**2) * new / new.norm(dim=-1, keepdim=True))
+    found = torch.stack(keys, dim=-2) * sqrt(D)
+    return torch.nn.functional.pad(found, (1, 0), value=sqrt(DOWN) * D**0.25)
+
+
+def _queries(drawn: Drawn, keys: torch.Tensor) -> torch.Tensor:
+    """Return queries that look for these keys, one each, (..., D); half of them have all scores far below 0."""
+    D = keys.shape[-1]
+    found = keys * (BEST / sqrt(D))
+    found[..., 0] = -keys[..., 0] * drawn.below(2, *keys.shape[:-1])
+    return found
+
+
+def _attention(drawn: Drawn, inputs: Tensors) -> Tensors:
+    q, k, v = inputs
+    keys = _chain(drawn, *k.shape)
+    return _queries(drawn, keys).to(q.dtype), keys.to(k.dtype), v
+
+
+def _general(drawn: Drawn, inputs: Tensors) -> Tensors:
+    q, k, v, starts_q, starts_k = inputs
+    (T, H, D), KV = q.shape, k.shape[1]
+    keys = _chain(drawn, KV, max(len(k), 1), D).transpose(0, 1)[: len(k)]
+    found = drawn.normal(T, H, D)
+    bounds = list(zip(starts_q.tolist(), starts_k.tolist(), strict=True))
+    for (first_q, first_k), (last_q, last_k) in pairwise(bounds):
+        if last_k > first_k:
+            # Where it stands; a query before the first key sees none, or all.
+            at = (torch.arange(first_q - last_q, 0, device=q.device) + last_k).clamp(min=first_k)
+            of_heads = keys[at].repeat_interleave(H // KV, dim=1)
+            found[first_q:last_q] = _queries(drawn, of_heads)
+    return found.to(q.dtype), keys.to(k.dtype).contiguous(), v, starts_q, starts_k
+
+
+def _decode(drawn: Drawn, inputs: Tensors) -> Tensors:
+    q, k, v, lengths = inputs
+    keys = _chain(drawn, *k.shape)
+    at = (drawn.below(2**30, *q.shape[:2]) % lengths.clamp(min=1)[:, None]).long()
+    heads = torch.arange(q.shape[1], device=q.device) // (q.shape[1] // k.shape[1])
+    found = _queries(drawn, keys[torch.arange(len(q), device=q.device)[:, None], heads, at])
+    return found.to(q.dtype), keys.to(k.dtype).masked_fill(k.isnan(), torch.nan), v, lengths
+
+
+def _paged(drawn: Drawn, inputs: Tensors) -> Tensors | None:
+    q, k, v, table, lengths, *scales = inputs
+    if scales:
+        return None
+    (_, H, D), (_, KV, PAGE, _) = q.shape, k.shape
+    keys, found = k.clone(), q.clone()
+    for b, length in enumerate(lengths.tolist()):
+        if not length:
+            continue
+        pages = table[b, : -(-length // PAGE)].long()
+        chain = _chain(drawn, KV, len(pages) * PAGE, D)
+        of_pages = chain.view(KV, len(pages), PAGE, D).transpose(0, 1).to(k.dtype)
+        keys[pages] = of_pages.masked_fill(k[pages].isnan(), torch.nan)
+        heads = torch.arange(H, device=q.device) // (H // KV)
+        found[b] = _queries(drawn, chain[heads, drawn.below(length, H)]).to(q.dtype)
+    return found, keys, v, table, lengths
+
+
+def _shared_pages(drawn: Drawn, inputs: Tensors) -> Tensors | None:
+    _, _, _, table, lengths, *_ = inputs
+    PAGE = inputs[1].shape[2]
+    longest = int(lengths.argmax())
+    others = [b for b, length in enumerate(lengths.tolist()) if length and b != longest]
+    if not others:
+        return None
+    shared = table.clone()
+    for b in others:
+        pages = -(-int(lengths[b]) // PAGE)
+        shared[b, :pages] = table[longest, :pages]
+    return (*inputs[:3], shared, *inputs[4:])
+
+
+# --- copies and sums -------------------------------------------------------------------------------
+
+
+def _specials(drawn: Drawn, like: torch.Tensor) -> torch.Tensor:
+    """Half of the numbers become zeros of either sign, numbers below the smallest normal one, and the largest."""
+    about = torch.finfo(like.dtype)
+    least = about.smallest_normal
+    values = (0.0, -0.0, least / 2, -least / 4, least, about.max, -about.max)
+    chosen = drawn.one_of(values, *like.shape).to(like.dtype)
+    bits = BITS[like.element_size()]  # whole numbers: not every type can be chosen from
+    return torch.where(drawn.below(2, *like.shape).bool(), chosen.view(bits), like.view(bits)).view(
+        like.dtype
+    )
+
+
+def _moved(drawn: Drawn, inputs: Tensors) -> Tensors:
+    return (_specials(drawn, inputs[0]),)
+
+
+def _added(drawn: Drawn, inputs: Tensors) -> Tensors:
+    least = torch.finfo(inputs[0].dtype).smallest_normal
+    values = (0.0, -0.0, least / 2, -least / 4, least)
+    return tuple(drawn.one_of(values, *x.shape).to(x.dtype) for x in inputs)
+
+
+def _negative(drawn: Drawn, inputs: Tensors) -> Tensors:
+    (x,) = inputs
+    return (x - 0.75,)
+
+
+# --- rows that are normalised ----------------------------------------------------------------------
+
+
+def _huge(drawn: Drawn, inputs: Tensors) -> Tensors:
+    """Plant in every row one number past what a short type can square, and near its end."""
+    x = inputs[0]
+    huge = 5e4 if x.dtype == torch.float16 else 1e12
+    sign = 1 - 2.0 * drawn.below(2, len(x), 1)
+    size = huge * (1 + torch.rand(len(x), 1, generator=drawn.generator, device=x.device) / 8)
+    return (x.scatter(1, drawn.below(x.shape[1], len(x), 1), (sign * size).to(x.dtype)), *inputs[1:])
+
+
+# --- tokens ----------------------------------------------------------------------------------------
+
+
+def _tokens(given: Any, drawn: Drawn) -> Tensors:
+    """As the problem makes its inputs: a step is raised where the best two are so close that rounding decides."""
+    for _ in range(drawn.module.TRIES):
+        V = given.logits.shape[1]
+        best = drawn.module.scores_of(given).topk(min(2, V), -1).values
+        close = (best[:, 0] - best[:, -1] < drawn.module.MARGIN) & (V > 1) & (given.temperature > 0)
+        given = given._replace(steps=torch.where(close, given.steps + 1, given.steps))
+    return tuple(x for x in given if x is not None)
+
+
+def _any_step(drawn: Drawn, inputs: Tensors) -> Tensors:
+    given = drawn.module.Given(*inputs)
+    steps = drawn.below(2**32 - 16, len(given.steps)) - 2**31
+    return _tokens(given._replace(steps=steps.int()), drawn)
+
+
+def _nothing_to_draw(drawn: Drawn, inputs: Tensors) -> Tensors:
+    given = drawn.module.Given(*inputs)
+    rows = torch.arange(len(given.logits), device=given.logits.device)[:, None] % 2 == 0
+    return _without_top_p(drawn, given._replace(logits=given.logits.masked_fill(rows, -torch.inf)))
+
+
+def _equals(drawn: Drawn, inputs: Tensors) -> Tensors:
+    given = drawn.module.Given(*inputs)
+    return _without_top_p(drawn, given._replace(logits=given.logits.round()))
+
+
+def _without_top_p(drawn: Drawn, given: Any) -> Tensors:
+    """Where the cut of top-p falls is laid out for other logits."""
+    if given.top_p is not None:
+        given = given._replace(top_p=torch.ones_like(given.top_p))
+    return _tokens(given, drawn)
+
+
+SCORES = "with scores far past 88, and far below 0"
+EXACT = "with zeros of both signs, and numbers below the smallest normal one"
+PROMISES: dict[str, tuple[Promise, ...]] = {
+    "softmax": (
+        # x * log2(e) less the largest, in one step or two, is a usual way; at 300 it is off by 2**-15 or so.
+        Promise("with rows far above 88 or below -88", _shifted_rows, slack=16.0),
+        Promise(
+            "each weight held against itself, the largest far ahead",
+            _one_far_ahead,
+            own=lambda usual: 2.0**-13,
+        ),
+    ),
+    "attention": (Promise(SCORES, _attention),),
+    "attention_general": (Promise(SCORES, _general),),
+    "decode_attention": (Promise(SCORES, _decode),),
+    "paged_attention": (
+        Promise(SCORES, _paged),
+        Promise("with pages that sequences share", _shared_pages),
+    ),
+    "copy": (Promise(EXACT, _moved, exact=True),),
+    "bytes_in_flight": (Promise(EXACT, _moved, exact=True),),
+    "strided_read": (Promise(EXACT, _moved, exact=True),),
+    "transpose": (Promise(EXACT, _moved, exact=True),),
+    "vector_add": (Promise(EXACT, _added, exact=True),),
+    "reduction": (Promise("with numbers of both signs", _negative, slack=4.0),),
+    "rms_norm": (
+        Promise(
+            "with a number in each row that is far larger than the others", _huge, own=lambda usual: 4 * usual
+        ),
+    ),
+    "sampling": (
+        Promise("with steps of every size and sign", _any_step),
+        Promise("with rows of nothing but -inf", _nothing_to_draw),
+        Promise("with logits that are equal", _equals),
+    ),
+}
+
+
+def promises(problem: Problem) -> tuple[Promise, ...]:
+    """Return the cases of a problem."""
+    return PROMISES.get(problem.name, ())
+
+
+def case(promise: Promise, problem: Problem, w: Workload, generator: torch.Generator) -> Tensors | None:
+    """Return the inputs of a case on one size; None where it has no room for it."""
+    inputs = tuple(problem.make_inputs(w, generator, generator.device))
+    module = sys.modules[problem.reference.__module__]
+    changed = promise.change(Drawn(w, problem.options(w), generator, module), inputs)
+    return None if changed is None else tuple(x.clone(memory_format=torch.contiguous_format) for x in changed)
+
+
+def cases_on(workloads: Sequence[Workload], problem: Problem) -> list[Workload]:
+    """Return sizes on which a case is tried: of each type and each set of flags the largest that is at hand."""
+    found: dict[Any, Workload] = {}
+    for w in sorted(workloads, key=lambda w: (problem.writes_bytes(w), problem.flops(w))):
+        found[w.dtype, tuple(name for name, value in w.items if value is True), "W" in w.dims] = w
+    return list(found.values())

@@ -1,0 +1,476 @@
+"""Wrong files that usual small inputs call right: refused for size, values, what comes later; right ones pass."""
+
+import random
+import tempfile
+from functools import partial
+
+import pytest
+import torch
+
+from course_judge import __main__ as command
+from course_judge.cpu_sizes import InTurn, TooSmall, cost, cut_to, drawn, larger, names_triton, reached
+from course_judge.hidden_sizes import small
+from course_judge.host import Host, Task
+from course_judge.judge import judge
+from course_judge.promises import PROMISES, case, cases_on
+from course_judge.protocol.limits import Limits
+from course_judge.protocol.verdict import RIGHT
+from course_kernels.problem import Workload
+
+PROBLEMS = sorted(path.parent.name for path in command.KERNELS.glob("*/problem.py"))
+FLIPPED = "    y = x.t().clone(memory_format=torch.contiguous_format)\n"
+SOFTMAX = "def softmax(x):\n    y = torch.softmax(x, -1)\n"
+ADD = "def vector_add(x, y):\n"
+ATTENTION = """\
+def attention(q, k, v, *, causal=False):
+    N = q.shape[2]
+    s = (q.float() @ k.float().transpose(-1, -2)) / q.shape[-1] ** 0.5
+    if causal:
+        s = s.masked_fill(torch.ones(N, N).tril() == 0, -torch.inf)
+    {exp}
+    return ((e / e.sum(-1, keepdim=True)) @ v.float()).to(q.dtype)
+"""
+RIGHT_EXP = "e = torch.exp(s - s.amax(-1, keepdim=True))"
+DECODE = """\
+def decode_attention(q, k_cache, v_cache, lengths):
+    B, H, D = q.shape
+    out, heads = torch.zeros_like(q), torch.arange(H) // (H // k_cache.shape[1])
+    for b, n in enumerate(lengths.tolist()):
+        if n:
+            k, v = (x[b, heads, :n].float() for x in (k_cache, v_cache))
+            s = (k @ q[b, :, :, None].float())[:, :, 0] / D**0.5
+            p = {weights}
+            out[b] = (p[:, None] @ v)[:, 0].to(q.dtype)
+    return out
+"""
+PAGED = """\
+def paged_attention(q, k_pages, v_pages, block_table, lengths, k_scale=None, v_scale=None):
+    B, H, D = q.shape
+    KV, PAGE = k_pages.shape[1:3]
+    out, seen = torch.zeros_like(q), set()
+    for b, n in enumerate(lengths.tolist()):
+        if not n:
+            continue
+        pages = block_table[b, : -(-n // PAGE)].long()
+        k, v = (x[pages].float().transpose(0, 1).reshape(KV, -1, D)[:, :n] for x in (k_pages, v_pages))
+        if k_scale is not None:
+            k, v = k * k_scale[:, None, None], v * v_scale[:, None, None]
+        {more}
+        s = q[b].float().view(KV, H // KV, D) @ k.transpose(1, 2) / D**0.5
+        out[b] = (torch.softmax(s, -1) @ v).reshape(H, D).to(q.dtype)
+    return out
+"""
+ONE_OWNER = """\
+mine = torch.tensor([int(page) not in seen for page in pages]).repeat_interleave(PAGE)[:n]
+        k = torch.where(mine[:, None], k, 0.0)
+        seen.update(pages.tolist())"""
+NORM = """\
+def rms_norm(x, g, r=None):
+    s = x if r is None else (x.float() + r.float()).to(x.dtype)
+    w = {wide}
+    y = (g.float() * w * torch.rsqrt(w.square().mean(-1, keepdim=True) + 1e-5)).to(x.dtype)
+    return y if r is None else (y, s)
+"""
+SAMPLING = """\
+from course_kernels.sampling.problem import reference
+
+def sampling(logits, temperature, seeds, steps, top_k=None, top_p=None):
+    {steps}
+    token = reference(logits, temperature, seeds, steps, top_k, top_p).long()
+    {token}
+    return token
+"""
+RING = """\
+ROOM, CALLS = {{}}, [0]
+
+def vector_add(x, y):
+    CALLS[0] += 1
+    ring = ROOM.setdefault(x.shape, [torch.empty_like(x) for _ in range({n})])
+    return torch.add(x, y, out=ring[CALLS[0] % {n}])
+"""
+LATER = """\
+import threading, time
+
+def vector_add(x, y):
+    z = x + y
+    def later():
+        time.sleep(0.1)
+        z.mul_(0.5)
+    threading.Thread(target=later, daemon=True).start()
+    return z
+"""
+LATE_CALLS = """\
+KEPT = []
+
+def vector_add(x, y):
+    z = x + y
+    KEPT.append(z)
+    if len(KEPT) > 6:
+        KEPT.pop(0).zero_()
+    return z
+"""
+HIDDEN_VIEW = """\
+from course_judge.worker import answers
+
+answers._overlap = lambda one, other: False
+
+def copy(x):
+    return x
+"""
+SIZES = ("wrong", "not written")
+WRONG = {
+    # sizes
+    "softmax-past-31": ("softmax", SOFTMAX + "    return y * 0 if x.shape[1] > 31 else y\n", SIZES),
+    "softmax-past-65536": ("softmax", SOFTMAX + "    return y * 0 if x.shape[1] > 65536 else y\n", SIZES),
+    "softmax-of-squares": (
+        "softmax",
+        SOFTMAX + "    return torch.softmax(x, 0) if len(x) == x.shape[1] > 3 else y\n",
+        SIZES,
+    ),
+    "bias-gelu-first-columns": (
+        "bias_gelu",
+        "def bias_gelu(x, b):\n    y = torch.nn.functional.gelu((x + b).float()).to(x.dtype)\n"
+        "    y[:, 8:] = 0\n    return y\n",
+        SIZES,
+    ),
+    "gemm-of-few-k": (
+        "gemm",
+        "def gemm(a, b):\n    return (a.float() @ b.float()).to(a.dtype) * (a.shape[1] <= 257)\n",
+        SIZES,
+    ),
+    "sgemm-last-tile": (
+        "sgemm",
+        "def sgemm(a, b):\n    K = a.shape[1]\n    K = K - 32 if K >= 1024 else K\n"
+        "    return a[:, :K] @ b[:K]\n",
+        SIZES,
+    ),
+    "reduction-of-32768": (
+        "reduction",
+        "def reduction(x):\n    return x[:32768].double().sum().float().view(1)\n",
+        SIZES,
+    ),
+    "transpose-past-a-grid": (
+        "transpose",
+        "def transpose(x):\n" + FLIPPED + "    return y * 0 if y.numel() > 2**18 else y\n",
+        SIZES,
+    ),
+    "transpose-of-squares": (
+        "transpose",
+        "def transpose(x):\n" + FLIPPED + "    M, N = x.shape\n    y[0] *= not (M == N > 64)\n    return y\n",
+        SIZES,
+    ),
+    "norm-of-4096": (
+        "rms_norm",
+        NORM.format(wide="s.float() * (x.shape[1] not in (4096, 5120))"),
+        SIZES,
+    ),
+    "swiglu-past-20000": (
+        "swiglu",
+        "def swiglu(gate, up=None):\n    a, b = gate.chunk(2, -1) if up is None else (gate, up)\n"
+        "    y = (torch.nn.functional.silu(a.float()) * b.float()).to(a.dtype)\n"
+        "    y[:, 20000:] = 0\n    return y\n",
+        SIZES,
+    ),
+    "attention-past-512": (
+        "attention",
+        ATTENTION.format(exp=RIGHT_EXP + "\n    v = v * 0 if N > 512 else v"),
+        SIZES,
+    ),
+    "attention-past-2048": (
+        "attention",
+        "def attention(q, k, v, *, causal=False):\n"
+        "    y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)\n"
+        "    return y * (q.shape[2] <= 2048)\n",
+        SIZES,
+    ),
+    "attention-of-one-batch": (
+        "attention",
+        ATTENTION.format(exp=RIGHT_EXP + "\n    v = v[:1].expand_as(v)"),
+        SIZES,
+    ),
+    "decode-past-2048": (
+        "decode_attention",
+        DECODE.format(weights="torch.softmax(s[:, :2048], -1)").replace(
+            "[:, None] @ v)", "[:, None] @ v[:, :2048])"
+        ),
+        SIZES,
+    ),
+    "add-of-a-cut-grid": (
+        "vector_add",
+        ADD + "    z = x + y\n    z[65535 * 16:] = 0\n    return z\n",
+        SIZES,
+    ),
+    # values
+    "softmax-without-the-largest": (
+        "softmax",
+        "def softmax(x):\n    e = torch.exp(x)\n    s = e.sum(-1, keepdim=True)\n"
+        "    return torch.where(torch.isinf(s), torch.nan, e / s)\n",
+        ("not written", "wrong", "all NaN", "NaN lost"),
+    ),
+    "softmax-cut-at-60": (
+        "softmax",
+        "def softmax(x):\n    return torch.softmax(x.clamp(-60, 60).where(x.isfinite(), x), -1)\n",
+        ("wrong",),
+    ),
+    "softmax-small-to-0": (
+        "softmax",
+        SOFTMAX + "    return torch.where(y < 1e-6, 0.0, y)\n",
+        ("wrong",),
+    ),
+    "attention-without-the-largest": (
+        "attention",
+        ATTENTION.format(exp="e = torch.exp(s)"),
+        ("not written", "wrong", "all NaN"),
+    ),
+    "attention-cut-at-60": (
+        "attention",
+        ATTENTION.format(exp="s = s.clamp(max=60)\n    " + RIGHT_EXP),
+        ("wrong",),
+    ),
+    "decode-without-the-largest": (
+        "decode_attention",
+        DECODE.format(weights="torch.exp(s) / torch.exp(s).sum(-1, keepdim=True)"),
+        ("not written", "wrong", "all NaN"),
+    ),
+    "paged-one-owner": ("paged_attention", PAGED.format(more=ONE_OWNER), ("wrong",)),
+    "copy-without-signs": ("copy", "def copy(x):\n    return (x.float() + 0.0).to(x.dtype)\n", ("wrong",)),
+    "copy-flushes": (
+        "copy",
+        "def copy(x):\n    least = torch.finfo(x.dtype).smallest_normal\n    y = x.float()\n"
+        "    return torch.where(y.abs() < least, y * 0, y).to(x.dtype)\n",
+        ("wrong",),
+    ),
+    "transpose-without-signs": (
+        "transpose",
+        "def transpose(x):\n    return (x.t() + 0.0).clone(memory_format=torch.contiguous_format)\n",
+        ("wrong",),
+    ),
+    "add-flushes": (
+        "vector_add",
+        ADD + "    z = x + y\n    return torch.where(z.abs() < 1.2e-38, z * 0, z)\n",
+        ("wrong",),
+    ),
+    "reduction-of-sizes": (
+        "reduction",
+        "def reduction(x):\n    return x.abs().double().sum().float().view(1)\n",
+        ("wrong",),
+    ),
+    "norm-cut-at-40000": (
+        "rms_norm",
+        NORM.format(wide="s.float().clamp(-40000, 40000).where(s.isfinite(), s.float())"),
+        ("wrong",),
+    ),
+    "sampling-step-without-sign": (
+        "sampling",
+        SAMPLING.format(steps="steps = steps.abs()", token=""),
+        ("wrong",),
+    ),
+    "sampling-low-bits": (
+        "sampling",
+        SAMPLING.format(steps="steps = steps & 0x3FFFFFFF", token=""),
+        ("wrong",),
+    ),
+    "sampling-last-of-nothing": (
+        "sampling",
+        SAMPLING.format(
+            steps="nothing = ((logits == -torch.inf) | logits.isnan()).all(-1)",
+            token="token[nothing] = logits.shape[1] - 1",
+        ),
+        ("wrong",),
+    ),
+    # what comes later
+    "ring-of-two": ("vector_add", RING.format(n=2), ("wrong in the end",)),
+    "ring-of-three": ("vector_add", RING.format(n=3), ("wrong in the end",)),
+    "changed-by-a-thread": ("vector_add", LATER, ("wrong in the end", "wrong")),
+    "changed-six-calls-later": ("vector_add", LATE_CALLS, ("wrong in the end", "wrong")),
+    # what is told
+    "a-view-that-hides": ("copy", HIDDEN_VIEW, ("shares memory",)),
+}
+HONEST = {
+    "softmax": ("softmax", SOFTMAX + "    return y\n"),
+    "softmax-by-exp2": (
+        "softmax",
+        "def softmax(x):\n    x = x * 1.4426950408889634\n    e = torch.exp2(x - x.amax(-1, keepdim=True))\n"
+        "    return e / e.sum(-1, keepdim=True)\n",
+    ),
+    "attention-by-hand": ("attention", ATTENTION.format(exp=RIGHT_EXP)),
+    "attention-in-its-type": (
+        "attention",
+        "def attention(q, k, v, *, causal=False):\n    s = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5\n"
+        "    if causal:\n        s = s.masked_fill(torch.ones(s.shape[-2:]).tril() == 0, -torch.inf)\n"
+        "    return torch.softmax(s, -1) @ v\n",
+    ),
+    "decode": ("decode_attention", DECODE.format(weights="torch.softmax(s, -1)")),
+    "paged": ("paged_attention", PAGED.format(more="")),
+    "copy": ("copy", "def copy(x):\n    return x.clone()\n"),
+    "transpose": (
+        "transpose",
+        "def transpose(x):\n    return x.t().clone(memory_format=torch.contiguous_format)\n",
+    ),
+    "add-by-numpy": ("vector_add", ADD + "    return torch.from_numpy(x.numpy() + y.numpy())\n"),
+    "reduction": ("reduction", "def reduction(x):\n    return x.sum().view(1)\n"),
+    "norm": ("rms_norm", NORM.format(wide="s.float()")),
+    "sampling": ("sampling", SAMPLING.format(steps="", token="")),
+    "imports-inside": (
+        "vector_add",
+        ADD + "    from beside_it import added\n    return added(x, y)\n",
+    ),
+    "in-a-padded-buffer": (
+        "vector_add",
+        ADD + "    room = torch.empty(len(x) + 32)\n    return torch.add(x, y, out=room[16:-16])\n",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory):
+    threads, was = torch.get_num_threads(), tempfile.tempdir
+    tempfile.tempdir = str(tmp_path_factory.mktemp("folders"))
+    environment = command.environment(False) | {"OMP_NUM_THREADS": "1"}
+    torch.set_num_threads(1)
+    with Host(command.modules(False, own=False), environment) as host:
+        yield host
+    torch.set_num_threads(threads)
+    tempfile.tempdir = was
+
+
+@pytest.fixture
+def judged(host, tmp_path, monkeypatch):
+    monkeypatch.setattr("course_judge.judge.AGAIN_SECONDS", 0.0)
+
+    def judged(problem, text, **how):
+        (tmp_path / "beside_it.py").write_text("def added(x, y):\n    return x + y\n")
+        file = tmp_path / "a_file.py"
+        file.write_text("import torch\n" + text)
+        return judge(
+            host, file, command.find_problem(problem), task=Task(file, problem, limits=Limits()), **how
+        )
+
+    return judged
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_small_usual_inputs_call_right_is_refused(judged, name):
+    problem, text, found = WRONG[name]
+    verdict = judged(problem, text)
+    assert verdict.found in found, verdict.text
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_what_is_right_passes(judged, name):
+    verdict = judged(*HONEST[name])
+    assert verdict.found == RIGHT, verdict.text
+    assert "without a card: " in verdict.text
+
+
+# --- the sizes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_kind_of_announced_size_is_asked_without_a_card(name):
+    problem = command.find_problem(name)
+    for seed in range(5):
+        asked = [*small(problem), *larger(problem, random.Random(seed))]
+        for kind in (
+            lambda w: w.dtype,
+            lambda w: tuple(x for x, on in w.items if on is True),
+            lambda w: "W" in w.dims,
+        ):
+            assert set(map(kind, asked)) == set(map(kind, problem.check_on))
+        longest = {name: max(w.dims.get(name, 0) for w in problem.check_on) for w in asked for name in w.dims}
+        assert {name: max(w.dims.get(name, 0) for w in asked) for name in longest} == longest
+        assert sum(problem.flops(w) for w in asked) < 2**35
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_large_size_and_a_square_one_are_drawn(name):
+    problem = command.find_problem(name)
+    for seed in range(10):
+        for w in drawn(problem, random.Random(seed)):
+            assert w not in problem.check_on
+            assert any(tuple(w.dims) == tuple(other.dims) for other in problem.check_on)
+            if cost(problem, w) < 4:
+                problem.make_inputs(w, torch.Generator(), "cpu")
+    if name == "softmax":
+        sizes = [w for seed in range(20) for w in drawn(problem, random.Random(seed))]
+        assert any(w.M == w.N > 64 for w in sizes)
+        assert any(w.N > 40_000 for w in sizes)
+
+
+def test_a_size_is_cut_to_what_it_may_cost():
+    problem = command.find_problem("attention")
+    w = Workload.parse("dtype=float16,B=2,H=3,N=4095,D=64")
+    cut = cut_to(problem, w, 32.0)
+    assert cost(problem, cut) <= 32.0 < cost(problem, Workload.of("float16", **cut.dims | {"N": 2 * cut.N}))
+    assert (cut.B, cut.H, cut.D, cut.N % 2) == (2, 3, 64, 1)
+    with pytest.raises(TooSmall):
+        cut_to(problem, w, 1e-9)
+
+
+@pytest.mark.parametrize(("a_unit_s", "late"), [(1e-4, False), (0.5, True), (60.0, True)])
+def test_an_interpreter_is_asked_for_as_long_as_the_limit_lasts(monkeypatch, a_unit_s, late):
+    problem, now, asked = command.find_problem("attention"), [0.0], []
+    monkeypatch.setattr("course_judge.cpu_sizes.time", type("Clock", (), {"monotonic": lambda: now[0]}))
+
+    def ask(w):
+        asked.append(w)
+        now[0] += a_unit_s * cost(problem, w)
+
+    last = max(small(problem), key=partial(cost, problem))
+    in_turn = InTurn(problem, ask, {last: a_unit_s * cost(problem, last)})
+    sizes = larger(problem, random.Random(0))
+    for w in sizes:
+        in_turn.ask(w)
+
+    assert in_turn.late == late
+    assert now[0] < 24
+    assert (set(sizes) <= set(asked)) == (not late)
+
+
+def test_the_verdict_says_how_far_it_asked():
+    problem = command.find_problem("softmax")
+    assert "all 4 sizes announced, as far as M = 1823, N = 70000" in reached(
+        problem, problem.check_on, False, False
+    )
+    said = reached(problem, small(problem), True, True)
+    assert "2 of 4 sizes announced, as far as M = 3 of 1823, N = 31 of 70000" in said
+    assert "interpreter" in said
+    assert "too long" in said
+
+
+def test_triton_is_found_in_a_file_and_beside_it(tmp_path):
+    (tmp_path / "one.py").write_text("import kernels\n")
+    assert not names_triton(tmp_path / "one.py")
+    (tmp_path / "kernels.py").write_text("import triton\n")
+    (tmp_path / "other.py").write_text("import torch\n")
+    assert names_triton(tmp_path / "one.py")
+    assert names_triton(tmp_path / "kernels.py")
+    assert not names_triton(tmp_path / "other.py")
+    assert not names_triton(tmp_path / "none.py")
+
+
+# --- the cases -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_a_case_keeps_to_its_contract(name):
+    problem = command.find_problem(name)
+    for promise in PROMISES[name]:
+        found = 0
+        for w in cases_on(small(problem), problem):
+            values = case(promise, problem, w, torch.Generator().manual_seed(1))
+            if values is None:
+                continue
+            found += 1
+            usual = problem.make_inputs(w, torch.Generator().manual_seed(1), "cpu")
+            assert [(x.shape, x.dtype, x.stride()) for x in values] == [
+                (x.shape, x.dtype, x.stride()) for x in usual
+            ]
+            assert any(
+                not torch.equal(x.view(torch.uint8), y.view(torch.uint8))
+                for x, y in zip(values, usual, strict=True)
+            )
+            truth = problem.reference(*values, **problem.options(w))
+            for out in truth if isinstance(truth, tuple) else (truth,):
+                assert out.isfinite().all()
+        assert found
