@@ -48,15 +48,16 @@ SHEETS, KEY = section(W4, "## The sheets, to print"), section(W4, "### The answe
 PAGE = 16
 
 
-def wrong_rows(sheet, key, ridge=989 / 4.8):
+def wrong_rows(sheet, key, ridges=(989 / 4.8, 989 / 3.35)):
     asked = [int(row[0]) for row in sheet]
     wrong = [] if asked == [int(row[0]) for row in key] else ["not the rows of the sheet"]
-    for m, *printed, side in key:
+    for m, *printed, h200, h100 in key:
         rows = int(m)
         operations, carried = 2 * rows * 8192 * 8192, 2 * (2 * rows * 8192 + 8192 * 8192)
         intensity = operations / carried
         expected = [operations, carried, round(intensity, 1)]
-        if numbers(printed) != expected or side != ("left" if intensity < ridge else "right"):
+        sides = ["left" if intensity < ridge else "right" for ridge in ridges]
+        if numbers(printed) != expected or [h200, h100] != sides:
             wrong.append(m)
     return wrong
 
@@ -77,7 +78,8 @@ def test_the_rows_of_w4():
     sheet, key = tables(SHEETS)[0], tables(KEY)[0]
 
     assert wrong_rows(sheet, key) == []
-    assert wrong_rows(sheet, [*key[:2], ["64", "1", "2", "3", "left"], *key[3:]]) == ["64"]
+    assert wrong_rows(sheet, [*key[:2], ["64", "1", "2", "3", "left", "left"], *key[3:]]) == ["64"]
+    assert wrong_rows(sheet, [*key[:3], [*key[3][:-1], "right"], *key[4:]]) == ["256"]
     assert wrong_rows(sheet, key[1:]) == ["not the rows of the sheet"]
 
 
