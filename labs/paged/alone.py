@@ -20,6 +20,10 @@ def cases() -> list[Play]:
         for _ in range(30):
             look_at(asked, *drawn(draw))
 
+    def longer(asked: Asked, draw: random.Random) -> None:
+        for _ in range(12):
+            look_at(asked, *drawn(draw, draw.choice((1, 16, 100, 256)), most=draw.choice((4, 12, 24))))
+
     return [
         of("one alone, and a page wanted", [[4]], [3], 1),
         of("nothing wanted", [[4], [2]], [3, 4], 0),
@@ -28,18 +32,23 @@ def cases() -> list[Play]:
         of("a long one against two that cost more", [[0, 1, 2], [3, 4], [5]], [9, 8, 4], 3),
         of("two that share a beginning", [[0, 1, 2], [0, 1, 3], [4, 5, 6]], [9, 10, 12], 2),
         of("three with a page of which only all of them let go", [[0, 1], [0, 2], [0, 3]], [5, 6, 7], 4),
-        Play("thirty rooms by chance", by_chance, again=True),
+        Play("thirty rooms by chance", by_chance, again=3),
+        Play("twelve rooms with longer texts by chance", longer, long=True),
     ]
 
 
-def drawn(draw: random.Random) -> tuple[list[list[int]], list[int], int]:
-    """A few tables in pages of 4, some of them with beginnings in common, and pages wanted that may come free."""
+def drawn(draw: random.Random, page_tokens: int = 4, most: int = 4) -> tuple[list[list[int]], list[int], int]:
+    """A few tables, some of them with beginnings in common, and pages wanted that may come free.
+
+    Args:
+        most: pages that a table has for itself alone.
+    """
     tables: list[list[int]] = []
-    fresh = itertools.count()
+    fresh = itertools.count() if most <= 4 else iter(draw.sample(range(10 * most), 7 * most))
     for _ in range(draw.randint(1, 7)):
-        begin = draw.choice(tables)[: draw.randint(0, 2)] if tables else []
-        tables.append([*begin, *(next(fresh) for _ in range(draw.randint(1, 4)))])
-    lengths = [4 * len(table) - draw.randint(0, 3) for table in tables]
+        begin = draw.choice(tables)[: draw.randint(0, max(2, most // 2))] if tables else []
+        tables.append([*begin, *(next(fresh) for _ in range(draw.randint(1, most)))])
+    lengths = [page_tokens * len(table) - draw.randrange(page_tokens) for table in tables]
     return tables, lengths, draw.randint(0, len(set(itertools.chain(*tables))))
 
 

@@ -7,9 +7,10 @@ import random
 from collections.abc import Sequence
 
 from course_judge.host import Broken
-from course_labs.interactive_cases import Asked, Play, Slip, counted, with_advice
+from course_labs.interactive_cases import Answer, Asked, Play, Slip, counted, with_advice
 
 NUMBERS = 2  # of a key
+PAGES = (1, 2, 3, 5, 8, 16, 24, 32, 64, 100, 128, 256)  # tokens of a page, where they are drawn
 HUGE = 10**6  # a page that no pool has
 NEXT_OF_RUBBISH = (
     "a table may be longer than its sequence: what stands behind the last page in use is rubbish."
@@ -28,9 +29,8 @@ def cases() -> list[Play]:
 
 def pool_of(count: int, page_tokens: int, draw: random.Random) -> Pool:
     """Pages full of rows, no two of them alike."""
-    rows = [
-        [float(row), round(draw.uniform(-1, 1), 3)] for row in draw.sample(range(999), count * page_tokens)
-    ]
+    numbers = draw.sample(range(max(999, count * page_tokens)), count * page_tokens)
+    rows = [[float(row), round(draw.uniform(-1, 1), 3)] for row in numbers]
     return [rows[page * page_tokens : (page + 1) * page_tokens] for page in range(count)]
 
 
@@ -68,7 +68,24 @@ def gathers() -> list[Play]:
 
         rubbish = f", and {len(behind)} entries of rubbish behind" if behind else ""
         job = f"{counted(length, 'token')} in pages of {page_tokens}{rubbish}"
-        return Play(job, run, again=True)
+        return Play(job, run, again=3)
+
+    def by_chance(page_tokens: int) -> Play:
+        def run(asked: Asked, draw: random.Random) -> None:
+            # Mostly a few pages; where they are short, also so many that a table of ten or of a hundred ends.
+            full = draw.randint(0, max(4, min(40, 600 // page_tokens)))
+            length = full * page_tokens + draw.randint(0, page_tokens)
+            used = in_use(length, page_tokens)
+            pages = pool_of(used + draw.randint(1, 3), page_tokens, draw)
+            behind = [draw.choice((-1, HUGE, len(pages))) for _ in range(draw.randint(0, 3))]
+            look_at_keys(asked, pages, [*draw.sample(range(len(pages)), used), *behind], length)
+
+        return Play(f"a sequence by chance in pages of {page_tokens}", run, again=1)
+
+    def long(asked: Asked, draw: random.Random) -> None:
+        page_tokens, length = draw.choice((16, 32, 64)), draw.randint(4097, 5000)
+        used = in_use(length, page_tokens)
+        look_at_keys(asked, pool_of(used, page_tokens, draw), draw.sample(range(used), used), length)
 
     def together(asked: Asked, draw: random.Random) -> None:
         pages = pool_of(9, 4, draw)
@@ -86,6 +103,8 @@ def gathers() -> list[Play]:
         play(6, 1, 9, []),
         play(0, 4, 3, [HUGE]),
         Play("three sequences that share a first page", together),
+        *map(by_chance, PAGES),
+        Play("a sequence of more than 4096 tokens", long, long=True),
     ]
 
 
@@ -104,7 +123,9 @@ def look_at_keys(asked: Asked, pages: Pool, table: list[int], length: int) -> No
         page, place = table[token // page_tokens], token % page_tokens
         if row != pages[page][place]:
             came = lies(pages, row)
-            raise Slip("wrong row", f"token {token} came from {came}; it lies on page {page}, place {place}")
+            sizes = f", in pages of {page_tokens}" if page_tokens > 16 else ""
+            why = f"token {token} came from {came}; it lies on page {page}, place {place}{sizes}"
+            raise Slip("wrong row", why)
     so_many = f"{counted(length, 'token')}, and {counted(len(rows), 'row')}"
     if len(rows) < length:
         raise Slip("wrong row", f"{so_many}: token {len(rows)} is missing")
@@ -130,10 +151,18 @@ def appends() -> list[Play]:
         def run(asked: Asked, draw: random.Random) -> None:
             look_at_append(asked, length, page_tokens, draw)
 
-        return Play(f"token {length} in pages of {page_tokens}", run, again=True)
+        return Play(f"token {length} in pages of {page_tokens}", run, again=3)
+
+    def by_chance(page_tokens: int) -> Play:
+        def run(asked: Asked, draw: random.Random) -> None:
+            full = draw.randint(1, max(4, min(40, 600 // page_tokens))) * page_tokens
+            for length in (full - 1, full, full + draw.randrange(page_tokens)):
+                look_at_append(asked, length, page_tokens, draw)
+
+        return Play(f"a token more, about the end of a page of {page_tokens}", run, long=True)
 
     lengths = [(0, 4), (1, 4), (3, 4), (4, 4), (7, 4), (8, 4), (36, 16), (48, 16), (2, 1), (9, 5), (10, 5)]
-    return [play(length, page_tokens) for length, page_tokens in lengths]
+    return [*(play(length, page_tokens) for length, page_tokens in lengths), *map(by_chance, PAGES)]
 
 
 def look_at_append(asked: Asked, length: int, page_tokens: int, draw: random.Random) -> None:
@@ -190,23 +219,36 @@ def look_at_append(asked: Asked, length: int, page_tokens: int, draw: random.Ran
 class Books:
     """What the grader knows of an allocator: who holds each page, and what became of it."""
 
-    def __init__(self, asked: Asked, count: int) -> None:
-        self.asked, self.count = asked, count
+    def __init__(self, asked: Asked, count: int, pool: int = 0) -> None:
+        """
+        Args:
+            pool: which object of the file's, where there are several at once.
+        """
+        self.asked, self.count, self.pool = asked, count, pool
         self.tables: dict[str, list[int]] = {}
+        self._held: dict[int, list[str]] = {}  # who holds each page
         self.story: dict[int, list[str]] = {page: [] for page in range(count)}
         self.parted: dict[int, str] = {}  # of a page that was shared: who has left it
-        asked.make("Pages", count)
+        asked.make("Pages", count, at=pool)
+
+    def do(self, name: str, *given: int, may: str = "") -> Answer:
+        """Ask this pool."""
+        return self.asked.do(name, *given, may=may, at=self.pool)
 
     def holders(self, page: int) -> list[str]:
-        return [name for name, table in self.tables.items() if page in table]
+        return list(self._held.get(page, ()))
 
     @property
     def free(self) -> list[int]:
-        return [page for page in range(self.count) if not self.holders(page)]
+        return [page for page in range(self.count) if not self._held.get(page)]
+
+    def _note(self, page: int, name: str) -> None:
+        self.tables.setdefault(name, []).append(page)
+        self._held.setdefault(page, []).append(name)
 
     def take(self, name: str) -> bool:
         """Somebody takes a page; False if there is none."""
-        answer, free = self.asked.do("take"), self.free
+        answer, free = self.do("take"), self.free
         if answer.value is None and not answer.strange:
             if not free:
                 return False
@@ -229,7 +271,7 @@ class Books:
             else:
                 why = f"page {page} is held by two who share nothing, {holders[0]} and {name}"
             raise Slip("held by two", why, lines=self._told(page, f"given to {name}"))
-        self.tables.setdefault(name, []).append(page)
+        self._note(page, name)
         self.story[page] = [f"{name} takes it"]
         self.parted.pop(page, None)
         return True
@@ -237,15 +279,16 @@ class Books:
     def like(self, name: str, other: str, pages: int) -> None:
         """Somebody begins like another, and holds the first of the other's pages too."""
         for page in self.tables[other][:pages]:
-            self.asked.do("hold", page)
-            self.tables.setdefault(name, []).append(page)
+            self.do("hold", page)
+            self._note(page, name)
             self.story[page].append(f"{name} holds it too")
 
     def leave(self, name: str) -> None:
         """Somebody gives back all that it holds."""
         for page in self.tables.pop(name):
+            self._held[page].remove(name)
             still = self.holders(page)
-            if self.asked.do("give_back", page, may="ValueError").raised:
+            if self.do("give_back", page, may="ValueError").raised:
                 why = f"give_back({page}) says that nobody holds page {page}; {name} does"
                 raise Slip("wrong", why, "how many hold it? Count with its story.", self._told(page))
             self.story[page].append(f"{name} gives it back")
@@ -254,7 +297,7 @@ class Books:
 
     def once_more(self, page: int) -> None:
         """A page that nobody holds is given back."""
-        if not self.asked.do("give_back", page, may="ValueError").raised:
+        if not self.do("give_back", page, may="ValueError").raised:
             why = f"nobody holds page {page}, and give_back({page}) did not say so: a ValueError is due"
             raise Slip("given back twice", why, lines=self._told(page))
 
@@ -265,6 +308,8 @@ class Books:
 
     def _told(self, page: int, *more: str) -> list[str]:
         story = [*self.story[page], *more]
+        if len(story) > 12:
+            story = [*story[:3], f"and so on, {len(story) - 8} times", *story[-5:]]
         return [f"page {page}: {', '.join(story)}"] if story else []
 
 
@@ -287,7 +332,54 @@ def allocators() -> list[Play]:
                 chance_step(books, f"S{number}", draw)
             books.drain()
 
-        return Play(f"{count} pages, {steps} steps by chance", run, again=True)
+        return Play(f"{count} pages, {steps} steps by chance", run, again=3)
+
+    def many_returns(asked: Asked, draw: random.Random) -> None:
+        """As many returns as pages, many times over."""
+        books = Books(asked, draw.randint(3, 12))
+        for number in range(draw.randint(420, 500)):
+            name = f"S{number}"
+            books.take(name)
+            if number % 20 == 0:  # now and then two begin alike
+                books.like(f"L{number}", name, pages=1)
+                books.leave(name)
+                name = f"L{number}"
+            books.leave(name)
+        books.drain()
+
+    def many_holders(asked: Asked, draw: random.Random) -> None:
+        """One page, and so many that hold it: it is free when the last has left, and not before."""
+        books = Books(asked, draw.randint(2, 4))
+        books.take("A")
+        names = ["A", *(f"H{number}" for number in range(draw.randint(257, 280)))]
+        for name in names[1:]:
+            books.like(name, "A", pages=1)
+        draw.shuffle(names)
+        for name in names[:-1]:
+            books.leave(name)
+        while books.take("Z"):  # all pages but that one
+            pass
+        books.leave(names[-1])
+        books.drain()
+
+    def large_pool(asked: Asked, draw: random.Random) -> None:
+        """All pages are taken, some come back, and these are all that is free."""
+        books = Books(asked, draw.randint(257, 280))
+        names = [f"S{number}" for number in range(books.count)]
+        for name in names:
+            books.take(name)
+        for name in draw.sample(names, books.count // 2):
+            books.leave(name)
+        books.drain()
+
+    def two_pools(asked: Asked, draw: random.Random) -> None:
+        """Two objects at once, each with its own books."""
+        both = [Books(asked, draw.randint(3, 6), pool) for pool in range(2)]
+        for number in range(100):
+            pool = draw.randrange(2)
+            chance_step(both[pool], f"S{number} of pool {pool + 1}", draw)
+        for books in both:
+            books.drain()
 
     return [
         of(1, "A takes"),
@@ -300,6 +392,10 @@ def allocators() -> list[Play]:
         of(2, "a free page comes back"),
         by_chance(3, 30),
         by_chance(8, 300),
+        Play("two pools at once, steps of both by chance", two_pools, again=2),
+        Play("a page that more than 250 hold", many_holders, long=True),
+        Play("more than 400 that take a page and leave", many_returns, long=True),
+        Play("a pool of more than 250 pages", large_pool, long=True),
     ]
 
 
@@ -350,6 +446,12 @@ def beginnings() -> list[Play]:
             theirs = text + [draw.randrange(9) for _ in range(draw.randint(0, 6))]
             look_at_shared(asked, mine or [1], theirs or [1], page_tokens)
 
+    def words(asked: Asked, draw: random.Random) -> None:
+        for number in range(30):
+            page_tokens = draw.choice(PAGES)
+            text = [draw.randrange(50_000) for _ in range(draw.randint(0, 4 * page_tokens))]
+            look_at_shared(asked, *parted(text, number, draw), page_tokens)
+
     return [
         of("two that begin differently", [5, 1, 2], [6, 1, 2], 1),
         of("two whose first page is alike", [3, 1, 4, 1, 5, 9], [3, 1, 4, 1, 6, 6], 4),
@@ -358,8 +460,39 @@ def beginnings() -> list[Play]:
         of("two that meet again behind", [1, 1, 2, 2, 3, 3, 4], [1, 1, 9, 9, 3, 3, 4], 2),
         of("the same text twice", [3, 1, 4, 1, 5, 9, 2, 6], [3, 1, 4, 1, 5, 9, 2, 6], 4),
         of("the same text, and a word more", [3, 1, 4, 1, 5, 9, 2, 6, 5], [3, 1, 4, 1, 5, 9, 2, 6], 4),
-        Play("forty pairs by chance", by_chance, again=True),
+        of("two whose digits are alike", [1, 23, 4, 5], [12, 3, 4, 5], 2),
+        of("a token that begins with another's digits", [7, 12, 4], [7, 123, 4], 2),
+        Play("forty pairs by chance", by_chance, again=3),
+        Play("thirty pairs of longer texts by chance", words, again=1),
     ]
+
+
+def parted(text: list[int], number: int, draw: random.Random) -> tuple[list[int], list[int]]:
+    """Two texts that begin with this one and then part, in a way that somebody may not see."""
+    a, b, c = (draw.randint(1, 99) for _ in range(3))
+    ways: list[tuple[list[int], list[int]]] = [
+        ([a, 10 * b + 1], [10 * a + 1, b]),
+        ([a * 10 + b % 10, c], [a, (b % 10) * 100 + c]),  # the same digits, cut at another place
+        ([a, b, c], [10 * a + b % 10, b, c]),  # the one's digits begin with the other's
+        ([a, b + 256 * c], [a, b]),
+        ([a + 2**16, b], [a, b]),
+        ([a, b + c, 0], [a, b, c]),  # the same sum
+        ([a, b, b + c], [b + c, b, a]),  # the same tokens
+        ([], [a]),
+        ([a], []),
+        ([], []),
+    ]
+    mine, theirs = ways[number % len(ways)]
+    end = [draw.randrange(50_000) for _ in range(draw.randint(0, 300))]  # and then both go on alike
+    return [*text, *mine, *end] or [1], [*text, *theirs, *end] or [1]
+
+
+def near(text: list[int], at: int) -> str:
+    """A text, short: about the token where it parts from another."""
+    if len(text) <= 24:
+        return str(text)
+    begin, end = max(0, at - 4), min(len(text), at + 4)
+    return f"{len(text)} tokens, from token {begin} on {text[begin:end]}"
 
 
 def look_at_shared(asked: Asked, mine: list[int], theirs: list[int], page_tokens: int) -> None:
@@ -371,7 +504,7 @@ def look_at_shared(asked: Asked, mine: list[int], theirs: list[int], page_tokens
     got = asked.call("shared", mine, theirs, page_tokens).number("shared")
     if got == due:
         return
-    texts = [f"mine {mine}, theirs {theirs}, pages of {page_tokens}"]
+    texts = [f"mine {near(mine, alike)}, theirs {near(theirs, alike)}, pages of {page_tokens}"]
     if got < due:
         why = f"{counted(due, 'page')} can be shared, full and alike; you share {got}"
     elif got <= alike // page_tokens:
@@ -400,6 +533,10 @@ def ends() -> list[Play]:
             requests = [(draw.randint(1, 12), draw.randint(1, 12)) for _ in range(draw.randint(1, 6))]
             look_at_end(asked, requests, draw.randint(2, 24), draw.randint(1, 6))
 
+    def rooms(asked: Asked, draw: random.Random) -> None:
+        for number in range(40):
+            look_at_end(asked, *room(number, draw))
+
     return [
         of("one that fits", [(1, 3)], 1, 4),
         of("one that is a token too long", [(1, 4)], 1, 4),
@@ -410,8 +547,22 @@ def ends() -> list[Play]:
         of("the six slips, 7 pages of 4", slips, 7, 4),
         of("the six slips, 11 pages of 2", slips, 11, 2),
         of("a prompt that is longer than all pages", [(2, 2), (40, 1)], 8, 4),
-        Play("forty rooms by chance", by_chance, again=True),
+        Play("forty rooms by chance", by_chance, again=3),
+        Play("forty larger rooms by chance", rooms, again=1),
     ]
+
+
+def room(number: int, draw: random.Random) -> tuple[list[tuple[int, int]], int, int]:
+    """Requests, pages and their size: just enough room in a step, or a page too few, or enough at all times."""
+    page_tokens = draw.choice(PAGES)
+    longest = draw.choice((20, 60, 200))
+    requests = [
+        (draw.randint(1, draw.choice((12, 40, 4 * page_tokens + 1))), draw.randint(1, longest))
+        for _ in range(draw.randint(1, draw.choice((4, 12, 30))))
+    ]
+    needs = [needed(requests, step, page_tokens) for step in range(1, max(most for _, most in requests) + 1)]
+    about = max(needs) if number % 3 else draw.choice(needs)
+    return requests, max(1, about - draw.choice((0, 1, 1))), page_tokens
 
 
 def needed(requests: Sequence[tuple[int, int]], step: int, page_tokens: int) -> int:

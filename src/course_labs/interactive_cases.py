@@ -24,7 +24,6 @@ from course_labs.protocol.messages import Do, Make, PlayCall, Played, shown
 from course_labs.verdict import RIGHT, Verdict
 
 WORKER = "course_labs.worker.plays"
-AGAIN = 3  # times that a play with chance in it is played once more, with numbers that nobody announced
 
 # What to try next, where a play finds no words of its own.
 NEXT = {
@@ -118,17 +117,21 @@ class Asked:
         taken = None if take is None else tuple(take)
         return _answer(self._stranger.ask(PlayCall(name, given, arrays, taken)))
 
-    def make(self, name: str, *given: Any) -> None:
-        """Make an object of a class; what follows is done with it."""
-        self._stranger.ask(Make(name, given))
+    def make(self, name: str, *given: Any, at: int = 0) -> None:
+        """Make an object of a class; what follows is done with it.
 
-    def do(self, name: str, *given: Any, may: str = "") -> Answer:
-        """Call a method of the object.
+        Args:
+            at: its number, where several are wanted at once; it takes the place of an earlier one of the same number.
+        """
+        self._stranger.ask(Make(name, given, at))
+
+    def do(self, name: str, *given: Any, may: str = "", at: int = 0) -> Answer:
+        """Call a method of the object of that number.
 
         Args:
             may: the name of an error that may come.
         """
-        return _answer(self._stranger.ask(Do(name, given, may)))
+        return _answer(self._stranger.ask(Do(name, given, may, at)))
 
 
 def _answer(played: Played) -> Answer:
@@ -142,12 +145,15 @@ class Play:
     Attributes:
         job: what it is about, as a complaint names it.
         run: asks, and raises a Slip where something is wrong.
-        again: whether there is chance in it, so that a file that is right so far is played with once more.
+        again: how often a file that is right so far is played with once more, each time with numbers that nobody
+            announced; 0 where there is no chance in it.
+        long: whether it takes so many calls that it is played once only, with numbers that nobody announced.
     """
 
     job: str
     run: Callable[[Asked, random.Random], None]
-    again: bool = False
+    again: int = 0
+    long: bool = False
 
 
 def counted(number: int, what: str) -> str:
@@ -175,10 +181,11 @@ class PlaysGrader(Grader):
 
     def _by_hand(self, stranger: Stranger) -> Verdict:
         asked = Asked(stranger)
-        for play in self.cases:  # the same each time, so that a complaint can be come back to
+        # The same each time, so that a complaint can be come back to.
+        for play in [once for once in self.cases if not once.long]:
             if refused := self._played(play, asked, random.Random(play.job)):
                 return refused
-        for play in [play for play in self.cases if play.again] * AGAIN:
+        for play in [once for once in self.cases for _ in range(once.again + once.long)]:
             if refused := self._played(play, asked, random.Random(secrets.randbits(64))):
                 return refused
         why = f"correct in all {len(self.cases)} cases; no speed claim: this lab is done by hand"

@@ -268,17 +268,21 @@ def test_what_only_chance_finds_is_found(tmp_path):
 class Engine:
     """The course's allocator, asked as a student's class is."""
 
-    def make(self, name, count):
-        self.pages = Pages(count, 1)
+    def __init__(self):
+        self.pools = {}
 
-    def do(self, name, *given, may=""):
+    def make(self, name, count, at=0):
+        self.pools[at] = Pages(count, 1)
+
+    def do(self, name, *given, may="", at=0):
+        pages = self.pools[at]
         try:
             if name == "hold":
-                self.pages._holders[given[0]] += 1
+                pages._holders[given[0]] += 1
                 return Answer()
             if name == "give_back":
-                return Answer(self.pages.give_back(given))
-            return Answer(self.pages.take())
+                return Answer(pages.give_back(given))
+            return Answer(pages.take())
         except OutOfPages:
             return Answer()
         except ValueError:
@@ -293,8 +297,8 @@ def test_the_course_s_own_allocator_plays_by_the_same_books():
 
 def test_a_slip_of_the_course_s_own_allocator_would_be_seen():
     class Careless(Engine):
-        def do(self, name, *given, may=""):
-            return Answer() if name == "hold" else super().do(name, *given, may=may)
+        def do(self, name, *given, may="", at=0):
+            return Answer() if name == "hold" else super().do(name, *given, may=may, at=at)
 
     truth = load_file(LAB.folder / "truth.py", "truth")
     with pytest.raises(Slip, match=r"page 0 was given to C, and B still holds it"):

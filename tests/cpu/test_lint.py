@@ -1,8 +1,14 @@
 """The typed-number lint catches every spelling of a performance number, and leaves ordinary prose alone."""
 
+import io
+import tokenize
+from pathlib import Path
+
 import pytest
 
+from course_site.lint import lint
 from course_site.lint.lint import (
+    comments_of,
     find_typed_numbers,
     lint_cuda,
     lint_file,
@@ -588,3 +594,31 @@ def test_files_are_read_by_their_kind_and_reported_with_their_path(tmp_path):
     assert len(lines) == 8
     assert lines[-1].startswith(f"{docs / 'plain.md'}:1:7: '412 TFLOP/s': a typed rate")
     assert lint_file(docs / "bibliography.toml") == []
+
+
+COMMENTS = '''\
+#!/bin/first
+a = "# no"  # one "quoted
+b = '# no \\' # no'  #two
+c = r"\\"  # a raw one ends at its quote
+d = """# no
+# no, and it's "quoted" \\""" # no
+"""  # three
+e = f"{a!r:#>{4}} '"  # four
+f = b"" # five
+def g():
+    """# no"""
+\t# six
+if a: pass#seven
+h = "no \\
+# no"
+# the last'''
+
+
+def test_comments_are_those_that_python_takes_for_one():
+    ours = [path.read_text(encoding="utf-8") for path in Path(lint.__file__).parent.glob("*.py")]
+    for source in (COMMENTS, *ours):
+        tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+        known = [(*token.start, token.string) for token in tokens if token.type == tokenize.COMMENT]
+        assert comments_of(source) == known
+    assert len(comments_of(COMMENTS)) == 10

@@ -32,7 +32,8 @@ def sets_of(pattern, flags=re.IGNORECASE):
         (r"(?:a|\w+)", []),  # one of its branches asks for nothing
         (r"(?!never)(?<!not )twice", [{"twice"}]),  # what must not stand there is not required
         (r"[½⅓]", [{"½", "⅓"}]),
-        (r"µs", []),  # the Greek letter is taken for it, and one s alone says too little
+        (r"µs", [{"µs"}]),  # the Greek letter is taken for it, and `lowered` takes it, too
+        (r"éclair", [{"clair"}]),  # what a capital stands for is left out
         (r"x*yes{2,}", [{"ye"}]),
         (r"(?i:WATTS)\s[^a]", [{"watts"}]),
     ],
@@ -45,8 +46,8 @@ def test_a_search_without_case_takes_four_signs_for_ascii_letters_and_no_other()
     letters = re.compile("[a-z]", re.IGNORECASE)
     signs = [chr(code) for code in range(128, sys.maxunicode + 1) if letters.match(chr(code))]
     assert signs == ["İ", "ı", "ſ", "\N{KELVIN SIGN}"]
-    for sign in signs:
-        (letter,) = (letter for letter in "isk" if re.fullmatch(letter, sign, re.IGNORECASE))
+    for sign in [*signs, "\N{GREEK SMALL LETTER MU}", "\N{GREEK CAPITAL LETTER MU}"]:
+        (letter,) = (letter for letter in "iskµ" if re.fullmatch(letter, sign, re.IGNORECASE))
         guard = Guarded(re.compile(f"z{letter}zz", re.IGNORECASE))
         text = f"Z{sign}zz"
         assert [match[0] for match in guard.finditer(text, words_in(text))] == [text]

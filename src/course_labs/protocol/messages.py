@@ -185,16 +185,17 @@ class PlayCall(Question[Played]):
 
 @dataclass(frozen=True)
 class Make(Question[Answer]):
-    """Make an object of a class; what follows is done with it."""
+    """Make an object of a class, and keep it under a number; what follows is done with it."""
 
     key: ClassVar[str] = "make"
     name: str
     given: tuple[Any, ...]
+    at: int = 0
 
 
 @dataclass(frozen=True)
 class Do(Question[Played]):
-    """Call a method of the object.
+    """Call a method of the object of that number.
 
     Attributes:
         may: the name of an error that may come.
@@ -205,6 +206,7 @@ class Do(Question[Played]):
     name: str
     given: tuple[Any, ...]
     may: str = ""
+    at: int = 0
 
 
 def shown(value: Any) -> str:

@@ -18,14 +18,14 @@ BANNED = ("torch", "triton")  # NumPy is open to it: whoever imports it is given
 
 
 class Worker(file.Worker):
-    """Worker that also keeps the object that a play has made."""
+    """Worker that also keeps the objects that a play has made."""
 
     asks = (*file.Worker.asks, PlayCall, Make, Do)
 
     def __init__(self, task: Start, connection: Connection) -> None:
         super().__init__(task, connection)
         self.watch = Watch(self._file, True, self.lab.refuse, BANNED)
-        self._made: Any = None
+        self._made: dict[int, Any] = {}
         self._arrays = takes_arrays(self._file)
 
     def answer(self, question: Question[Any], files: Sequence[int]) -> Answer:
@@ -36,7 +36,8 @@ class Worker(file.Worker):
             return self._done(question)
         if isinstance(question, Make):
             with self.watch.watching():
-                self._made = getattr(self._module, question.name)(*copy.deepcopy(question.given))
+                made = getattr(self._module, question.name)(*copy.deepcopy(question.given))
+            self._made[question.at] = made
             return Answer()
         return super().answer(question, files)
 
@@ -64,7 +65,7 @@ class Worker(file.Worker):
     def _done(self, asked: Do) -> Played:
         try:
             with self.watch.watching():
-                got = getattr(self._made, asked.name)(*copy.deepcopy(asked.given))
+                got = getattr(self._made[asked.at], asked.name)(*copy.deepcopy(asked.given))
         except Exception as error:
             if asked.may not in {kind.__name__ for kind in type(error).__mro__}:
                 raise

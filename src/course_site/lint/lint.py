@@ -11,10 +11,8 @@ from __future__ import annotations
 import ast
 import bisect
 import functools
-import io
 import re
 import sys
-import tokenize
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -306,9 +304,8 @@ def _lint_python(source: str, strings: bool, keys: frozenset[str] | None) -> lis
     commented = re.sub(r"(?m)^([ \t]*)([%!])", r"\1#\2", source)  # notebook magics are no Python
     try:
         tree = ast.parse(commented)
-        tokens = list(tokenize.generate_tokens(io.StringIO(commented).readline))
-    except (SyntaxError, tokenize.TokenError) as error:
-        return [Finding(getattr(error, "lineno", None) or 1, 1, "", f"cannot be read as Python: {error}")]
+    except SyntaxError as error:
+        return [Finding(error.lineno or 1, 1, "", f"cannot be read as Python: {error}")]
     found: list[Finding] = []
 
     def look(text: str, line: int, column: int) -> None:
@@ -318,7 +315,7 @@ def _lint_python(source: str, strings: bool, keys: frozenset[str] | None) -> lis
             )
 
     docstrings, parts = set(), set()  # what is no string of its own: a docstring is looked at anyway
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if strings else _documented(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
             if isinstance(node.body[0], ast.Expr):
                 docstrings.add(id(node.body[0].value))
@@ -331,8 +328,37 @@ def _lint_python(source: str, strings: bool, keys: frozenset[str] | None) -> lis
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and wanted:
             look(node.value, node.lineno, node.col_offset + 1)
 
-    comments = [(*token.start, token.string) for token in tokens if token.type == tokenize.COMMENT]
-    return sorted(found + _findings(source, _search_comments(source, comments, "#:", keys)))
+    return sorted(found + _findings(source, _search_comments(source, comments_of(commented), "#:", keys)))
+
+
+def _documented(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all that can have a docstring, each followed by what stands where its docstring would."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+            if node.body and isinstance(node.body[0], ast.Expr):
+                yield node.body[0].value
+        todo += [one for one in ast.iter_child_nodes(node) if not isinstance(one, ast.expr)]
+
+
+_STRING_OR_COMMENT = re.compile(
+    r"#(?P<comment>[^\n]*)"
+    r"|\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'",
+    re.DOTALL,
+)
+
+
+def comments_of(source: str) -> list[tuple[int, int, str]]:
+    """Return the comments of some Python that parses: line from 1, column from 0, and text with its mark."""
+    starts = _line_starts(source)
+    found = []
+    for match in _STRING_OR_COMMENT.finditer(source):
+        if match["comment"] is not None:
+            line = bisect.bisect_right(starts, match.start())
+            found.append((line, match.start() - starts[line - 1], match[0]))
+    return found
 
 
 def _search_comments(

@@ -81,7 +81,7 @@ def _of_set(items: Iterable[tuple[Any, Any]]) -> Iterator[str]:
 def _sign(code: int) -> str:
     """Return a character in lower case; "" for one with a twin that only a search without case takes for it."""
     sign = chr(code)
-    return sign.lower() if sign.isascii() or sign.lower() == sign.upper() else ""
+    return sign.lower() if sign.isascii() or sign.lower() == sign.upper() or sign == "µ" else ""
 
 
 def _share(words: Alternatives) -> float:
@@ -89,7 +89,9 @@ def _share(words: Alternatives) -> float:
     return 1 - math.prod(1 - _SHARES.get(word, 0.4 ** len(word)) for word in words)
 
 
-_SHARES = {" ": 0.99, ".": 0.9, "-": 0.5, ",": 0.5, DIGIT: 0.5} | dict.fromkeys(string.ascii_lowercase, 0.9)
+_SHARES = {" ": 0.99, ".": 0.9, "-": 0.5, ",": 0.5, DIGIT: 0.5, "it": 0.9} | dict.fromkeys(
+    string.ascii_lowercase, 0.9
+)
 
 
 class Guarded:

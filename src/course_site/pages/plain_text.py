@@ -31,8 +31,12 @@ class Text:
         pieces: list[str] = []
         at: list[int] = []
         end = 0
+        always = replace if isinstance(replace, str) and "\\" not in replace else None
         for match in pattern.finditer(self.text):
-            new = match.expand(replace) if isinstance(replace, str) else replace(match)
+            if always is not None:
+                new = always
+            else:
+                new = match.expand(replace) if isinstance(replace, str) else replace(match)
             pieces += (self.text[end : match.start()], new)
             at += self.at[end : match.start()]
             same = len(new) == match.end() - match.start()
@@ -96,19 +100,25 @@ _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 # Marks of editors: the site gives them no meaning, and a reader reads over them.
 _CRITIC = re.compile(r"\{(?:\+\+|--|==|>>|~~)|(?:\+\+|--|==|<<|~~)\}|(?<=\w)\+\+(?=\s?\+\+|\s)")
 _ODD = re.compile(r"[^\x00-\x7f]")
+_HTML_COMMENT = re.compile(r"<!--|-->")
+_ESCAPED = re.compile(r"\\([%$*_#|~])")
 
 
 def lowered(text: str) -> str:
-    """Return a text in small letters, with those that a search without case takes for ASCII ones as these."""
+    """Return a text in small letters, with those that a search without case takes for one as this one."""
     low = text.replace("İ", "i").lower()
-    return low if low.isascii() else low.replace("ſ", "s").replace("ı", "i")
+    return (
+        low
+        if low.isascii()
+        else low.replace("ſ", "s").replace("ı", "i").replace("\N{GREEK SMALL LETTER MU}", "µ")
+    )
 
 
 def without_code(markdown: str) -> str:
     """Markdown without its fenced and inline code; every other character keeps its place and its line."""
 
     def blank(match: re.Match[str]) -> str:
-        return re.sub(r"[^\n]", " ", match[0])
+        return "\n".join(" " * len(line) for line in match[0].split("\n"))
 
     if "```" in markdown or "~~~" in markdown:
         markdown = FENCED.sub(blank, markdown)
@@ -197,12 +207,18 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
         text = text.sub(FENCED, fence)
     if "`" in text.text:
         text = text.sub(_CODE, span)
-    text = text.sub(BRACES, value)
-    text = text.sub(_ENTITY, lambda match: html.unescape(match[0]))
-    text = text.sub(_ODD, _plain_character)
-    text = text.sub(re.compile(r"<!--|-->"), "\n\n")
-    text = text.sub(_TAG, _plain_tag)
-    text = text.sub(_LINK, lambda match: f"] {match[1]} " if match[1] else "]")
+    if "{{" in text.text:
+        text = text.sub(BRACES, value)
+    if "&" in text.text:
+        text = text.sub(_ENTITY, lambda match: html.unescape(match[0]))
+    if not text.text.isascii():
+        text = text.sub(_ODD, _plain_character)
+    if "--" in text.text:
+        text = text.sub(_HTML_COMMENT, "\n\n")
+    if "<" in text.text:
+        text = text.sub(_TAG, _plain_tag)
+    if "](" in text.text:
+        text = text.sub(_LINK, lambda match: f"] {match[1]} " if match[1] else "]")
     if "]:" in text.text or "://" in text.text:
         text = text.sub(_ADDRESS, HELD)
     if "$" in text.text or "\\" in text.text:
@@ -210,7 +226,8 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
     if ">" in text.text:
         text = text.sub(_QUOTED, "")
     text = text.sub(_CRITIC, "")
-    text = text.sub(re.compile(r"\\([%$*_#|~])"), r"\1")
+    if "\\" in text.text:
+        text = text.sub(_ESCAPED, r"\1")
     return text.sub(_MARKS, ""), code, empty
 
 

@@ -294,6 +294,24 @@ def in_oldest_names(trees: Sequence[ast.Module], renames: Renames, path: str) ->
     _Source(list(trees), renames, path).rewrite()
 
 
+# Where statements stand one after the other.
+_HAS_BODIES = (ast.Module, ast.stmt, ast.ExceptHandler, ast.match_case)
+_BODIES = ("body", "orelse", "finalbody")
+
+
+def _nodes_of(trees: Iterable[ast.AST]) -> list[ast.AST]:
+    """Return every node that has a field, as `ast.walk` finds them in three times as long."""
+    found = list(trees)
+    for node in found:  # which grows
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                found += [one for one in value if isinstance(one, ast.AST) and one._fields]
+            elif isinstance(value, ast.AST) and value._fields:
+                found.append(value)
+    return found
+
+
 @dataclass
 class _Source:
     trees: list[ast.Module]
@@ -303,16 +321,17 @@ class _Source:
     locals: dict[str, str] = field(default_factory=dict)  # variables, bound by imports alone
 
     def __post_init__(self) -> None:
-        self.nodes = [node for tree in self.trees for node in ast.walk(tree)]
+        self.nodes = _nodes_of(self.trees)
 
     def rewrite(self) -> None:
         self._exported_functions()
         self._local_names()
         for node in self.nodes:
-            for name, value in ast.iter_fields(node):
-                if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+            for name in _BODIES if isinstance(node, _HAS_BODIES) else ():
+                value = getattr(node, name, None)
+                if value and isinstance(value, list):
                     setattr(node, name, list(self._statements(value)))
-        for node in (node for tree in self.trees for node in ast.walk(tree)):
+        for node in _nodes_of(self.trees):
             self._identifiers(node)
 
     def _exported_functions(self) -> None:
@@ -327,24 +346,29 @@ class _Source:
     def _local_names(self) -> None:
         """Note which variables are called as a renamed module is, since the import of it binds them."""
         by_import: dict[str, set[tuple[str, bool]]] = {}
-        otherwise: set[str] = set()
-        for node in self.nodes:
-            if isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    bound = alias.asname or alias.name
-                    full = f"{node.module}.{alias.name}"
-                    by_import.setdefault(bound, set()).add((full, alias.asname is None and not node.level))
-            elif isinstance(node, ast.Import):
-                otherwise.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
-            else:
-                otherwise.update(_bound_by(node))
-        used = {node.id for node in self.nodes if isinstance(node, ast.Name)}
+        for statement in (node for node in self.nodes if isinstance(node, ast.ImportFrom)):
+            for alias in statement.names:
+                bound = alias.asname or alias.name
+                full = f"{statement.module}.{alias.name}"
+                by_import.setdefault(bound, set()).add((full, alias.asname is None and not statement.level))
         wanted: dict[str, str] = {}
         for bound, what in by_import.items():
             (full, plain), *more = what
             oldest = self.renames.modules.oldest(full).rpartition(".")[2]
-            if plain and not more and bound not in otherwise and oldest != bound and bound not in self.words:
+            if plain and not more and oldest != bound and bound not in self.words:
                 wanted[bound] = oldest
+        if not wanted:
+            return
+        used: set[str] = set()
+        otherwise: set[str] = set()
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                otherwise.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+            elif not isinstance(node, ast.ImportFrom):
+                otherwise.update(_bound_by(node))
+            if isinstance(node, ast.Name):
+                used.add(node.id)
+        wanted = {bound: oldest for bound, oldest in wanted.items() if bound not in otherwise}
         taken = (used | otherwise | set(by_import)) - set(wanted)
         counts = list(wanted.values())
         self.locals = {new: old for new, old in wanted.items() if old not in taken and counts.count(old) == 1}
@@ -415,7 +439,7 @@ class _Source:
             if isinstance(node.value, str):
                 node.value = self._text(node.value)
             return
-        for name, value in ast.iter_fields(node):
+        for name, value in ast.iter_fields(node) if self.words else ():
             if isinstance(value, str) and value in self.words:
                 setattr(node, name, self.words[value])
             elif isinstance(value, list) and value and isinstance(value[0], str):

@@ -43,7 +43,9 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
         new, found = scratch / "site", scratch / "found.json"
         # Whoever measured just now is not stopped by how his digits happen to round; who commits them builds again.
         asked = "sums" if slug is None else "no sums"
-        command = [sys.executable, "-m", "course_site.site.build", str(new), str(found), asked]
+        # A compiled file says nothing that its source does not say.
+        fresh = ("--check-hash-based-pycs", "always")
+        command = [sys.executable, *fresh, "-m", "course_site.site.build", str(new), str(found), asked]
         if subprocess.run(command, cwd=root, env=environment).returncode:
             raise BuildFailed("the build failed, see above")
         wrong = json.loads(found.read_text(encoding="utf-8"))
@@ -103,9 +105,7 @@ def _build_and_check(folder: str, found: str, asked: str) -> None:
 
     In one process, as a sentence that was looked at in its page's source is most often the one that a reader sees.
     """
-    gc.set_threshold(
-        100_000, 20, 20
-    )  # nearly all that is read stays to the end: to look for garbage takes seconds
+    gc.disable()  # nearly all that is read stays to the end: to look for garbage takes seconds
     try:
         _mkdocs(folder)
     except SystemExit as ended:

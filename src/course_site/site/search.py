@@ -114,9 +114,11 @@ class _Reader(HtmlReader):
             self.into = "code"
 
     def handle_endtag(self, tag: str) -> None:
-        while any(name.split(".")[0] == tag for name, _ in self.open):
-            if self.open.pop()[0].split(".")[0] == tag:
-                break
+        if self.open and self.open[-1][0] == tag:  # as nearly always
+            self.open.pop()
+        elif any(name.split(".")[0] == tag for name, _ in self.open):
+            while self.open.pop()[0].split(".")[0] != tag:
+                pass
         if tag in _HEADINGS or tag == "pre":
             self.into = "text"
         if tag not in _INLINE:

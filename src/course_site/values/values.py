@@ -35,7 +35,19 @@ class ExpressionError(ValueError):
 
 
 class UnknownName(ExpressionError):
-    """A name that no record of the site has."""
+    """A name that no record of the site has.
+
+    Args:
+        hint: looks for what may have been meant, once somebody reads the message: who only asks whether there is such
+            a name does not wait for it.
+    """
+
+    def __init__(self, message: str, hint: Callable[[], str] = str) -> None:
+        super().__init__(message)
+        self._hint = hint
+
+    def __str__(self) -> str:
+        return super().__str__() + self._hint()
 
 
 class BadExpression(ExpressionError):
@@ -199,7 +211,7 @@ class Scope:
     def _unknown(self, name: str, parts: list[str]) -> ExpressionError:
         if self.awaited:
             return NotMeasuredYet(f"{name!r} of {self.page_id} is not measured yet")
-        return UnknownName(f"unknown value {name!r}{self._hint(parts)}")
+        return UnknownName(f"unknown value {name!r}", lambda: self._hint(parts))
 
     def _hint(self, parts: list[str]) -> str:
         from difflib import get_close_matches
@@ -222,7 +234,7 @@ class Scope:
         node: Any = self.names
         for depth, part in enumerate(parts):
             if part not in node:
-                raise UnknownName(f"unknown value {'.'.join(parts)!r}{self._hint(parts)}")
+                raise UnknownName(f"unknown value {'.'.join(parts)!r}", lambda: self._hint(parts))
             node = node[part]
             if "kind" in node:
                 return node, parts[depth + 1 :]
@@ -350,7 +362,7 @@ class Scope:
         stem = parts[: parts.index("*")] if "*" in parts else parts
         for part in stem:
             if part not in node:
-                raise UnknownName(f"unknown value {pattern!r}{self._hint(parts)}")
+                raise UnknownName(f"unknown value {pattern!r}", lambda: self._hint(parts))
             node = node[part]
         if "kind" in node:
             return [(".".join(stem), node)]
@@ -358,7 +370,7 @@ class Scope:
         if stem != parts:
             found = [(name, leaf) for name, leaf in found if _fits(name.split("."), pattern.split("."))]
         if not found:
-            raise UnknownName(f"unknown value {pattern!r}{self._hint(parts)}")
+            raise UnknownName(f"unknown value {pattern!r}", lambda: self._hint(parts))
         return found
 
 

@@ -35,6 +35,7 @@ _TYPED = re.compile(
     r"|(?<![\w.,])(?:\d{1,4}|[A-Za-z])(?: · (?:\d{1,4}|[A-Za-z])){1,3}(?!\w)"
     r"|(?<![\w.,])[A-Za-z] = [−-]?\d+(?:\.\d+)?(?!\w)"
 )
+_MAY_BE_TYPED = re.compile(r"[\d·]")
 # A name with its number: "FlashAttention-4" would break behind the hyphen.
 _VERSION = re.compile(r"(?<![\w-])[A-Z][A-Za-z]+-\d+(?![\w-])")
 # Where a long name may break: everywhere from so many letters on, in a table's narrow columns any.
@@ -119,7 +120,7 @@ def _parts(content: str) -> Iterator[str]:
 
 
 def _typed(part: str) -> str:
-    if part.startswith("<"):
+    if part.startswith("<") or not _MAY_BE_TYPED.search(part):
         return part
     part = _TYPED.sub(lambda found: re.sub(r"[ \n]", "\N{NO-BREAK SPACE}", found.group()), part)
     return _VERSION.sub(r'<span class="tied">\g<0></span>', part)
