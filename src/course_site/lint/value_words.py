@@ -161,7 +161,7 @@ def faults_of_prose(text: str, scope: Scope, beside: str = "") -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Made:
-    """What a value is made of: its expression with all definitions written out, its names, and their units."""
+    """Parts of a value: its expression with all definitions written out, its names, and their units."""
 
     expression: Expression
     resolved: list[Resolved]
