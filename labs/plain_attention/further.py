@@ -28,7 +28,7 @@ def drawn(
     if slow:
         long = draw.randint(257, 270) if one.startswith("B") else draw.randint(129, 140)
     else:
-        long = draw.randint(1025, 1100) if door == "numpy" else draw.randint(513, 600)
+        long = draw.randint(1025, 1090) if door == "numpy" else draw.randint(513, 600)
     past_64 = draw.randint(66, 80)
     dims = draw.sample((4, 16, 32), len(heads))
     return [
