@@ -111,7 +111,9 @@ def run_to_its_end(session: nox.Session, *arguments: str) -> None:
 def docs(session: nox.Session) -> None:
     """Build site/; with a GPU measure every page first. Options after --, see -- --help."""
     install(session, "site,measure,cuda13" if has_gpu(session) else "site")
-    run_to_its_end(session, "-m", "course_site", "docs", *session.posargs)
+    # A compiled file says nothing that its source does not say.
+    compiled = ("--check-hash-based-pycs", "always")
+    run_to_its_end(session, *compiled, "-m", "course_site", "docs", *session.posargs)
 
 
 @nox.session

@@ -9,7 +9,7 @@
 # # Teaching W6: the frontier finale
 #
 # After this page you can correct your own board of W4 by one word, and prove it; show a draft being verified, with a formula and a run that agree;
-# quote the most misquoted figures of the field as they stand in their sources; and give twenty proud and nervous people an hour in which each of them speaks.
+# quote the most misquoted figures of the field as their sources have them; and give twenty proud and nervous people an hour in which each of them speaks.
 #
 # You need this page and [the map of the three hours](../05_the_frontier/w6_map.md). The session has no new kernel. Its artifact is one page in the
 # capstone worklog, the **verdict page**: what the machine got right, and how you know.
@@ -95,9 +95,13 @@ record(
 # | MLA, 16 heads on a card | {{ mla.h16:.0f}} |
 # | MLA, 128 heads on a card | **{{ mla.h128:.0f}}** |
 # | the ridge of an H200, bf16 | {{ ridge:.0f}} |
+# | of an H800 that slows down under load, by MLA's makers [^flashmla] | 865 ÷ 3.35 = 258 |
+# | of an H100, by its data sheet [^nvidia-h100] | 989 ÷ 3.35 = 295 |
 #
-# So with all heads on one card this decode waits for the *cooks*. DeepSeek's engineers say so themselves, and draw the line at 128 heads, for a card
-# that slows down under load [^flashmla]. Split the heads over eight cards, and it waits for bytes again.
+# So with all heads on one card this decode waits for the *cooks* on an H200, and on paper for bytes on an H100. DeepSeek's engineers stand between the two: they round to 2 · 128 = 256, draw the line at 128 heads, and
+# call it compute-bound on their H800 [^flashmla]. Whichever card you name, split the heads over eight of them, and it waits for bytes again.
+#
+# That is a better lesson than a plain *yes*. The page of W4 names its card, and on an H100 its number is left of the ridge. Somebody will notice. Say: *which card?* Then divide.
 #
 # /// callout | teaching
 # Walk to W4's sentence, *decode waits for bytes*, and write one word above it in red: *often*. You have just corrected yourself in
@@ -107,7 +111,7 @@ record(
 # ### Propose and verify
 #
 # A small model says k tokens. The large one looks at all of them in one go: k + 1 rows instead of one, and they know from W4 what that costs. The
-# leading ones that pass are kept, and at the first that fails the large model's own token stands there already. So at least one is gained, always
+# leading ones that pass are kept, and at the first that fails the large model's own token is there already. So at least one is gained, always
 # [^leviathan2023].
 
 # %%
@@ -183,9 +187,11 @@ record(passing=quantity(passing))
 # %% [markdown]
 # ## The figures as they are
 #
-# These go round the world shortened. Learn the long form; it is the lesson.
+# These go round the world shortened. Learn the long form; it is the lesson. And say the day: all of the stack was read on 20 November 2026. V4-Pro is not the newest by then. DeepSeek-V4.1 has attention kernels
+# in the makers' own library since 10 September 2026 [^flashmla-readme]; we have read no figures of it, and quote none.
 #
-# **The stack.**
+# **The stack.** Two words first. A *drafting head* is a small part that is trained on top of a large model to guess its next tokens. *MTP-1*, multi-token prediction, is one layer of the model's own kind [^vllm-mtp], and by its name guesses one further token; *EAGLE-3* guesses several,
+# one after the other, from what some of the large model's layers hold [^vllm-eagle3].
 #
 # - *V4-Pro: 27 % of the FLOPs, 10 % of the cache* [^deepseek2026]. Of the FLOPs for a **single token**, at a **million tokens** of context, against **DeepSeek-V3.2**; and it
 #   comes from two kinds of attention together, a compressed sparse one and a heavily compressed one [^deepseek2026].
@@ -278,9 +284,9 @@ record(
 print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs")
 
 # %% [markdown]
-# A kernel that gives each row to one block, as one would for rows of a usual length, lays 16 tables. On our card {{ autopsy.share:.0%}} of the SMs are lit. To split
-# a row over many blocks is a well-known remedy, and the machine found it. So the figure is true, and it is about *this size*. (That this is the
-# reason is our reading of the task; nobody opened PyTorch's kernel for it. Say *likely*.)
+# A kernel that gives each row to one block, as one would for rows of a usual length, lays 16 tables. On our card {{ autopsy.share:.0%}} of the SMs are lit. And PyTorch's does just that: it starts as many blocks as there
+# are rows, for rows of up to 2²⁴ numbers, and ours have 2²² [^pytorch-layer-norm]. To split a row over many blocks is a well-known remedy, and the machine found it. So the figure is true, and it is about *this size*. (That it is the whole
+# reason for the 484 % nobody has measured. Say *sixteen blocks, it is so*, and *most of it, likely*.)
 #
 # It is [the second of three patients](../../docs/workshops/w1_flash_attention.py#flashattention-2-and-3-on-a-napkin) of W1: most of the tables are empty. They have met it before.
 
@@ -349,7 +355,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # ***Verdict*.** The page that goes into the worklog. Eight lines, and room under each:
 #
 # 1. MLA's cache: ____ numbers become ____, a factor of ____. Who says 64 forgot ____
-# 2. Operations a byte: 128 heads ____, 16 heads ____, ridge ____. The sentence of W4, mended: ____
+# 2. Operations a byte: 128 heads ____, 16 heads ____, ridge of an H200 ____. The sentence of W4, mended: ____
 # 3. Three headlines, four boxes each: *of what? against what? at which size? on which card?*
 # 4. p = 0.7, k = 4: my run ____, the formula ____. k = 8: ____. What does more drafting buy? ____
 # 5. The sentence about DeepSeek and KernelBench, so that it is true: ____

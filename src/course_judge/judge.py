@@ -144,9 +144,9 @@ class _Examination:
                 (self._checked if workload == wholly else self._asked_once)(function, workload)
             return list(more.sizes)
         in_turn = InTurn(self._problem, partial(self._asked_once, function), took)
-        asked = [in_turn.ask(workload) for workload in more.sizes]
+        asked = [one for workload in more.sizes for one in in_turn.ask(workload)]
         more.late = in_turn.late
-        return [workload for workload in asked if workload]
+        return asked
 
     def _promised(self, function: Remote, asked: Sequence[Workload], more: _More | None) -> None:
         """Ask with values that the contract covers and usual inputs do not have, on some of the sizes."""

@@ -193,17 +193,8 @@ def write(*, anew: bool) -> int:
     tests = [str(file) for file in tests_that_ask()]
     environment = os.environ | {ANEW: str(made)} | ({ALL: "1"} if anew else {})
     # --anew: a test whose verdict is kept would not ask.
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "--anew",
-        "-n",
-        str(os.cpu_count() or 1),
-        "--dist",
-        "loadfile",
-    ]
+    processes = str(min(os.cpu_count() or 1, len(tests)))
+    command = [sys.executable, "-m", "pytest", "-q", "--anew", "-n", processes, "--dist", "loadfile"]
     code = 1
     try:
         code = subprocess.run([*command, *tests], env=environment, check=False).returncode

@@ -186,6 +186,30 @@ def test_a_group_that_passed_on_neither_is_complained_of_once(group):
     assert line.startswith("records/nvidia-h200/tests/one.json: is missing; ")
 
 
+FAILED = {
+    "passed": 0,
+    "failed": 1,
+    "tests": [{"id": "tests/gpu/test_one.py::test_a", "outcome": "failed", "seconds": 1.5}],
+}
+
+
+def test_a_test_that_failed_on_these_files_stops_whatever_the_other_card_says(group):
+    """Missing or stale may be stood in for; failed may not."""
+    for slug, found in (("nvidia-h200", group(FAILED, {})), (BESIDE, group({}, FAILED))):
+        assert len(found) == 1
+        assert found[0].startswith(
+            f"records/{slug}/tests/one.json: 1 GPU tests failed (tests/gpu/test_one.py::test_a)"
+        )
+        assert found[0].endswith("no pass on another card stands in for it")
+    assert group(FAILED | OLD, {}) == group({}, FAILED | OLD) == []  # its files have changed since
+    assert group(FAILED, {}, "tests/gpu") != []
+
+
+def test_a_list_that_does_not_add_up_passes_nowhere(group):
+    (line,) = group(FAILED | {"passed": 1, "failed": 0}, None)
+    assert "its list has 1 and 0" in line
+
+
 def test_editions_are_a_list():
     with pytest.raises(
         AboutError, match=r"^\[tool.course\] also is 'x': write a list of editions, each in quotes$"

@@ -12,6 +12,7 @@ from course_kernels.measure import artifact
 from course_kernels.measure.artifacts import FOLDER, LIMIT_BYTES
 from course_site import docs
 from course_site.pages.page import read_page
+from course_site.records import run_history
 from course_site.records.artifacts import faults, folder_of
 from course_site.records.manifest import project_files
 from course_site.records.record import Record, build_record, record_path
@@ -189,6 +190,7 @@ def sealed(tmp_path, monkeypatch):
     page = read_page(root / "docs/one.py", root)
     record = build_record(page, [[]], [1.0], {}, PROVENANCE, {"a.bin": bytes(7_200_000), "b.bin": b"bb"})
     record.save(record_path(root, "nvidia-h200", page))
+    run_history.append(root, "nvidia-h200", record)
     return root
 
 

@@ -571,7 +571,8 @@ def test_three_reasons_are_told_and_further_ones_are_counted(tmp_path, gone, sai
         ("pf", 1, 1, "1 GPU tests failed (t1), 1 passed; mend them"),
         ("fpf", 2, 1, "2 GPU tests failed (t0, …), 1 passed; mend them"),
         ("fff", 3, 0, "3 GPU tests failed (t0, …), 0 passed; mend them"),
-        ("", 1, 1, "1 GPU tests failed, 1 passed; mend them"),
+        ("", 1, 1, "says that 1 tests failed and 1 passed, and its list has 0 and 0: restore it with git"),
+        ("pf", 0, 2, "says that 0 tests failed and 2 passed, and its list has 1 and 1: restore it with git"),
         ("", 0, 0, "0 GPU tests failed, 0 passed; mend them"),
     ],
 )
@@ -582,6 +583,7 @@ def test_the_first_test_that_failed_is_named(tmp_path, outcomes, failed, passed,
 
     found = why(tmp_path, "one")
     assert (found.why, found.seconds) == (said, 0.5 * len(outcomes))
+    assert found.failed == ("failed (" in said)
     assert found.edition["slug"] == "nvidia-h200"
 
 

@@ -227,10 +227,16 @@ def test_no_value_is_missing_and_every_page_with_a_blank_has_its_twin(course, na
 # --- answers, worked out again --------------------------------------------------------------------
 
 
+def bandwidth_of_w4(course):
+    """Bytes a second by the data sheet of the card that W4's page names."""
+    card = value_of(course, SESSIONS["w4"])("w4.gpu.name")
+    return {"H100": 3.35e12, "H200": 4.8e12}[card]
+
+
 def test_w4_rows_from_their_definition(course):
-    """The twin's table of rows, from 2·M·N·K and 2·(M·K + K·N + M·N) and the data sheet of an H200."""
+    """The twin's table of rows, from 2·M·N·K and 2·(M·K + K·N + M·N) and the data sheet of the page's card."""
     found = answers(course, "w4")
-    ridge = 989 / 4.8
+    ridge = 989e12 / bandwidth_of_w4(course)
     assert found["rows"][0] == f"{ridge:.0f}"
     table = found["rows"][1 : 1 + 4 * 6]
     for i, M in enumerate((1, 16, 64, 256, 1024, 4096)):
@@ -271,7 +277,8 @@ def test_w4_pages_by_dealing_them_out(course):
 def test_w4_says_who_pays_by_its_floors(course):
     """Token by token: weights and attention in prefill, shared weights and a cache of one's own in decode."""
     found = answers(course, "w4")["pages"][30:]
-    weights, token, peak, bandwidth = 69_501_714_432, 2 * 80 * 8 * 128 * 2, 989e12, 4.8e12
+    weights, token, peak = 69_501_714_432, 2 * 80 * 8 * 128 * 2, 989e12
+    bandwidth = bandwidth_of_w4(course)
     for i, (given, taken) in enumerate(((300, 500), (30_000, 300), (8_200, 400))):
         pairs = sum(range(1, given + 1))  # each looks back to the first, and at itself
         prefill = (2 * weights * given / peak, 4 * 128 * 64 * 80 * pairs / peak)
@@ -312,7 +319,9 @@ def test_the_pencil_finds_the_bill_of_w4_from_what_is_printed(course):
         answers(course, "w4")["pages"][30:],
     )
     assert misses_of_the_bill(twin, said) == []
-    for fine, coarse in (("140.55 ms", "141 ms"), ("1.325 ms", "1.3 ms"), ("0.068 ms", "0.07 ms")):
+    kept = 1e3 * 1000 * 2 * 80 * 8 * 128 * 2 / bandwidth_of_w4(course)
+    fine_and_coarse = (("140.55 ms", "141 ms"), ("1.325 ms", "1.3 ms"), (f"{kept:.4f} ms", f"{kept:.2f} ms"))
+    for fine, coarse in fine_and_coarse:
         assert fine in twin.replace("\u00a0", " ")
         assert misses_of_the_bill(twin.replace(fine, coarse), said) != []
 
@@ -355,11 +364,18 @@ def test_w1s_slip_two_shows_terms_that_add_up_and_hides_crate_two(course):
 def test_w4_agrees_with_what_its_chapter_worked_out(course):
     chapter = value_of(course, SESSIONS["w4"])
     worked = read_handouts(ROOT, "w4").names
-    assert worked["ridge"]() == pytest.approx(chapter("teach_w4.ridge"))
+    h200 = chapter("teach_w4.peak"), 1000 * chapter("teach_w4.bandwidth")
+    page = chapter("w4.sheet.peak"), chapter("w4.sheet.bandwidth")
+    assert worked["ridge"](*h200) == pytest.approx(chapter("teach_w4.ridge"))
+    assert worked["ridge"](*page) == pytest.approx(chapter("w4.ridge"))
     assert worked["intensity"](4096) == pytest.approx(chapter("teach_w4.row.m4096"))
     assert worked["token_bytes"]() == chapter("teach_w4.token")
     assert worked["pages_taken"]() * 16 == chapter("teach_w4.taken.page16")
-    assert worked["flat_from"](0.5) == pytest.approx(chapter("teach_w4.ends.bits4"))
+    assert worked["flat_from"](0.5, *h200) == pytest.approx(chapter("teach_w4.ends.bits4"))
+    assert worked["flat_from"](0.5, *page) == pytest.approx(chapter("w4.ends.bits4"))
+    assert worked["ms_square"](page[0]) == pytest.approx(chapter("w4.ms.square"))
+    assert worked["ms_share"](page[1]) == pytest.approx(chapter("w4.ms.share"))
+    assert worked["ms_thousand_kept"](h200[1]) == pytest.approx(chapter("teach_w4.ms.thousand_kept"))
     assert worked["all_trips"]() == round(chapter("teach_w4.trips.five_operators"))
     assert worked["fused_trips"]() == round(chapter("teach_w4.trips.fused"))
     for ride, grid in (("coach", worked["coach_grid"]()), ("bus", worked["bus_grid"]())):
@@ -580,14 +596,14 @@ def test_without_a_record_that_holds_nothing_is_said_of_it(written, course, ran,
     assert ("our run: " in twin) == ("Our run: a card, a day." in twin) == seen
 
 
-def test_the_floors_of_w4_are_its_chapters(course):
+def test_the_floors_of_w4_are_those_of_its_page_s_card(course):
     found = [answer for answer in answers(course, "w4")["rows"] if "floor" in answer]
     words = words_of(course, SESSIONS["w4"])
     floors = [float(words(answer)["text"].rpartition(" ")[2]) for answer in found]
     expected = []
     for M in (1, 64, 4096):
         operations, carried = 2 * M * 8192**2, 2 * (2 * M * 8192 + 8192**2)
-        expected.append(max(operations / 989e12, carried / 4.8e12) * 1e6)
+        expected.append(max(operations / 989e12, carried / bandwidth_of_w4(course)) * 1e6)
     assert floors == pytest.approx(expected, abs=0.051)
 
 

@@ -74,12 +74,24 @@ def repository(tmp_path, monkeypatch, page=PAGE, names=NAMES, provenance=PROVENA
     return root
 
 
-def record_it(root, names=NAMES, provenance=PROVENANCE, name="docs/w1.py", reads="src/tiny/kernel.py"):
+def record_it(
+    root, names=NAMES, provenance=PROVENANCE, name="docs/w1.py", reads="src/tiny/kernel.py", keep=True
+):
     page = read_page(root / name, root)
     manifest = {reads: file_digest(root, reads)}
     results = [[output(**names)] if i == 0 else [] for i, _ in enumerate(page.code)]
     record = build_record(page, results, [1.0] * len(page.code), manifest, provenance)
     record.save(record_path(root, "nvidia-h200", page))
+    if keep:
+        keep_run(root, record)
+
+
+def keep_run(root, record, moved=0):
+    """Make a record's run the only one of its page in the history of its card."""
+    slug = record.edition["slug"]
+    others = [run for run in run_history.load(root, slug) if run["page"] != record.meta["id"]]
+    write(root, f"records/{slug}/{run_history.NAME}", json.dumps(seal({"kind": "runs", "runs": others})))
+    run_history.append(root, slug, record, moved)
 
 
 def render(root, page_id="w1", **options):
@@ -574,6 +586,7 @@ def test_a_false_claim_on_another_card_takes_its_other_words(tmp_path, monkeypat
     manifest = {"src/tiny/kernel.py": file_digest(root, "src/tiny/kernel.py")}
     record = build_record(page, [[output(**names)]], [1.0], manifest, other)
     record.save(record_path(root, "nvidia-h100-80gb-hbm3", page))
+    keep_run(root, record)
     course, rendered = render(root, slug="nvidia-h100-80gb-hbm3")
     assert course.problems == []
     assert "It does not beat it" in rendered.markdown
@@ -671,6 +684,7 @@ def test_a_true_sentence_whose_bound_is_far_away_stops_only_where_it_was_written
         other,
     )
     record.save(record_path(root, "nvidia-h100-80gb-hbm3", read_page(root / "docs/w1.py", root)))
+    keep_run(root, record)
     course, page = render(root, slug="nvidia-h100-80gb-hbm3")
     assert course.problems == []
     assert "It beats" in page.markdown
@@ -814,24 +828,59 @@ def test_a_record_says_what_was_kept_of_it_when_it_was_made(tmp_path, monkeypatc
     place = "records/nvidia-h200/docs/w1.ipynb"
     again = "restore it with git, or measure it again"
     record = Record.load(root / place)
-    run_history.append(root, "nvidia-h200", record)
+    keep_run(root, record, moved=1)
     median, date = record.names["flash"]["quantiles_us"]["0.5"], record.meta["provenance"]["date"]
     changes.append(root, "nvidia-h200", [changes.Moved("w1.flash", 900.0, median, "µs", date)])
     assert problems(root) == []
 
-    record_it(root, {**NAMES, "flash": measurement(950.0)})
+    record_it(root, {**NAMES, "flash": measurement(950.0)}, keep=False)
     assert problems(root) == [
         f"{place}: flash is 950.1 in it, and 1000 in runs.json beside it; {again}",
         f"{place}: w1.flash is 950.1 in it, and moved to 1000 in changes.json beside it; {again}",
     ]
-    record_it(root, {**NAMES, "more": measurement(950.0)})
+    record_it(root, {**NAMES, "more": measurement(950.0)}, keep=False)
     assert problems(root) == [f"{place}: more is 950.1 in it, and unknown in runs.json beside it; {again}"]
-    record_it(root, provenance={**PROVENANCE, "date": "2026-11-20T11:00:00+00:00"})
-    assert problems(root) == [
-        f"{place}: runs.json beside it knows no run of 2026-11-20T11:00:00+00:00; {again}"
+    record_it(root, provenance={**PROVENANCE, "date": "2026-11-20T11:00:00+00:00"}, keep=False)
+    unknown = "runs.json beside it knows no run of 2026-11-20T11:00:00+00:00"
+    assert problems(root) == [f"{place}: {unknown}; {again}"]
+    (root / "records/nvidia-h200/runs.json").unlink()
+    assert problems(root) == [f"{place}: {unknown}; {again}"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"uuid": "GPU-of-another-card"}, "it names the card GPU-of-anoth, and runs.json beside it None"),
+        ({"commit": "def"}, "it names the commit def, and runs.json beside it abc"),
+        ({"driver": "999.9"}, "its seal is not the one that runs.json beside it keeps of this run"),
+    ],
+)
+def test_nothing_of_a_record_changes_alone(tmp_path, monkeypatch, changed, said):
+    root = repository(tmp_path, monkeypatch)
+    record_it(root, provenance={**PROVENANCE, **changed}, keep=False)
+    assert [line.partition(": ")[2].partition(";")[0] for line in problems(root)] == [said]
+
+
+def test_a_list_of_what_moved_that_is_taken_away_or_thinned_is_missed(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch)
+    old = Record.load(root / "records/nvidia-h200/docs/w1.ipynb")
+    record_it(
+        root, {**NAMES, "flash": measurement(400.0)}, {**PROVENANCE, "date": "2026-11-21T12:00:00+00:00"}
+    )
+    new = Record.load(root / "records/nvidia-h200/docs/w1.ipynb")
+    write(root, "records/nvidia-h200/runs.json", json.dumps(seal({"kind": "runs", "runs": []})))
+    found = changes.moved(old, new, run_history.between([]))
+    run_history.append(root, "nvidia-h200", old)
+    run_history.append(root, "nvidia-h200", new, len(found))
+    assert any("1 of its values moved, and the list of what moved has 0" in line for line in problems(root))
+    changes.append(root, "nvidia-h200", found)
+    assert not any("moved" in line for line in problems(root))
+    runs = [
+        {key: value for key, value in run.items() if key != "moved"}
+        for run in run_history.load(root, "nvidia-h200")
     ]
-    (root / "records/nvidia-h200/runs.json").unlink()  # it may be taken away, and begins anew
-    assert problems(root) == []
+    assert run_history.doubt_of_moves(new, runs, []) != ""  # as in a history from before the number was kept
+    assert run_history.doubt_of_moves(new, runs, changes.load(root, "nvidia-h200")) == ""
 
 
 def test_every_kind_of_block_becomes_something():

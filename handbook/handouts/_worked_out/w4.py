@@ -1,9 +1,12 @@
-"""The sums of W4's sheets, from their inputs. Nothing is measured; peak and bandwidth are those of the data sheet."""
+"""The sums of W4's sheets, from their inputs. Nothing is measured.
 
-from course_kernels.measure.machine import machine_for
+Peak, in TFLOP/s, and bandwidth, in GB/s, are those of the data sheet of the page's card; 0 where that is not known, and
+then so is what rests on them.
+"""
 
 N = K = 8192
 BYTES = 2  # bf16
+SHORTEST = 0.5  # bytes of a weight of four bits
 ROWS = (1, 16, 64, 256, 1024, 4096)
 LENGTHS = (37, 100, 250, 512, 900, 1500)  # tokens of six requests
 RESERVED, PAGE = 2048, 16
@@ -13,10 +16,13 @@ REQUESTS, SEATS = (3, 9, 4, 6, 2, 5), 4
 STEPS_DRAWN = 18
 
 
-def ridge():
-    """Operations a byte at which an H200 waits for both alike, in bf16."""
-    sheet = machine_for("NVIDIA H200")
-    return sheet.peak_tflops["bf16"] * 1e3 / sheet.bandwidth_gb_per_s
+def _over(a, b):
+    return a / b if b else 0.0
+
+
+def ridge(peak, bandwidth):
+    """Operations a byte at which the card waits for both alike, in bf16."""
+    return _over(1e3 * peak, bandwidth)
 
 
 def operations(M):
@@ -39,9 +45,11 @@ def per_byte(M):
     return f"{intensity(M):,.{1 if intensity(M) < 100 else 0}f}"
 
 
-def side(M):
+def side(M, peak, bandwidth):
     """Of the ridge, and what is waited for there."""
-    return "left: bytes" if intensity(M) < ridge() else "right: cooks"
+    return (
+        "left: bytes" if intensity(M) < ridge(peak, bandwidth) else "right: cooks"
+    )
 
 
 def as_rows(b):
@@ -50,9 +58,9 @@ def as_rows(b):
     return "M" if factor == 1 else f"{factor:g} · M"
 
 
-def flat_from(b):
+def flat_from(b, peak, bandwidth):
     """The M at which weights of b bytes give as many operations a byte as the ridge has."""
-    return ridge() * b / 2
+    return ridge(peak, bandwidth) * b / 2
 
 
 # --- pages ---
@@ -160,43 +168,39 @@ def taken(kind):
     return f"{tokens_in_out(kind)[1]:,}"
 
 
-def _peak_and_bandwidth():
-    sheet = machine_for("NVIDIA H200")
-    return sheet.peak_tflops["bf16"] * 1e12, sheet.bandwidth_gb_per_s * 1e9
-
-
-def ms_thousand_in():
+def ms_thousand_in(peak):
     """Milliseconds of prefill for a thousand tokens: the weights' operations."""
-    return 1e6 * 2 * WEIGHTS / _peak_and_bandwidth()[0]
+    return _over(2 * WEIGHTS / 1e6, peak)
 
 
-def ms_square():
+def ms_square(peak):
     """Milliseconds of attention for a thousand tokens; each looks back only, so pairs count once."""
     pair = 4 * D * QUERY_HEADS * LAYERS
-    return 1e3 * pair * 1000**2 / 2 / _peak_and_bandwidth()[0]
+    return _over(pair * 1000**2 / 2 / 1e9, peak)
 
 
-def ms_share():
+def ms_share(bandwidth):
     """Milliseconds of the weights' bytes in one token of decode, one share of the users'."""
-    return 1e3 * BYTES * WEIGHTS / _peak_and_bandwidth()[1] / USERS
+    return _over(BYTES * WEIGHTS / 1e6, bandwidth) / USERS
 
 
-def ms_thousand_kept():
+def ms_thousand_kept(bandwidth):
     """Milliseconds of fetching a thousand tokens of the cache, for one token of decode."""
-    return 1e3 * token_bytes() * 1000 / _peak_and_bandwidth()[1]
+    return _over(token_bytes() * 1000 / 1e6, bandwidth)
 
 
-def prefill_parts(kind):
+def prefill_parts(kind, peak):
     """Least seconds, by the pencil's two terms: the weights, and attention."""
     thousands = tokens_in_out(kind)[0] / 1000
-    return ms_thousand_in() * thousands / 1e3, ms_square() * thousands**2 / 1e3
+    square = ms_square(peak) * thousands**2
+    return ms_thousand_in(peak) * thousands / 1e3, square / 1e3
 
 
-def decode_parts(kind):
+def decode_parts(kind, bandwidth):
     """Least seconds of one share: the weights, and the cache, which grows with every token."""
     given, out = tokens_in_out(kind)
     kept = sum(range(given + 1, given + out + 1)) / 1000
-    return ms_share() * out / 1e3, ms_thousand_kept() * kept / 1e3
+    return ms_share(bandwidth) * out / 1e3, ms_thousand_kept(bandwidth) * kept / 1e3
 
 
 def summed(parts):
@@ -206,13 +210,10 @@ def summed(parts):
     return f"{' + '.join(each)} = **{whole}**"
 
 
-def who_pays(kind):
+def who_pays(kind, peak, bandwidth):
     """The larger of the two."""
-    return (
-        "prefill"
-        if sum(prefill_parts(kind)) > sum(decode_parts(kind))
-        else "decode"
-    )
+    reading, answering = prefill_parts(kind, peak), decode_parts(kind, bandwidth)
+    return "prefill" if sum(reading) > sum(answering) else "decode"
 
 
 def what_turns(kind):

@@ -103,7 +103,7 @@ def read_page(path: Path, root: Path) -> Page:
     if head is None:
         raise PageError(f"{relative}: no YAML head (id, title) at the top")
     try:
-        meta = yaml.safe_load(head) or {}
+        meta = yaml.load(head, yaml.CSafeLoader) or {}
     except yaml.YAMLError as error:
         raise PageError(f"{relative}: the head is not YAML: {str(error).splitlines()[0]}") from None
     unknown = sorted(set(meta) - KNOWN_KEYS)

@@ -31,8 +31,12 @@ class Text:
         pieces: list[str] = []
         at: list[int] = []
         end = 0
+        always = replace if isinstance(replace, str) and "\\" not in replace else None
         for match in pattern.finditer(self.text):
-            new = match.expand(replace) if isinstance(replace, str) else replace(match)
+            if always is not None:
+                new = always
+            else:
+                new = match.expand(replace) if isinstance(replace, str) else replace(match)
             pieces += (self.text[end : match.start()], new)
             at += self.at[end : match.start()]
             same = len(new) == match.end() - match.start()
@@ -95,7 +99,10 @@ _MARKS = re.compile(
 _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 # Marks of editors: the site gives them no meaning, and a reader reads over them.
 _CRITIC = re.compile(r"\{(?:\+\+|--|==|>>|~~)|(?:\+\+|--|==|<<|~~)\}|(?<=\w)\+\+(?=\s?\+\+|\s)")
+_STRUCK = re.compile(r"~~|\\\s+")
 _ODD = re.compile(r"[^\x00-\x7f]")
+_HTML_COMMENT = re.compile(r"<!--|-->")
+_ESCAPED = re.compile(r"\\([%$*_#|~])")
 
 
 def lowered(text: str) -> str:
@@ -112,7 +119,7 @@ def without_code(markdown: str) -> str:
     """Markdown without its fenced and inline code; every other character keeps its place and its line."""
 
     def blank(match: re.Match[str]) -> str:
-        return re.sub(r"[^\n]", " ", match[0])
+        return "\n".join(" " * len(line) for line in match[0].split("\n"))
 
     if "```" in markdown or "~~~" in markdown:
         markdown = FENCED.sub(blank, markdown)
@@ -165,8 +172,10 @@ def plain_words(text: str) -> str:
     """Return what stands on a built page, with the signs of its formulas and its odd characters as plain ones."""
     if "$" in text or "\\" in text:
         text = _MATH.sub(lambda match: _plain_math(match), text)
-    text = _ODD.sub(lambda match: _plain_character(match), text)
-    return re.sub(r"~~|\\\s+", "", _CRITIC.sub("", text.replace("~>", " ")))
+    if not text.isascii():
+        text = _ODD.sub(_plain_character, text)
+    text = _CRITIC.sub("", text.replace("~>", " "))
+    return _STRUCK.sub("", text) if "~" in text or "\\" in text else text
 
 
 def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[tuple[int, str]]]:
@@ -208,7 +217,7 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
     if not text.text.isascii():
         text = text.sub(_ODD, _plain_character)
     if "--" in text.text:
-        text = text.sub(re.compile(r"<!--|-->"), "\n\n")
+        text = text.sub(_HTML_COMMENT, "\n\n")
     if "<" in text.text:
         text = text.sub(_TAG, _plain_tag)
     if "](" in text.text:
@@ -221,7 +230,7 @@ def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[
         text = text.sub(_QUOTED, "")
     text = text.sub(_CRITIC, "")
     if "\\" in text.text:
-        text = text.sub(re.compile(r"\\([%$*_#|~])"), r"\1")
+        text = text.sub(_ESCAPED, r"\1")
     return text.sub(_MARKS, ""), code, empty
 
 
@@ -243,11 +252,12 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     place, start, alone = 0, 0, False
     spans: list[tuple[int, int]] = []
     for line in text.splitlines(keepends=True):
-        new = not line.strip() or bool(_STARTS.match(line)) or bool(_RULE_LINE.match(line)) or alone
+        is_rule = bool(_RULE_LINE.match(line))
+        new = alone or is_rule or not line.strip() or bool(_STARTS.match(line))
         if new and place > start:
             spans.append((start, place))
             start = place
-        alone = bool(_ALONE.match(line)) or bool(_RULE_LINE.match(line))
+        alone = is_rule or bool(_ALONE.match(line))
         place += len(line)
     spans.append((start, place))
     for first, last in spans:

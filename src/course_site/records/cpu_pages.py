@@ -70,7 +70,7 @@ def _execute(pages: list[Page], root: Path, known: str) -> dict[str, Record | Pa
             "pages": [_request(page, root, place) for page, place in zip(pages, places, strict=True)],
         }
         done = subprocess.run(
-            [sys.executable, "-m", "course_site.records.cpu_worker"],
+            [sys.executable, "--check-hash-based-pycs", "always", "-m", "course_site.records.cpu_worker"],
             input=json.dumps(request),
             capture_output=True,
             text=True,

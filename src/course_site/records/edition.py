@@ -99,7 +99,11 @@ class Edition:
         if kept.record is None or kept.record.meta["provenance"].get("fake"):
             return
         record, provenance = kept.record, kept.record.meta["provenance"]
-        beside = (run_history.doubt(record, self.runs), changes.doubt(record, self.moves))
+        beside = (
+            run_history.doubt(record, self.runs),
+            changes.doubt(record, self.moves),
+            run_history.doubt_of_moves(record, self.runs, self.moves),
+        )
         found = [*doubts(record, self.slug), *beside]
         if committed:
             named = str(provenance["commit"]), str(provenance["date"])

@@ -411,12 +411,14 @@ class Verdict:
         why: one line; "" while the record holds.
         seconds: what its last run took; None where no record says so.
         edition: of what the record is; None without one.
+        failed: its tests failed on these very files: no other card's pass stands in for that.
     """
 
     group: str
     why: str
     seconds: float | None = None
     edition: dict[str, str] | None = None
+    failed: bool = False
 
 
 def verdicts(root: Path | Project, slug: str, *, clean: bool) -> list[Verdict]:
@@ -444,27 +446,32 @@ def _verdict(project: Project, slug: str, group: str, clean: bool) -> Verdict:
         return Verdict(group, "was changed by hand (its checksum does not match)")
     try:
         seconds = sum(float(test["seconds"]) for test in data["tests"])
-        why = _against(project, data, group, clean)
-        return Verdict(group, why, seconds, edition_of(data["provenance"]))
+        why, failed = _against(project, data, group, clean)
+        return Verdict(group, why, seconds, edition_of(data["provenance"]), failed)
     except (KeyError, TypeError):
         return Verdict(group, "is not a record that this version reads")
 
 
-def _against(project: Project, data: dict[str, Any], group: str, clean: bool) -> str:
+def _against(project: Project, data: dict[str, Any], group: str, clean: bool) -> tuple[str, bool]:
+    """Return why a record does not hold, and whether tests failed on the files that are here."""
     if project.renames.group(data["group"]) != group:
-        return f"is the record of {data['group']}"
+        return f"is the record of {data['group']}", False
+    names = [test["id"] for test in data["tests"] if test["outcome"] != "passed"]
+    counted = len(names), len(data["tests"]) - len(names)
+    if counted != (data["failed"], data["passed"]):
+        said = f"says that {data['failed']} tests failed and {data['passed']} passed"
+        return f"{said}, and its list has {counted[0]} and {counted[1]}: restore it with git", False
+    reasons = differences(project.renames.in_present_names(data["coverage"]), project.coverage(group))
     if data["failed"] or not data["passed"]:
-        names = [test["id"] for test in data["tests"] if test["outcome"] != "passed"]
         first = f" ({names[0]}{', …' * (len(names) > 1)})" if names else ""
-        return f"{data['failed']} GPU tests failed{first}, {data['passed']} passed; mend them"
-    then = project.renames.in_present_names(data["coverage"])
-    reasons = differences(then, project.coverage(group))
+        why = f"{data['failed']} GPU tests failed{first}, {data['passed']} passed; mend them"
+        return why, bool(names) and not reasons
     if reasons:
         more = f" and {len(reasons) - 3} more" if len(reasons) > 3 else ""
-        return f"is stale: {', '.join(reasons[:3])}{more} since the GPU tests ran"
+        return f"is stale: {', '.join(reasons[:3])}{more} since the GPU tests ran", False
     if clean and data["provenance"]["dirty"]:
-        return "was made from files that differ from their commit; commit them"
-    return ""
+        return "was made from files that differ from their commit; commit them", False
+    return "", False
 
 
 def differences(then: dict[str, str], now: dict[str, str]) -> list[str]:

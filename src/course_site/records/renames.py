@@ -346,24 +346,29 @@ class _Source:
     def _local_names(self) -> None:
         """Note which variables are called as a renamed module is, since the import of it binds them."""
         by_import: dict[str, set[tuple[str, bool]]] = {}
-        otherwise: set[str] = set()
-        for node in self.nodes:
-            if isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    bound = alias.asname or alias.name
-                    full = f"{node.module}.{alias.name}"
-                    by_import.setdefault(bound, set()).add((full, alias.asname is None and not node.level))
-            elif isinstance(node, ast.Import):
-                otherwise.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
-            else:
-                otherwise.update(_bound_by(node))
-        used = {node.id for node in self.nodes if isinstance(node, ast.Name)}
+        for statement in (node for node in self.nodes if isinstance(node, ast.ImportFrom)):
+            for alias in statement.names:
+                bound = alias.asname or alias.name
+                full = f"{statement.module}.{alias.name}"
+                by_import.setdefault(bound, set()).add((full, alias.asname is None and not statement.level))
         wanted: dict[str, str] = {}
         for bound, what in by_import.items():
             (full, plain), *more = what
             oldest = self.renames.modules.oldest(full).rpartition(".")[2]
-            if plain and not more and bound not in otherwise and oldest != bound and bound not in self.words:
+            if plain and not more and oldest != bound and bound not in self.words:
                 wanted[bound] = oldest
+        if not wanted:
+            return
+        used: set[str] = set()
+        otherwise: set[str] = set()
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                otherwise.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+            elif not isinstance(node, ast.ImportFrom):
+                otherwise.update(_bound_by(node))
+            if isinstance(node, ast.Name):
+                used.add(node.id)
+        wanted = {bound: oldest for bound, oldest in wanted.items() if bound not in otherwise}
         taken = (used | otherwise | set(by_import)) - set(wanted)
         counts = list(wanted.values())
         self.locals = {new: old for new, old in wanted.items() if old not in taken and counts.count(old) == 1}

@@ -2,7 +2,8 @@
 
 records/<gpu>/runs.json keeps the medians of the last runs of every page, with the card's own number, the date
 and the commit. Two runs of the same code say how far runs lie apart; blocks of one run cannot see that.
-The file is written by `nox -s docs` on a GPU, and by no hand: it carries a checksum.
+The file is written by `nox -s docs` on a GPU, and by no hand: it carries a checksum. Of every run it also keeps the
+seal of the whole record, so that nothing of a record can be changed there alone.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ SAME = 1e-9  # a number written down twice
 KEPT = 4  # runs of a page: enough for six pairs
 NAME = "runs.json"
 FIELDS = frozenset({"page", "date", "card", "commit", "code", "values"})  # of every run
+SEALED_SINCE = "2026-11-28"  # the first day from which every run keeps the seal of its record
+FAR = 0.5  # a median that moved so far is noted in the list of what moved
 
 
 def load(root: Path, slug: str) -> list[dict[str, Any]]:
@@ -42,7 +45,7 @@ def load(root: Path, slug: str) -> list[dict[str, Any]]:
         RecordError: the file is cut short, was changed by hand, or is of another version.
     """
     path = root / "records" / slug / NAME
-    again = "restore it with git, or take it away: measuring makes it anew"
+    again = "restore it with git"
     data = load_sealed(path, again)
     runs = data.get("runs") if data else []
     if not isinstance(runs, list) or not all(isinstance(run, dict) and run.keys() >= FIELDS for run in runs):
@@ -50,8 +53,12 @@ def load(root: Path, slug: str) -> list[dict[str, Any]]:
     return runs
 
 
-def append(root: Path, slug: str, record: Record) -> None:
-    """Keep what a page's new record found, and only the last `KEPT` runs of it."""
+def append(root: Path, slug: str, record: Record, moved: int = 0) -> None:
+    """Keep what a page's new record found, and only the last `KEPT` runs of it.
+
+    Args:
+        moved: how many of its values have moved since the record before, by the list of what moved.
+    """
     provenance = record.meta["provenance"]
     entry = {
         "page": record.meta["id"],
@@ -60,6 +67,8 @@ def append(root: Path, slug: str, record: Record) -> None:
         "commit": provenance.get("commit"),
         "code": _code(record, renames.load(root)),
         "values": dict(_numbers(record)),
+        "seal": record.meta["checksum"],
+        "moved": moved,
     }
     runs = [*load(root, slug), entry]
     mine = [run for run in runs if run["page"] == entry["page"]]
@@ -141,17 +150,46 @@ def doubt(record: Record, runs: Sequence[dict[str, Any]]) -> str:
     """Contradiction between a record and the run that it was kept as; empty where the two agree."""
     meta, date = record.meta, record.meta["provenance"]["date"]
     of_page = {run["date"]: run for run in runs if run["page"] == meta["id"]}
-    if not of_page:  # the file may be taken away, and begins anew
-        return ""
     run = of_page.get(date)
     if run is None:
         return f"{NAME} beside it knows no run of {date}"
+    for what, mine in (("card", "uuid"), ("commit", "commit")):
+        if run[what] != (named := record.meta["provenance"].get(mine)):
+            return f"it names the {what} {str(named)[:12]}, and {NAME} beside it {str(run[what])[:12]}"
     found = dict(_numbers(record))
     for name, (_, value) in found.items():
         _, kept = run["values"].get(name, (None, None))
         if kept is None or abs(kept - value) > SAME * abs(value):
             said = "unknown" if kept is None else f"{kept:.4g}"
             return f"{name} is {value:.4g} in it, and {said} in {NAME} beside it"
+    if run.get("seal", "" if date >= SEALED_SINCE else record.meta["checksum"]) != record.meta["checksum"]:
+        return f"its seal is not the one that {NAME} beside it keeps of this run"
+    return ""
+
+
+def doubt_of_moves(record: Record, runs: Sequence[dict[str, Any]], moves: Sequence[dict[str, Any]]) -> str:
+    """Return what the list of what moved lacks of a record's run; "" where it has all that the runs beside it tell."""
+    page, date = record.meta["id"], str(record.meta["provenance"]["date"])
+    noted = {
+        entry["name"] for entry in moves if entry["date"] == date and entry["name"].startswith(f"{page}.")
+    }
+    mine = sorted(
+        (run for run in runs if run["page"] == page and run["date"] <= date), key=lambda run: run["date"]
+    )
+    if mine and mine[-1].get("moved", len(noted)) != len(noted):
+        return f"{mine[-1]['moved']} of its values moved, and the list of what moved has {len(noted)} of them"
+    for before, now in itertools.pairwise(mine[-2:]):
+        for name, (_, value) in now["values"].items():
+            _, then = before["values"].get(name, (None, 0.0))
+            if (
+                then > 0
+                and abs(value / then - 1) > FAR
+                and f"{page}.{name}" not in noted
+                and ".host_us" not in name
+            ):
+                return (
+                    f"{name} went from {then:.4g} to {value:.4g}, and the list of what moved does not have it"
+                )
     return ""
 
 

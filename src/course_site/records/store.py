@@ -57,15 +57,15 @@ def keep(root: Path, bundle: Bundle, board: Board, outcome: Outcome) -> None:
     record.save(path)
     outcome.written.append(path)
     known = run_history.load(root, slug)  # without this run: an interval is held against what came after it
-    run_history.append(root, slug, record)
+    terms = run_history.between(known)
+    moved = changes.moved(old, record, terms)
+    run_history.append(root, slug, record, len(moved))
     board.say(f"measured {page.path} on {bundle.device} in {bundle.seconds:.0f} s")
     if record.meta["provenance"]["dirty"]:
         board.say(f"  made from files that differ from commit {record.meta['provenance']['commit'][:12]}")
-    terms = run_history.between(known)
     inside, of = run_history.covered(old, record, terms) if old is not None else (0, 0)
     if of:
         board.say(f"  {inside} of {of} timings lie inside the interval that the record before stated")
-    moved = changes.moved(old, record, terms)
     if moved:
         changes.append(root, slug, moved)
         for line in moved:

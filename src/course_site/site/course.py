@@ -324,6 +324,17 @@ def _check_tests(course: Course, choice: Choice) -> None:
     for edition in choice.ours:
         for verdict in edition.tests:
             why = verdict.why or (_of_another_edition(course, verdict) if edition is choice.own else "")
+            if (
+                verdict.failed
+                and not course.draft
+                and not {GPU_TESTS, f"{GPU_TESTS}/{verdict.group}"} & set(entries)
+            ):
+                record = gpu_test_records.record_path(course.root, edition.slug, verdict.group)
+                course.problem(
+                    record.relative_to(course.root),
+                    f"{verdict.why}; no pass on another card stands in for it",
+                )
+                continue
             # Passed on one of the cards it is checked on a card; what is said else is said of the first.
             standing[verdict.group] = why and standing.get(verdict.group, why)
     for group, why in standing.items():

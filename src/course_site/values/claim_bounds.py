@@ -89,6 +89,20 @@ def least_of(condition: str) -> dict[Powers, float]:
     return least
 
 
+def spans_of(condition: str) -> dict[Powers, tuple[float, float]]:
+    """Return the least and the most of every ratio that a condition bounds, each ratio one way round alone."""
+    try:
+        least = least_of(condition)
+    except SyntaxError:  # told elsewhere
+        return {}
+    spans: dict[Powers, tuple[float, float]] = {}
+    for ratio, bound in least.items():
+        upright = max(ratio, _upside_down(ratio), key=lambda powers: [power for _, power in powers])
+        low, high = spans.get(upright, (0.0, math.inf))
+        spans[upright] = (max(low, bound), high) if ratio == upright else (low, min(high, 1 / bound))
+    return spans
+
+
 def _each(small: ast.expr, large: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
     if _calls(small, "max"):
         yield from ((part, large) for part in small.args)  # type: ignore[attr-defined]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from course_labs.lab import LabError
+from course_site.lint import choice_words
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.choices import Choice, name_of, taken_apart
+from course_site.pages.placeholders import PLACEHOLDER
 from course_site.site import callouts, labs
 from course_site.site.render import reading_time
 from course_site.site.render.writer import Writer, details, div
 from course_site.values import claims
-from course_site.values.values import NotHere
+from course_site.values.values import ExpressionError, NotHere, evaluate
 
 
 def predict(writer: Writer, block: Block) -> str:
@@ -24,6 +27,7 @@ def predict(writer: Writer, block: Block) -> str:
     if writer.asked.setdefault(name, block) is not block:
         raise DirectiveError("the same question stands on this page twice, with the same choices")
     right = _right(writer, block, choices)
+    _hold_words(writer, block, choices)
     before = writer.nodes(said, guesses=True)
     reveal = writer.nodes(block.parts["reveal"])
     says = "What the run says" if writer.page.runs else "Answer"
@@ -40,6 +44,25 @@ def predict(writer: Writer, block: Block) -> str:
     else:
         asks = f"{writer.question(block.argument, guesses=True)}\n\n{before}"
     return div("predict", f"{asks}\n\n{call}{details('reveal', says, reveal)}", f' id="{name}"{waits}{taken}')
+
+
+def _hold_words(writer: Writer, block: Block, choices: list[Choice]) -> None:
+    """Note a typed mark that the reveal contradicts, and words that belong to the condition of another choice."""
+    if not (writer.has_numbers and writer.course.is_reference) or writer.course.rebuilt:
+        return
+    for fault in choice_words.wrong_words(choices):
+        raise DirectiveError(fault)
+    first = next((text for text in block.parts["reveal"] if isinstance(text, str) and "{{" in text), "")
+    found = PLACEHOLDER.search(first)
+    if found and not any(choice.condition for choice in choices):
+        with contextlib.suppress(ExpressionError):
+            value = evaluate(found["expression"], writer.scope).value
+            behind = first[found.end() :]
+            shown = value * 100 if str(found["format"] or "").strip().endswith("%") else value
+            if not isinstance(value, str) and (
+                fault := choice_words.wrong_mark(choices, float(shown), behind)
+            ):
+                raise DirectiveError(fault)
 
 
 def cover(writer: Writer, block: Block) -> str:
