@@ -15,8 +15,7 @@
 # At the end of this page you can
 #
 # - say what had to happen before a number was allowed onto this site;
-# - try fifteen ways to fool us, and read what we
-# answered;
+# - try fifteen ways to fool us, and read our answers;
 # - tell noise from a difference;
 # - take any number here and make it again on your own card.
 #
@@ -38,8 +37,8 @@
 #    answer is checked again.
 # 3. **Record.** The samples go into a file, with the card, its clocks, its power, the versions, the date,
 #    and a fingerprint of every file that ran. Nobody edits that file; a seal shows if somebody did.
-# 4. **Render.** Later, on any machine, the page is filled from the record. If one of those files has
-#    changed its meaning since, the build stops: those samples belong to a kernel that no longer exists.
+# 4. **Render.** Later, on any machine, the page is filled from the record. If the meaning of one of those files has
+#    changed since, the build stops: those samples belong to a kernel that no longer exists.
 # 5. **Speak.** Prose takes its numbers from the record. A sentence that compares two of them carries its
 #    condition. When the condition fails, so does the build.
 #
@@ -608,8 +607,8 @@ record(
 # {{ steady:.0f }} TFLOP/s: {{ rested / steady:.2f }} times. On this card the power limit hardly bites.
 # ///
 #
-# So be careful with a headline such as *so many TFLOP/s*. Ask: after how long? We clear the cache between
-# two samples, and that gives the card a short breath.
+# So be careful with a headline such as *so many TFLOP/s*. Ask: after how long? We clear the cache between two samples,
+# and that gives the card a short rest.
 #
 # Our own number for this multiply is {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. A number like that belongs to its
 # run. That is one more reason to compare only kernels that ran side by side.
@@ -745,7 +744,7 @@ record(
 # Race the old one against itself, as above. If that already differs by as much, you have measured the
 # weather.
 #
-# If it does not, run old and new *in turns*, look at the spread of each, and repeat another day. Then write
+# If it does not, run old and new *in turns*, look at the spread of each, and repeat on another day. Then write
 # the claim with a margin that your noise cannot jump over. If it still holds, you have news, even if it is
 # small.
 # ///

@@ -54,8 +54,8 @@
 #
 # ### The kitchen key
 #
-# The whole course is told in one kitchen, and each thing in it has one name. You know the first three. The others
-# come a lecture at a time; look here when you have lost one.
+# The whole course is told in one kitchen, and each thing in it has one name. You know the first three. The others come
+# a lecture at a time; look here when you forget one.
 #
 # /// kitchen
 # ///
@@ -253,8 +253,7 @@ record(
 # ## The measured run
 #
 # Now the clock. `compare` checks every competitor against the truth first. Then it runs them in turns, on
-# the same lists, with a cold cache, until it has enough samples. How and why is
-# [a page of its own](how_we_measure.py).
+# the same lists, with a cold cache, until it has enough samples. How and why have [a page of their own](how_we_measure.py).
 
 # %% tags=["show"]
 from course_kernels.measure import compare
@@ -304,8 +303,8 @@ record(big=big)
 # ## Why not all of it?
 #
 # The data sheet counts what the hall carries when nobody ever stops. Real memory most likely stops now and then: to
-# refresh its cells, to open a row, to turn around between reading and writing. We can see none of that from here. What
-# we can see is how far the plainest job gets.
+# refresh its cells, to open a row, to turn around between reading and writing. We can see none of that from here. But
+# we can see how far the plainest job gets.
 #
 # How do you know that the hall is to blame and not your recipe? You copy. A copy is the plainest job there is,
 # and [the measuring page](how_we_measure.py#the-card-against-its-own-data-sheet) shows what a copy reaches
@@ -468,8 +467,8 @@ record(sweep=sweep)
 # fill up.
 #
 # Does an empty seat cost you? Only if too few orders are under way at once. Every cook in the hall hides the others'
-# waiting, so the question is how many bytes are in the hall, not how many cooks are in the room. Write down what you
-# measured at 32, 64, 256 and 1024. If the four agree, you have learned that
+# waiting, so the question is how many bytes are in the hall, not how many cooks are in the room. Write down your times
+# for 32, 64, 256 and 1024. If the four agree, you have learned that
 # this kernel is not picky. If 32 lags, you have seen *occupancy* matter, and you will meet it again.
 #
 # We have not run this kernel with other tables. But [the second lecture](lectures/l2_the_cuda_model.py#how-large-is-a-block)
@@ -488,7 +487,7 @@ record(sweep=sweep)
 # {{ l2.adds.vectors.of_peak:.0%}} of peak, Triton {{ l2.adds.triton.of_peak:.0%}}, and the plain kernel {{ l2.adds.plain.of_peak:.0%}}:
 # [the second lecture](lectures/l2_the_cuda_model.py#vector-add-once-more) has the table.
 #
-# Two traps. N may not be a multiple of four: let the last threads do the rest one by one. And a `float4` must
+# Two traps. N need not be a multiple of four: let the last threads do the rest one by one. And a `float4` must
 # lie on a multiple of 16 bytes: a slice such as `x[1:]` does not. `src/course_kernels/copy/k01_vectorised.cu`
 # shows both handled.
 # ///

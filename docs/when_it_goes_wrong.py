@@ -17,7 +17,7 @@
 #
 # - tell a silent mistake from a loud one, and make the silent ones loud;
 # - read what the GPU says when it gives up, and find the line that is really to blame;
-# - use the four checks of `compute-sanitizer`, a `printf` and an `assert` inside a kernel;
+# - use the four checks of `compute-sanitizer`, and a `printf` or an `assert` inside a kernel;
 # - end a kernel that never ends;
 # - go from a symptom to a likely cause with [one table](#from-symptom-to-cause).
 #
@@ -37,7 +37,7 @@
 #
 # Each file in `src/course_kernels/error_demos/` has a wrong kernel and, where there is one, its mended twin. The cells
 # below print, word for word, what the program or the tool said. Only addresses and folders are left out, and long lines
-# are broken.
+# are wrapped.
 
 # %% tags=["fold"]
 import shutil
@@ -545,7 +545,7 @@ show("wrong_mask", "synccheck")
 
 # %% [markdown]
 # The first line may well say *0 wrong*: as long as the lanes of a warp happen to move together, nobody misses the barrier.
-# `synccheck` does not look at the answer. *Barrier error … Invalid arguments*: a lane came that the mask does not name. The
+# `synccheck` does not look at the answer. *Barrier error … Invalid arguments*: a lane came that is not in the mask. The
 # same goes for the mask of `__shfl_down_sync` and its relatives.
 #
 # Mended, the mask names everybody who comes:
@@ -588,7 +588,7 @@ show("wrong_mask", "synccheck", mended=True)
 show("not_a_number")
 
 # %% [markdown]
-# exp(100) became *inf*, the sum with it, and inf divided by inf is **not a number**, NaN. There is no message: for the GPU
+# exp(100) became *inf*, and the sum with it, and inf divided by inf is **not a number**, NaN. There is no message: for the GPU
 # this is ordinary arithmetic. And it spreads. One NaN in 32 numbers, and the mean of all is NaN; one step later so is
 # every weight of your model.
 #

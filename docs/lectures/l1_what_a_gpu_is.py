@@ -8,7 +8,7 @@
 # %% [markdown]
 # # What a GPU is
 #
-# When you are through with this page you can
+# At the end of this page you can
 #
 # - count the work in a matrix multiply, and in one word of a language model, with a pencil;
 # - name a job that a GPU wins, a job that it loses, and the reason for both;
@@ -122,7 +122,7 @@ record(
 # /// answer
 # 1. 3 × 5 receipts of 4 lines: 60.
 # 2. Eight times the work, but only four times the numbers. So large multiplies use each number more often
-#    than small ones. Keep that: it is the reason why the multiply can be made fast at all.
+#    than small ones. Remember that: it is why the multiply can be made fast at all.
 # 3. A billion multiply-adds are two billion operations. Three grids of a million numbers are 12 million bytes. That is
 #    about 167 operations for each byte. You will need this number at the end of the page.
 # ///
@@ -156,7 +156,7 @@ record(
 #
 # 1. Parse one configuration file.
 # 2. Turn a photo of twelve million pixels grey.
-# 3. Follow a linked list of a million entries, each of which says where the next one is.
+# 3. Follow a linked list of a million entries, each saying where the next one is.
 # 4. The next token of a language model, for one reader.
 # 5. The next token of the same model, for two hundred readers.
 # /// answer
@@ -276,7 +276,7 @@ record(card=card)
 # /// answer
 # 1. {{ card.registers / card.threads:.0f}}
 # 2. {{ card.registers / 64:,.0f}}
-# 3. Not in itself. Fewer cooks are there to step in while others wait. But each of them holds more, and so walks less.
+# 3. Not in itself. There are fewer cooks to step in while others wait. But each of them holds more, and so walks less.
 #    Only a run can say which matters more. You will meet the question again under the name *occupancy*.
 # ///
 
@@ -472,7 +472,7 @@ record(lists=lists)
 #   - {name: lists.cpu.*, label: CPU}
 #   - {name: lists.gpu.*, label: GPU}
 # alt: "Time against the length of the list, both axes logarithmic. For 256 numbers the CPU needs {{ lists.cpu.n256:.1f }} µs and the GPU {{ lists.gpu.n256:.1f }} µs. For 268 million the CPU needs {{ lists.cpu.n268435456:.0f }} µs and the GPU {{ lists.gpu.n268435456:.0f }} µs."
-# caption: The bands are the middle nine tenths of the readings. What bends the CPU's line on its way up, we did not look into.
+# caption: The bands are the middle nine tenths of the readings. We did not look into why the CPU's line bends on its way up.
 # ///
 #
 # /// claim | lists.cpu.n1024 < 0.63 * lists.gpu.n1024
@@ -754,8 +754,8 @@ record(
 # 1. {{ token.gb:.0f}} GB ÷ {{ bandwidth.sheet:.0f}} GB/s = {{ token.gb / bandwidth.sheet * 1000:.0f}} ms
 # 2. Two operations for each of {{ token.macs / 1e9:.1f}} billion weights:
 #    {{ 2 * token.macs / tensor_tflops / 1e9:.2f}} ms
-# 3. It waits for crates. The arithmetic is done in one part of
-#    {{ token.gb / bandwidth.sheet * 1000 / (2 * token.macs / tensor_tflops / 1e9):.0f}} of the time. Serve many readers
+# 3. It waits for crates. The arithmetic takes one part in {{ token.gb / bandwidth.sheet * 1000 / (2 * token.macs / tensor_tflops / 1e9):.0f}}
+#    of the time. Serve many readers
 #    from the same crates, and the rest is no longer wasted. That is what serving a model is about.
 # ///
 

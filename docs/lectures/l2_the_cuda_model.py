@@ -220,7 +220,7 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 # /// claim | adds.vectors.us < 0.97 * adds.plain.us
 # Larger bites take the time down to {{ adds.vectors.us / adds.plain.us:.0%}}. Most likely the cooks were waiting, not
 # working: a thread of the plain kernel has 8 bytes in the hall before it adds, and a thread of this one has 64.
-# [The lecture on memory](l3_memory.py) makes a law of it. But this kernel also needs only an eighth of the blocks, and
+# [The lecture on memory](l3_memory.py) turns that into a law. But this kernel also needs only an eighth of the blocks, and
 # this run cannot tell the two causes apart. [Further down](#how-large-is-a-block) you see that blocks have a price too.
 # /// otherwise
 # Larger bites take the time to {{ adds.vectors.us / adds.plain.us:.0%}}: on this card one number a thread keeps enough
@@ -450,7 +450,7 @@ record(
 # - *Two colours for nothing.* A product needs one colour, 4 bytes of every 12, and memory hands out whole pieces. So
 #   each of the three products fetches the whole picture, {{ traffic.cuda.read_gb:.1f }} GB, where one visit would do for
 #   all: {{ 2 * traffic.cuda.read_gb:.1f }} GB too many.
-# - *There and back.* What one kernel writes, the next one reads: four lists of a third of the picture each, down the
+# - *There and back.* The next kernel reads what one kernel writes: four lists of a third of the picture each, down the
 #   hall and back. That is {{ 8 * traffic.cuda.read_gb / 3:.1f }} GB.
 #
 # None of those kernels is bad, and none of them can help it: each sees only its own line. Making one kernel out of
@@ -602,7 +602,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 # with 256 and move on; come back when you have a reason.
 # /// otherwise
 # From 128 on: {{ rows.t128.us:.0f }}, {{ rows.t256.us:.0f }}, {{ rows.t512.us:.0f }} and {{ rows.t1024.us:.0f }} µs for
-# 128, 256, 512 and 1024 threads. So try a few; 256 is where to start.
+# 128, 256, 512 and 1024 threads. So try a few, and start with 256.
 # ///
 #
 # Now the other question. 256 threads each time, but in different shapes.
@@ -819,7 +819,7 @@ record(
 #   - ["the same with a Triton kernel", "{{ order.triton.us:.1f }}"]
 # ///
 #
-# These are times by the host's own clock, not by the GPU's, because it is the host we are after.
+# These times are by the host's own clock, not the GPU's, because we are after the host.
 #
 # With a wait after every order, an order costs {{ alone.ours.us:.1f }} µs; in a queue, {{ queue.ours.us:.1f }} µs. The rule:
 # *do not ask for a result until you need it.* `.item()`, `print(tensor)` and `torch.cuda.synchronize()` all ask.

@@ -12,7 +12,7 @@
 #
 # - say how far away each level of memory is, in ticks of the clock, and how much it hands out in each tick;
 # - look at an index and say what it costs, in boxes carried and in turns waited, before anything runs;
-# - work out how many bytes must be on their way at every moment, with one multiplication;
+# - work out, with one multiplication, how many bytes must be under way at every moment;
 # - turn a matrix round about as fast as the card can move the bytes;
 # - and, beyond the core, add up a long list and fuse two steps into one, just as fast.
 #
@@ -50,8 +50,8 @@
 # | texture and surface | every thread, by special instructions | in HBM, cached |
 # | shared memory of another block | blocks of one cluster, from Hopper on | in the neighbour's SM |
 #
-# **Where is a byte just now?** That is a question about the *hardware*. L1 and L2 are answers to it, and they
-# are not memory spaces: they are caches. You cannot declare a variable in L2, and no address names it. You ask for a
+# **Where is a byte right now?** That is a question about the *hardware*. L1 and L2 are answers to it, and they are not
+# memory spaces: they are caches. You cannot declare a variable in L2, and no address names it. You ask for a
 # global address, and then find out how far the byte had to come.
 #
 # /// exercise | Find the caches | 2 minutes
@@ -1089,7 +1089,7 @@ record(
 #   "the law allows, GB/s": "{allowed}"
 #   "measured, KiB under way": "{near}"
 #   "measured, GB/s": "{rate}"
-# caption: The points are the sixteen of the table below.
+# caption: The points are the sixteen from the table below.
 # ///
 #
 # /// table
@@ -1101,7 +1101,7 @@ record(
 #   - ["V = 8", "{{ flight.v8.r1.of_peak:.1%}}", "{{ flight.v8.r2.of_peak:.1%}}", "{{ flight.v8.r4.of_peak:.1%}}", "{{ flight.v8.r8.of_peak:.1%}}"]
 #   - ["*occupancy, V = 1*", "*{{ seats.v1.r1:.1%}}*", "*{{ seats.v1.r2:.1%}}*", "*{{ seats.v1.r4:.1%}}*", "*{{ seats.v1.r8:.1%}}*"]
 #   - ["*occupancy, V = 8*", "*{{ seats.v8.r1:.1%}}*", "*{{ seats.v8.r2:.1%}}*", "*{{ seats.v8.r4:.1%}}*", "*{{ seats.v8.r8:.1%}}*"]
-# caption: Under way on an SM are V × R × 4 KiB. Eight vectors need so many registers that eight blocks no longer fit.
+# caption: V × R × 4 KiB are under way on an SM. Eight vectors need so many registers that eight blocks no longer fit.
 # ///
 #
 # Start with the upper left corner of the table, by hand. V = R = 1: 256 threads with 16 bytes each are 4 KiB on an SM, and they
@@ -1125,7 +1125,7 @@ record(
 # under way are. A seat is one way to get them, a fuller hand is another, and the second costs no seat.
 # /// otherwise
 # With one block on an SM, V = 1 reaches {{ flight.v1.r1.of_peak:.1%}} of peak and V = 8 {{ flight.v8.r1.of_peak:.1%}}; with every seat
-# taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. What counts are the bytes under way [^volkov2010].
+# taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. Bytes under way are what counts [^volkov2010].
 # ///
 #
 # So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are under
@@ -1230,7 +1230,7 @@ print("2**24 + 0.7 in fp32:", total + np.float32(0.7), "and before:", total)
 
 # %% [markdown]
 # An fp32 number has 24 bits. From 16 777 216 on, neighbours are 2 apart, and anything less than 1 is rounded away.
-# A sum of numbers between 0 and 1 that has come this far *stops growing*. Our checker says it in its own words, for a
+# A sum of numbers between 0 and 1 that has come this far *stops growing*. Our checker puts it in its own words, for a
 # list of 2<sup>26</sup>:
 
 # %%

@@ -1,7 +1,7 @@
 # ---
 # id: teach_l1
 # title: "Teaching L1: what a GPU is"
-# description: How to lead a room from a shopping receipt to a roof over every job, and what their wrong receipts mean.
+# description: How to lead a room from a shopping receipt to a roof over every job, and what wrong receipts mean.
 # ---
 
 # %% [markdown]
@@ -165,7 +165,8 @@ record(
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../01_the_machine/l1_map.md) has every step with its words, its drawing and what fingers do. If you are late at the
+# [The map](../01_the_machine/l1_map.md) has every step with its words, its drawing and the work of the students' fingers. If
+# you are late at the
 # break, drop the two readers, never the receipt; if you are late in the lab, stage 5 is one line and goes home with them.
 #
 # /// exercise | Your own prices

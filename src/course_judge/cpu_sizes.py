@@ -41,6 +41,9 @@ DEEP: dict[str, dict[str, int]] = {
 SQUARE = (65, 200)  # past a tile of 64
 # Of the usual error, in float32 on a size that is not small: torch adds long rows up one after the other on a CPU.
 SLACK = 4.0
+# What can be cut where no odd size is announced: in steps, as the announced ones are multiples of one.
+IN_STEPS = {"bias_gelu": ("N",), "decode_linear": ("N", "K"), "skinny_gemm_w4": ("N", "K")}
+RELIABLE = 0.1  # the cost from which a size says how long another takes
 INTERPRETER_SECONDS = 12.0  # for all larger sizes of a file with Triton's kernels
 
 
@@ -149,49 +152,53 @@ class InTurn:
             took: the seconds of each size that was asked before.
         """
         self._problem, self._ask, self.late = problem, ask, False
-        self._left = INTERPRETER_SECONDS
+        self._left, self._seen = INTERPRETER_SECONDS, set(took)
         last = max(took, key=lambda w: cost(problem, w))
         self._cost, self._seconds = cost(problem, last), took[last]
 
-    def ask(self, workload: Workload) -> Workload | None:
+    def ask(self, workload: Workload) -> tuple[Workload, ...]:
         """Ask a size, or what the time allows of it: return what was asked."""
-        last = None
-        while self._expected(workload) > self._left / 2:
+        asked = []
+        for most in (1.0, 6 * self._cost):
+            if self._is_in_time(workload):
+                break
             try:
-                less = cut_to(self._problem, workload, 6 * self._cost)
+                less = cut_to(self._problem, workload, max(1.0, most))
             except TooSmall:
-                less = workload
-            if (
-                less == workload
-                or cost(self._problem, less) <= 2 * self._cost
-                or self._expected(less) > self._left
-            ):
-                self.late = True
-                return last
-            self._time(less)
-            last = less
-        self._time(workload)
-        return workload
+                break
+            at_once = cost(self._problem, less) <= 1 and self._left > 0
+            if less not in self._seen and (at_once or self._is_in_time(less)):
+                self._time(less)
+                asked.append(less)
+        if self._is_in_time(workload):
+            self._time(workload)
+            return (*asked, workload)
+        self.late = True
+        return tuple(asked)
 
-    def _expected(self, workload: Workload) -> float:
-        return self._seconds * cost(self._problem, workload) / self._cost
+    def _is_in_time(self, workload: Workload) -> bool:
+        """Return whether a size is quick enough, by what the costliest one took; of tiny ones nothing follows."""
+        known = self._cost >= RELIABLE
+        return known and self._seconds * cost(self._problem, workload) / self._cost <= self._left / 2
 
     def _time(self, workload: Workload) -> None:
         began = time.monotonic()
         self._ask(workload)
+        self._seen.add(workload)
         took = time.monotonic() - began
         self._left -= took
         if cost(self._problem, workload) > self._cost:
             self._cost, self._seconds = cost(self._problem, workload), took
 
 
-def cut_to(problem: Problem, w: Workload, most: float, names: Sequence[str] = ()) -> Workload:
+def cut_to(problem: Problem, w: Workload, most: float) -> Workload:
     """Return a size with its largest free dimensions made smaller, until it costs at most so much.
 
     Raises:
         TooSmall: it is not to be had by that.
     """
-    names = names or [name for name in free_dims(problem, problem.check_on) if name in w.dims]
+    names = [*free_dims(problem, problem.check_on), *IN_STEPS.get(problem.name, ())]
+    names = [name for name in names if name in w.dims]
     if problem.name in MULTIPLES:
         raise TooSmall(w.label)
     while cost(problem, w) > most:

@@ -1,4 +1,4 @@
-"""Values that a contract covers and that usual inputs never have: for each problem, a drawn case for each promise.
+"""Cases of values that a contract covers and that usual inputs never have: one for each promise.
 
 Scores past the 88 at which the exponential of a float32 overflows, weights of a millionth and less, the sign of a
 zero, numbers below the smallest normal one, equals, rows in which nothing can be drawn, pages that sequences share.
@@ -25,7 +25,7 @@ Tensors = tuple[torch.Tensor, ...]
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a case is made from.
+    """Ingredients of a case.
 
     Attributes:
         options: keyword arguments of the kernel.
@@ -221,7 +221,7 @@ def _huge(drawn: Drawn, inputs: Tensors) -> Tensors:
 
 
 def _tokens(given: Any, drawn: Drawn) -> Tensors:
-    """As the problem makes its inputs: a step is raised where the best two are so close that rounding decides."""
+    """Make inputs as the problem does: a step is raised where the best two are so close that rounding decides."""
     for _ in range(drawn.module.TRIES):
         V = given.logits.shape[1]
         best = drawn.module.scores_of(given).topk(min(2, V), -1).values
@@ -248,7 +248,7 @@ def _equals(drawn: Drawn, inputs: Tensors) -> Tensors:
 
 
 def _without_top_p(drawn: Drawn, given: Any) -> Tensors:
-    """Where the cut of top-p falls is laid out for other logits."""
+    """Open top-p to all: where its cut falls is laid out for other logits."""
     if given.top_p is not None:
         given = given._replace(top_p=torch.ones_like(given.top_p))
     return _tokens(given, drawn)

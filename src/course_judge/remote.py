@@ -82,6 +82,8 @@ class Remote:
         # On a card with the places for `behind_a_hold`: were the memory laid anew between two calls, a stranger who
         # keeps answers for tensors would meet others, work once more, and be blamed for a stream.
         places = self._share(*[inputs] * (3 if self.device == "cuda" else 1))[0]
+        if self._rng and self._held and not self._rng.randrange(LOOK_EVERY):
+            self._look(self._rng.choice(list(self._held)))
         self._poison()
         self._fill(places, inputs)  # last of all: whoever works between the calls has not seen them
         first = self._calls == 0
@@ -98,8 +100,6 @@ class Remote:
             self._held[number] = self._as_held(answer)
             if first and all(about.shares < 0 for about in answer.outputs):
                 self._apart(number, places)
-        if self._rng and self._held and not self._rng.randrange(LOOK_EVERY):
-            self._look(self._rng.choice(list(self._held)))
         return outputs
 
     def finish(self) -> None:

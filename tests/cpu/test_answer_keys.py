@@ -162,12 +162,17 @@ def errors_of(kernel, folder):
     return [float(error) for error in re.findall(r"worst error: (\S+)", done.stdout)]
 
 
+# What the chapter prints needs nothing else of ours.
+OF_THE_CHAPTER = pytest.mark.kept("handbook/06_delivery_craft/w4_serving.py")
+
+
 @pytest.fixture(scope="module")
 def triton():
     pytest.importorskip("torch")
     return pytest.importorskip("triton")
 
 
+@OF_THE_CHAPTER
 def test_the_kernel_of_w4_is_right_on_all_four(triton, tmp_path):
     fp32, whole, fp16, large = errors_of(fenced("def add_rmsnorm("), tmp_path)
 
@@ -175,6 +180,7 @@ def test_the_kernel_of_w4_is_right_on_all_four(triton, tmp_path):
     assert max(fp16, large) < 1e-3
 
 
+@OF_THE_CHAPTER
 def test_dividing_by_the_seats_fails_where_the_chapter_says(triton, tmp_path):
     kernel = fenced("def add_rmsnorm(")
     fp32, whole, _, _ = errors_of(kernel.replace("/ N  # by N", "/ BLOCK  # by N"), tmp_path)
@@ -183,6 +189,7 @@ def test_dividing_by_the_seats_fails_where_the_chapter_says(triton, tmp_path):
     assert whole < 1e-6
 
 
+@OF_THE_CHAPTER
 def test_squares_in_fp16_fail_at_ten_times_the_input_only(triton, tmp_path):
     kernel = fenced("def add_rmsnorm(")
     widened = "    h = h.to(tl.float32)  # fp16 ends at 65 504\n"
@@ -195,6 +202,7 @@ def test_squares_in_fp16_fail_at_ten_times_the_input_only(triton, tmp_path):
     assert large == 1.0  # every y is 0
 
 
+@OF_THE_CHAPTER
 def test_the_planted_file_has_the_second_fault(triton, tmp_path):
     whole, planted = fenced("def add_rmsnorm("), fenced("mean.to(tl.float32)")
     body = re.compile(r"@triton\.jit\n.*?\n\n\n", re.DOTALL)

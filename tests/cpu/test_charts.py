@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from course_kernels.measure.summary import measurement_of
+from course_kernels.problem import Problem, Workload
 from course_site.charts import data as chart_data
 from course_site.charts import drawings
 from course_site.charts import plots as charts
@@ -496,3 +498,21 @@ def test_a_standalone_chart_brings_its_own_paper() -> None:
     svg = charts.standalone(draw("bars"))
     assert "background:#fff" in svg
     ET.fromstring(svg)
+
+
+def test_a_rate_lies_between_its_ends_though_the_longer_time_is_the_lower_rate():
+    w = Workload.of("float32", N=1000)
+    problem = Problem(
+        name="fake", formula="", make_inputs=lambda w, generator, device: (), reference=lambda: None,
+        reads_bytes=lambda w: 1_000_000, writes_bytes=lambda w: 0, flops=lambda w: 0, math=lambda w: "fp32",
+        max_error=lambda w: 0.5, check_on=(w,), time_on=(w,),
+    )  # fmt: skip
+    times = [1 + i / 100 for i in range(101)]
+    copy = measurement_of("fake/k01", w, problem, times, group="g", error=0.0, host_us=[1.0]).as_json()
+    settings = {
+        "title": "T", "alt": "a", "x": "N", "y": "gb_per_s", "series": [{"name": "copy", "label": "copy"}],
+    }  # fmt: skip
+    chart = chart_data.draw("lines", settings, Scope("p", {"copy": copy}, None), "k")
+    _, _, middle, low, high = re.findall(r"<td[^>]*>([^<]*)</td>", chart.table_html)
+
+    assert (low, middle, high) == ("512.8", "666.7", "952.4")

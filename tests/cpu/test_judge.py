@@ -545,10 +545,13 @@ FORGED = [
     {"why": "[" * 200},
 ]  # fmt: skip
 FORGE = """\
-import gc, json
-from course_judge.worker.connection import Connection
+import gc, json, sys
 
 def refusals(x, s):
+    frame = sys._getframe()
+    while "connection" not in frame.f_locals:  # by its name it is another copy
+        frame = frame.f_back
+    Connection = type(frame.f_locals["connection"])
     def say(self, answer):
         {send}
     Connection.say = say

@@ -117,6 +117,51 @@ answers._overlap = lambda one, other: False
 def copy(x):
     return x
 """
+LYING_VIEW = """\
+import sys
+
+def copy(x):
+    frame = sys._getframe()
+    while "_overlap" not in frame.f_globals:
+        frame = frame.f_back
+    frame.f_globals["_overlap"] = lambda one, other: False
+    return x
+"""
+HIDDEN_STRIDES = """\
+from course_judge.worker import answers
+
+answers._stride = lambda tensor: torch.empty(tuple(tensor.shape)).stride()
+
+def copy(x):
+    room = torch.empty(2 * len(x), dtype=x.dtype)
+    room[::2] = x
+    return room[::2]
+"""
+HIDDEN_RING = """\
+from course_judge.worker import answers
+
+answers._overlap = lambda one, other: False
+""" + RING.format(n=1)
+HIDDEN_READ = """\
+import contextlib
+import sys
+import triton
+import triton.language as tl
+from course_judge.worker import answers, interpreter
+
+answers._watched_memory = answers.memory_watch = lambda *_: contextlib.nullcontext()
+interpreter.watched_memory = lambda *_: contextlib.nullcontext()
+
+@triton.jit
+def kernel(x, y, z, N, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(z + at, tl.load(x + at) + tl.load(y + at), mask=at < N)
+
+def vector_add(x, y):
+    z = torch.empty_like(x)
+    kernel[(triton.cdiv(len(x), 1024),)](x, y, z, len(x), BLOCK=1024)
+    return z
+"""
 SIZES = ("wrong", "not written")
 WRONG = {
     # sizes
@@ -285,6 +330,10 @@ WRONG = {
     "changed-six-calls-later": ("vector_add", LATE_CALLS, ("wrong in the end", "wrong")),
     # what is told
     "a-view-that-hides": ("copy", HIDDEN_VIEW, ("shares memory",)),
+    "a-view-that-lies": ("copy", LYING_VIEW, ("shares memory",)),
+    "strides-that-hide": ("copy", HIDDEN_STRIDES, ("a view",)),
+    "a-ring-that-hides": ("vector_add", HIDDEN_RING, ("same memory twice", "wrong in the end")),
+    "a-read-that-hides": ("vector_add", HIDDEN_READ, ("out of bounds",)),
 }
 HONEST = {
     "softmax": ("softmax", SOFTMAX + "    return y\n"),
@@ -349,18 +398,70 @@ def judged(host, tmp_path, monkeypatch):
     return judged
 
 
-@pytest.mark.parametrize("name", WRONG)
+def kept(table, name):
+    """A file whose verdict is kept by the files that decide it; not where a clock or a process does."""
+    looks_at_more = any(word in table[name][1] for word in ("thread", "import sys", "course_judge"))
+    mark = pytest.mark.kept(command.KERNELS / table[name][0], but=["tests/judge/*", "labs/*"])
+    return pytest.param(name, marks=() if looks_at_more else mark)
+
+
+@pytest.mark.parametrize("name", [kept(WRONG, name) for name in WRONG])
 def test_what_small_usual_inputs_call_right_is_refused(judged, name):
     problem, text, found = WRONG[name]
     verdict = judged(problem, text)
     assert verdict.found in found, verdict.text
 
 
-@pytest.mark.parametrize("name", HONEST)
+@pytest.mark.parametrize("name", [kept(HONEST, name) for name in HONEST])
 def test_what_is_right_passes(judged, name):
     verdict = judged(*HONEST[name])
     assert verdict.found == RIGHT, verdict.text
     assert "without a card: " in verdict.text
+
+
+KERNEL = """\
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+@triton.jit
+def kernel(x, y, z, N, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a, b = tl.load(x + at, mask=at < N), tl.load(y + at, mask=at < N)
+    tl.store(z + at, {sum}, mask=at < N)
+
+def vector_add(x, y):
+    z = torch.empty_like(x)
+    kernel[(triton.cdiv(len(x), 1024),)](x, y, z, len(x), BLOCK=1024)
+    return z
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ADD + "    assert x.is_cuda\n    return x + y\n", "line 3 asks for a card"),
+        (ADD + "    torch.cuda.get_device_properties(0)\n    return x + y\n", "line 3 asks for a card"),
+        (ADD + "    return x.to('cuda') + y\n", "line 3 asks for a card"),
+        (
+            "import triton\nDEVICE = triton.runtime.driver.active.get_active_torch_device()\n"
+            + ADD
+            + "    return x\n",
+            "line 3 asks for a card; take the device of an input",
+        ),
+        (KERNEL.format(sum="libdevice.erf(a) + b"), "libdevice"),
+    ],
+)
+def test_what_this_machine_lacks_is_not_the_files_fault(judged, text, said):
+    verdict = judged("vector_add", text)
+    assert (verdict.found, verdict.code) == ("needs a card", 2), verdict.text
+    assert verdict.text.startswith("not judged")
+    assert said in verdict.text
+
+
+def test_what_the_file_does_wrong_is(judged):
+    for line in ("assert len(x) == 0", "None + x", "x.to_nowhere", "torch.cuda.nothing"):
+        assert judged("vector_add", ADD + f"    {line}\n").found == "crashed"
 
 
 # --- the sizes -------------------------------------------------------------------------------------
@@ -407,7 +508,7 @@ def test_a_size_is_cut_to_what_it_may_cost():
         cut_to(problem, w, 1e-9)
 
 
-@pytest.mark.parametrize(("a_unit_s", "late"), [(1e-4, False), (0.5, True), (60.0, True)])
+@pytest.mark.parametrize(("a_unit_s", "late"), [(1e-4, False), (0.5, True), (4.0, True)])
 def test_an_interpreter_is_asked_for_as_long_as_the_limit_lasts(monkeypatch, a_unit_s, late):
     problem, now, asked = command.find_problem("attention"), [0.0], []
     monkeypatch.setattr("course_judge.cpu_sizes.time", type("Clock", (), {"monotonic": lambda: now[0]}))

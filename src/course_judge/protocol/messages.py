@@ -349,6 +349,12 @@ def read(kind: type[T], data: Any) -> T:
     return cast(T, _reader(cast(Hashable, kind))(data, kind.__name__))
 
 
+def make_ready(kinds: Iterable[type]) -> None:
+    """Look the fields of these classes up now: `read` then works where their modules are no longer to be found."""
+    for kind in kinds:
+        _reader(cast(Hashable, kind))
+
+
 def question_in(message: Mapping[str, Any], kinds: Iterable[type[Question[Any]]]) -> Question[Any]:
     """Return the question that a message asks.
 

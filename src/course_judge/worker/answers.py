@@ -42,6 +42,7 @@ class Answers:
         function: what is asked while answers are judged.
         plain: the same one with nothing around it, for the clock.
         zones: what lies around the memory that it asks torch for; None where nothing does.
+        watch: what looks at the memory that Triton's interpreter touches, see `memory_watch`.
     """
 
     asks = ON_TENSORS
@@ -52,9 +53,10 @@ class Answers:
         plain: Callable[..., Any],
         connection: Connection,
         zones: Zones | None,
+        watch: Callable[[Sequence[torch.Tensor]], Any] | None = None,
     ) -> None:
         self._function, self._plain, self._connection = function, plain, connection
-        self._zones = zones
+        self._zones, self._watch = zones, watch or memory_watch()
         self._memory: SharedMemory | None = None
         self._inputs: dict[Place, torch.Tensor] = {}
         self._kept: list[torch.Tensor] = []  # the answers that the judge has not let go of
@@ -110,7 +112,7 @@ class Answers:
             if out.dtype.is_floating_point:
                 torch.full_like(out, math.nan)
         poisoned = poisoned_memory() if call.poisoned else contextlib.nullcontext()
-        with torch.no_grad(), poisoned, _watched_memory(inputs) as memory:
+        with torch.no_grad(), poisoned, self._watch(inputs) as memory:
             result = self._function(*inputs, **call.options)
         if self._zones:
             broken = self._zones.broken()
@@ -210,13 +212,20 @@ _FOUND = {
 }
 
 
-def _watched_memory(inputs: Sequence[torch.Tensor]) -> Any:
-    """Return a watch over what a Triton kernel touches, where the interpreter runs it; else nothing."""
-    if os.environ.get("TRITON_INTERPRET") != "1" or "triton" not in sys.modules:
-        return contextlib.nullcontext()
-    from course_judge.worker.interpreter import watched_memory
+def memory_watch() -> Callable[[Sequence[torch.Tensor]], Any]:
+    """Return what watches over the memory of a Triton kernel, where the interpreter runs it; else over nothing."""
+    watched = None
+    if os.environ.get("TRITON_INTERPRET") == "1" and "triton" in sys.modules:
+        from course_judge.worker.interpreter import watched_memory
 
-    return watched_memory({f"input {number}": tensor for number, tensor in enumerate(inputs, start=1)})
+        watched = watched_memory
+
+    def watch(inputs: Sequence[torch.Tensor]) -> Any:
+        if watched is None:
+            return contextlib.nullcontext()
+        return watched({f"input {number}": tensor for number, tensor in enumerate(inputs, start=1)})
+
+    return watch
 
 
 def _rooms(outputs: Sequence[Any], at: int) -> list[int]:

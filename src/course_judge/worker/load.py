@@ -36,3 +36,14 @@ def load(file: Path) -> ModuleType:
         sys.path.remove(str(file.parent))
         sys.path.append(str(file.parent))
     return module
+
+
+def out_of_sight(package: str) -> None:
+    """Take a package that is loaded out of Python's table of modules: who imports it from now on gets another copy.
+
+    What a process tells of an answer (where it lies, in which order) is worked out by helpers that would else be
+    replaced by their names.
+    """
+    for name in list(sys.modules):
+        if name.split(".")[0] == package:
+            del sys.modules[name]

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from course_judge.protocol.errors import Rejected
-from course_judge.protocol.messages import Answer, Question, Start
+from course_judge.protocol.messages import Answer, End, Load, Question, Start, make_ready
 from course_judge.worker import dispatch_guard
-from course_judge.worker.answers import Answers
+from course_judge.worker.answers import Answers, memory_watch
 from course_judge.worker.connection import Connection
 from course_judge.worker.forbidden_calls import Watch, hook
-from course_judge.worker.load import load
+from course_judge.worker.lacking import lacking
+from course_judge.worker.load import load, out_of_sight
 
 
 class Worker:
@@ -38,15 +39,23 @@ class Worker:
         """Run the file.
 
         Raises:
-            Rejected: it cannot be read, or lacks the function.
+            Rejected: it cannot be read, lacks the function, or asks for what this machine lacks.
         """
-        if os.environ.get("TRITON_INTERPRET") == "1" and importlib.util.find_spec("triton"):
+        with self._lacking():
+            self._load()
+
+    def _load(self) -> None:
+        if _is_interpreted():
             from course_judge.worker.interpreter import take_the_first_configuration
 
             take_the_first_configuration()
+        watch = memory_watch() if _is_interpreted() else None
+        if os.environ.get("CUDA_VISIBLE_DEVICES") == "-1":
+            make_ready((*self.asks, Load, End))
+            out_of_sight("course_judge")
         if not self._task.own:
             function = self._function()
-            self._answers = Answers(function, function, self._connection, None)
+            self._answers = Answers(function, function, self._connection, None, watch)
             return
         hook()
         self.watch = Watch(self._file, by_hand=False)
@@ -57,13 +66,23 @@ class Worker:
             dispatch_guard.trust(Path(str(triton.origin)).parent, guarded=False)
         zones = dispatch_guard.Zones()
         watched = dispatch_guard.watched(plain, self.watch, zones, (), ())
-        self._answers = Answers(watched, plain, self._connection, zones)
+        self._answers = Answers(watched, plain, self._connection, zones, watch)
 
     def answer(self, question: Question[Any], files: Sequence[int]) -> Answer:
         """Do what is asked."""
         if self._answers is None:
             raise RuntimeError("asked before its file was loaded")
-        return self._answers.answer(question, files)
+        with self._lacking():
+            return self._answers.answer(question, files)
+
+    @contextlib.contextmanager
+    def _lacking(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            if not isinstance(error, Rejected) and (why := lacking(error, self._file)):
+                raise Rejected("needs a card", why) from None
+            raise
 
     def _function(self) -> Callable[..., Any]:
         name = self._task.function
@@ -71,3 +90,7 @@ class Worker:
         if not callable(function):
             raise Rejected("function missing", f"the file defines no function {name}")
         return function  # type: ignore[no-any-return]
+
+
+def _is_interpreted() -> bool:
+    return os.environ.get("TRITON_INTERPRET") == "1" and importlib.util.find_spec("triton") is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from course_site.lint.speed_words import WORD
@@ -161,7 +161,7 @@ def faults_of_prose(text: str, scope: Scope, beside: str = "") -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Made:
-    """What a value is made of: its expression with all definitions written out, its names, and their units."""
+    """Parts of a value: its expression with all definitions written out, its names, and their units."""
 
     expression: Expression
     resolved: list[Resolved]
@@ -186,7 +186,7 @@ class Made:
 
     def kernel_is_library(self, name: str) -> bool:
         """Return whether a name is of a kernel that is none of the course's."""
-        return _is_library(str(self.leaf(name).get("kernel", "")))
+        return is_library(str(self.leaf(name).get("kernel", "")))
 
     def found(self, node: ast.expr | None = None) -> list[str]:
         """Return the names in a part that a run found out: no size, no data sheet, nothing counted beforehand."""
@@ -285,6 +285,13 @@ def _walk(node: ast.expr, below: bool = False) -> Iterator[tuple[ast.expr, bool]
     elif isinstance(node, ast.Call):
         for part in node.args:
             yield from _walk(part, below)
+
+
+def numerator_of(text: str) -> list[str]:
+    """Return the names of an expression that it is not divided by."""
+    expression = parse(text)
+    above = {part.id for part, below in _walk(expression.tree) if isinstance(part, ast.Name) and not below}
+    return [name for i, name in enumerate(expression.names) if f"v{i}" in above]
 
 
 def _product(node: ast.expr) -> tuple[list[float], list[ast.expr]]:
@@ -400,7 +407,7 @@ def _of_whom(made: Made, shown: Shown) -> Iterator[str]:
     clause = re.split(r"[,;:]|\b(?:and|against)\b", shown.lead)[-1]
     if _OURS.search(clause) and not any(re.search(rf"\b{word}", clause, re.IGNORECASE) for word in LIBRARIES):
         kernels = {str(made.leaf(name).get("kernel", "")) for name in made.found()}
-        if kernels and all(_is_library(kernel) for kernel in kernels):
+        if kernels and all(is_library(kernel) for kernel in kernels):
             yield f"it is the number of {' and '.join(sorted(kernels))}, and the words before it say *ours*"
 
 
@@ -418,7 +425,8 @@ LIBRARIES = (
 )
 
 
-def _is_library(kernel: str) -> bool:
+def is_library(kernel: str) -> bool:
+    """Return whether a recorded kernel is a library's, and none of the course's."""
     return not re.search(r"/k\d\d_", kernel) and any(
         re.search(rf"\b{word}", kernel, re.IGNORECASE) for word in LIBRARIES
     )
@@ -426,7 +434,7 @@ def _is_library(kernel: str) -> bool:
 
 def _is_of(name: str, made: Made, words: tuple[str, ...]) -> bool:
     said = f"{name} {made.leaf(name).get('kernel', '')}".casefold()
-    return any(word in said for word in words) or _is_library(str(made.leaf(name).get("kernel", "")))
+    return any(word in said for word in words) or is_library(str(made.leaf(name).get("kernel", "")))
 
 
 # --- the sizes ---------------------------------------------------------------------------------------
@@ -442,10 +450,15 @@ def _other_sizes(made: Made, shown: Shown, scope: Scope) -> Iterator[str]:
         shown.sentence
     ):
         return
-    for name in made.found():
+    yield from other_size(made.found(), said, scope)
+
+
+def other_size(names: Iterable[str], said: set[int], scope: Scope) -> Iterator[str]:
+    """Yield names of a size that is not said, while that of one neighbour is."""
+    for name in names:
         parts = name.split(".")
         sized = [(at, own) for at, part in enumerate(parts) if (own := _SIZED.fullmatch(part))]
-        if len(sized) != 1:
+        if len(sized) != 1 or int(sized[0][1][2]) in said:
             continue
         ((at, own),) = sized
         beside = map(_SIZED.fullmatch, _neighbours(parts[:at], scope))

@@ -51,6 +51,12 @@ def unit_of_head(text: str) -> str:
     return found["word"] if found else ""
 
 
+def units_said(text: str) -> list[Unit]:
+    """Return every unit that a text names, such as the label of an axis."""
+    found = re.finditer(rf"(?<![\w/])(?P<word>{_WORD})(?![\w/⁻])", text)
+    return [unit for match in found if (unit := _unit_of_words(match["word"]))]
+
+
 def unit_behind(text: str) -> Unit | None:
     """Return the unit that prose says behind a value; of several values in a row, the one behind the last."""
     alone = True

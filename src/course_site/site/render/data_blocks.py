@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from course_site.charts.data import SETTINGS, draw, drawn_beside, labels
-from course_site.lint import cards, claim_words, lint
+from course_site.lint import cards, chart_words, claim_words, lint
 from course_site.lint.values_in_prose import defined_faults, unit_of_head
 from course_site.pages import blocks
 from course_site.pages.block_settings import CELL, FLAG, ROW, TEXT, WORD, Shape, read
@@ -186,6 +186,8 @@ def chart(writer: Writer, block: Block) -> str:
         writer.of_one_card(expressions, beside)
         for expression in expressions:
             writer.worded(f"{{{{ {expression} }}}}", beside)
+    for fault in chart_words.faults_of_chart(settings, writer.scope):
+        writer.problem(f"/// chart | {block.argument}: {fault}")
     key = f"{writer.page.id}-{len(writer.out.slots)}"
     drawn = draw(block.argument, {**settings, **texts}, writer.scope, key=key)
     return writer.figure(drawn.svg, "chart", settings.get("caption", ""), texts["alt"], drawn.table_html)
@@ -232,6 +234,9 @@ def table(writer: Writer, block: Block) -> str:
         if len(cells) != len(columns):
             raise DirectiveError(f"a row has {len(cells)} cells for {len(columns)} columns: {cells[0]}")
         lines.append(cells)
+    for cells in lines[1:]:
+        for fault in chart_words.faults_of_row(lines[0], cells, writer.scope):
+            writer.problem(f"/// table: {fault}")
     units = [unit_of_head(head) for head in lines[0]]
     shared = str(settings.get("caption", "")) if cards.of_one(map(" ".join, lines), writer.scope) else ""
     texts = [

@@ -1,0 +1,186 @@
+"""The labels of charts and tables are those of what is drawn: whose kernel it is, and in what an axis is measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from course_kernels.measure.derive import ATTRIBUTES
+from course_site.lint.speed_words import LIBRARY
+from course_site.lint.value_words import is_library, numerator_of, other_size
+from course_site.lint.values_in_prose import units_said
+from course_site.values.claims import NAMED, what_stands_behind
+from course_site.values.units import unit_of
+from course_site.values.values import ExpressionError, Scope, parse, written_out
+
+_ITEMS = ("bars", "steps", "series", "points", "references")
+_OURS = re.compile(r"\b(?:ours|our|k\d\d)\b", re.IGNORECASE)
+_SHEET = re.compile(r"\b(?:data[\s-]sheets?'?s?|brochure)\b", re.IGNORECASE)
+_PEAK = re.compile(r"\b(?:peaks?|data[\s-]sheets?|roofs?)\b", re.IGNORECASE)
+_OF_PEAK = re.compile(r"(?:^|\s)(?:%\s*)?of\s+(?:the\s+)?(?:data\s+sheet's\s+)?peak\b", re.IGNORECASE)
+_SHARES = re.compile(r"\.of_(?:peak|compute|bandwidth)$")
+_MEASURED = frozenset(ATTRIBUTES) - {
+    "floor_us",
+    "memory_floor_us",
+    "compute_floor_us",
+    "intensity",
+    "gflop",
+    "hbm_gb",
+    "hbm_mb",
+}
+
+
+def faults_of_chart(settings: dict[str, Any], scope: Scope) -> Iterator[str]:
+    """Yield what is wrong with the labels of a chart, a line each."""
+    axis = str(settings.get("x_label" if "bars" in settings else "y_label", ""))
+    drawn = [(kind, item) for kind in _ITEMS for item in settings.get(kind, []) if isinstance(item, dict)]
+    names = {id(item): _names(item, scope) for _, item in drawn}
+    for kind, item in drawn:
+        label, mine = str(item.get("label", "")), names[id(item)]
+        others = {name for _, other in drawn if other is not item for name in names[id(other)]}
+        yield from _of_whom(label, mine, others, scope)
+        if kind == "references" and item.get("value") == 100:
+            yield from _of_the_end(label, axis)
+        elif _SHEET.search(label) and (
+            timed := _timed(str(item.get("value") or item.get("name") or ""), scope)
+        ):
+            yield f"{label!r} is drawn from {timed}, which was measured: a data sheet's number is a given one"
+    if "series" in settings:
+        yield from _axes(settings, scope)
+
+
+def _names(item: dict[str, Any], scope: Scope) -> list[str]:
+    """Return the recorded names that an item draws, without what they are divided by."""
+    text = next((str(item[key]) for key in ("name", "tflops", "value") if item.get(key) is not None), "")
+    try:
+        if "*" in text.split(".") or text.endswith(".*"):
+            return [name for name, _ in scope.group(text)]
+        return numerator_of(written_out(text, scope))
+    except ExpressionError:
+        return []  # it is told where it is drawn
+
+
+def _behind(name: str, scope: Scope) -> str:
+    for attribute in ("", ".us"):
+        try:
+            return what_stands_behind(name + attribute, scope)
+        except ExpressionError:
+            continue
+    return name.casefold()
+
+
+def _of_whom(label: str, mine: list[str], others: set[str], scope: Scope) -> Iterator[str]:
+    """Yield a library's name on a kernel of ours, *ours* on a library's, and one name on another's number."""
+    behind = [_behind(name, scope) for name in mine]
+    if not behind:
+        return
+    library = re.search(LIBRARY, label)
+    if (
+        library
+        and not _OURS.search(label)
+        and library[0] != "Triton"
+        and "attention" not in library[0].casefold()
+    ):
+        word = library[0].casefold()
+        key = next((key for key in sorted(NAMED, key=len, reverse=True) if key in word), "")
+        parts = NAMED["the library"] if "librar" in word else NAMED.get(key, (word,))
+        if not any(part in of for part in parts for of in behind) and any(
+            re.search(r"/k\d\d_", of) for of in behind
+        ):
+            yield f"{label!r} names {library[0]}, and what is drawn is {mine[0]}, a kernel of ours"
+    elif _OURS.search(label) and not library and all(is_library(of.partition(" ")[2]) for of in behind):
+        yield f"{label!r} says that it is ours, and what is drawn is {mine[0]}, a library's"
+    called = re.sub(r"\W+", "_", re.sub(r"^\W*\d+\s+", "", label.casefold())).strip("_")
+    if called in {part for name in others for part in name.split(".")} - {
+        part for name in mine for part in name.split(".")
+    }:
+        yield f"{label!r} is drawn from {mine[0]}, and another bar or line has that name: are two labels exchanged?"
+
+
+def _of_the_end(label: str, axis: str) -> Iterator[str]:
+    """Yield a name for the end of a scale that is not what the scale is a share of."""
+    of = re.search(r"%\s+of\s+(?:the\s+)?(.+)", axis)
+    if of and not (_PEAK.search(of[1]) and _PEAK.search(label)):
+        words = set(re.findall(r"[a-z]{4,}", of[1].casefold()))
+        if not words & set(re.findall(r"[a-z]{4,}", label.casefold())):
+            yield f"{label!r} stands at 100 on a scale in {axis!r}: name what the scale is a share of"
+
+
+def _timed(text: str, scope: Scope) -> str:
+    """Return a measured name in an expression; "" where it is given, or a rate over its own share of the sheet's."""
+    try:
+        names = parse(written_out(text, scope)).names
+    except ExpressionError:
+        return ""
+    shares = {_SHARES.sub("", name) for name in names if _SHARES.search(name)}
+    for name in names:
+        leaf = scope.resolve(name).leaf or {}
+        stem, _, last = name.rpartition(".")
+        if leaf.get("kind") == "measurement" and last in _MEASURED and stem not in shares:
+            return name
+        if leaf.get("kind") == "samples" and leaf.get("how") == "timed":
+            return name
+    return ""
+
+
+def _axes(settings: dict[str, Any], scope: Scope) -> Iterator[str]:
+    """Yield a unit at an axis of lines that is not the unit of what is drawn along it."""
+    x, y = str(settings.get("x", "")), str(settings.get("y", ""))
+    label = str(settings.get("y_label", ""))
+    drawn = ATTRIBUTES[y][0] if y in ATTRIBUTES else _unit_of_series(settings, scope)
+    unit = unit_of(drawn)
+    said = [found for found in units_said(label) if found.powers]
+    if unit is not None and unit.powers and said and not any(unit.is_said_by(found) for found in said):
+        yield f"its y axis says {label!r}, and what is drawn is in {drawn}"
+    beside = str(settings.get("x_label", ""))
+    letters = set(re.findall(r"(?<![\w.])[A-Z](?![\w])", beside))
+    if len(x) == 1 and letters and x not in letters:
+        yield f"its x axis says {beside!r}, and what is drawn along it is {x}"
+    if len(x) == 1 and any(
+        ("s", -1) in found.powers or found.powers == (("s", 1),) for found in units_said(beside)
+    ):
+        yield f"its x axis says {beside!r}, and what is drawn along it is {x}, a size"
+
+
+def _unit_of_series(settings: dict[str, Any], scope: Scope) -> str:
+    try:
+        leaves = [leaf for item in settings["series"] for _, leaf in scope.group(item["name"])]
+    except ExpressionError:
+        return ""
+    units = {str(leaf.get("unit", "")) for leaf in leaves}
+    return units.pop() if len(units) == 1 else ""
+
+
+def faults_of_row(head: list[str], cells: list[str], scope: Scope) -> Iterator[str]:
+    """Yield what is wrong with a row: a share of a library under *of peak*, and a size that is another row's."""
+    for title, cell in zip(head, cells, strict=False):
+        for expression in re.findall(r"\{\{\s*([^{}:]+?)\s*(?::[^{}]*)?\}\}", cell):
+            try:
+                text = written_out(expression, scope)
+                if _OF_PEAK.search(title) and (rival := _rival(text, scope)):
+                    yield f"{{{{ {expression} }}}} is divided by {rival}, and its column says {title!r}"
+            except ExpressionError:
+                continue
+            row = re.fullmatch(r"\W*(?:[A-Z]\s*=\s*)?(\d[\d\xa0 ,]*)\W*", cells[0])
+            if row and cell is not cells[0]:
+                size = int(re.sub(r"\D", "", row[1]))
+                for fault in other_size(numerator_of(text), {size}, scope):
+                    yield f"{{{{ {expression} }}}}: {fault}"
+
+
+def _rival(text: str, scope: Scope) -> str:
+    """Return a measured name that an expression is divided by; "" where it is a share of a peak."""
+    names = parse(text).names
+    if any(_SHARES.search(name) for name in names):
+        return ""
+    below = [name for name in names if name not in numerator_of(text)]
+    kinds = {name: (scope.resolve(name).leaf or {}) for name in below}
+    return next(
+        (
+            name
+            for name, leaf in kinds.items()
+            if leaf.get("kind") == "measurement" and is_library(str(leaf["kernel"]))
+        ),
+        "",
+    )

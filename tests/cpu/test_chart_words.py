@@ -1,0 +1,93 @@
+"""A label is that of what is drawn: whose kernel, which unit, which row, and nothing measured is a data sheet's."""
+
+import pytest
+from test_values import measurement
+
+from course_kernels.measure.machine import machine_for
+from course_site.lint.chart_words import faults_of_chart, faults_of_row
+from course_site.values.values import Scope
+
+KERNELS = {
+    "naive": "sgemm/k01_naive", "register_tile": "sgemm/k05_register_tile", "cublas": "sgemm/library.cublas",
+    "torch": "copy/library.torch_copy",
+}  # fmt: skip
+
+
+def scope():
+    names = {name: measurement(100.0) | {"kernel": kernel} for name, kernel in KERNELS.items()}
+    names["sheet"] = {"kind": "quantity", "value": 989.0, "unit": "TFLOP/s", "how": "given"}
+    names["sizes"] = {
+        f"n{n}": measurement(float(n), N=n) | {"kernel": KERNELS["naive"]} for n in (64, 128, 512)
+    }
+    names["row"] = {f"m{n}": measurement(float(n)) for n in (64, 512)}
+    return Scope("w1", names, machine_for("NVIDIA H200"))
+
+
+def bars(*pairs, axis="TFLOP/s", references=()):
+    return {
+        "x_label": axis,
+        "bars": [{"label": label, "name": name} for label, name in pairs],
+        "references": [{"label": label, "value": value} for label, value in references],
+    }
+
+
+def lines(y="us", y_label="time, µs", x="N", x_label="N"):
+    series = [{"label": "naive", "name": "sizes.*"}]
+    return {"x": x, "y": y, "x_label": x_label, "y_label": y_label, "series": series}
+
+
+LIBRARY = "% of the library"
+NAIVE, CUBLAS = "naive.tflops", "cublas.tflops"
+
+
+@pytest.mark.parametrize(
+    ("chart", "said"),
+    [
+        (bars(("cuBLAS", NAIVE)), "names cuBLAS, and what is drawn is naive.tflops, a kernel of ours"),
+        (bars(("PyTorch", "100 * naive.of_peak")), "names PyTorch"),
+        (bars(("ours", CUBLAS)), "says that it is ours, and what is drawn is cublas.tflops, a library's"),
+        (bars(("k05 register tile", CUBLAS)), "says that it is ours"),
+        (bars(("naive", "register_tile.tflops"), ("register tile", NAIVE)), "are two labels exchanged?"),
+        (bars(("naive", NAIVE), references=[("data sheet", CUBLAS)]), "'data sheet' is drawn from cublas.tflops"),
+        (bars(("naive", "100 * naive.of_peak"), axis="% of peak", references=[("best copy", 100)]), "at 100"),
+        (bars(("naive", f"100 * {NAIVE} / {CUBLAS}"), axis=LIBRARY, references=[("data sheet", 100)]), "at 100"),
+        (lines(y_label="time, ms"), "its y axis says 'time, ms', and what is drawn is in µs"),
+        (lines(y="tflops", y_label="GB/s"), "what is drawn is in TFLOP/s"),
+        (lines(x_label="K"), "its x axis says 'K', and what is drawn along it is N"),
+        (lines(x_label="time, ms"), "what is drawn along it is N, a size"),
+    ],
+)  # fmt: skip
+def test_a_label_of_something_else_is_refused_in_one_line(chart, said):
+    found = list(faults_of_chart(chart, scope()))
+    assert any(said in line for line in found), found
+    assert all("\n" not in line for line in found)
+
+
+@pytest.mark.parametrize(
+    "chart",
+    [
+        bars(("1 naive", NAIVE), ("5 register tile", "register_tile.tflops"), references=[("cuBLAS", CUBLAS)]),
+        bars(("naive", NAIVE), references=[("data sheet", "cublas.tflops / cublas.of_peak"), ("data sheet", "sheet")]),
+        bars(("copy, PyTorch", "torch.gb_per_s"), ("copy, ours", "naive.gb_per_s"), axis="GB/s"),
+        bars(("TF32", CUBLAS), ("fp32, CUDA cores", NAIVE)),
+        bars(("naive", "100 * naive.of_peak"), axis="% of the data sheet's peak", references=[("data sheet", 100)]),
+        bars(("naive", f"100 * {NAIVE} / {CUBLAS}"), axis=LIBRARY, references=[("the library, cuBLAS", 100)]),
+        lines(),
+        lines(y="tflops", y_label="TFLOP/s", x_label="M = N = K"),
+        lines(y="gb_per_s", y_label="GB/s, read and written, that were wanted", x_label="numbers in the list"),
+    ],
+)  # fmt: skip
+def test_honest_labels_pass(chart):
+    assert list(faults_of_chart(chart, scope())) == []
+
+
+def test_a_row_and_a_column_are_what_they_say():
+    head = ["N", "time, µs", "% of peak"]
+    own = ["64", "{{ row.m64.us:.0f }}", "{{ row.m64.of_peak:.0%}}"]
+    assert list(faults_of_row(head, own, scope())) == []
+    (found,) = faults_of_row(head[:2], ["512", "{{ row.m64.us:.0f }}"], scope())
+    assert "say 512, and row.m64.us is of 64" in found
+    (found,) = faults_of_row(head, ["", "", "{{ naive.tflops / cublas.tflops:.0%}}"], scope())
+    assert "is divided by cublas.tflops, and its column says '% of peak'" in found
+    ratio = ["512", "{{ row.m512.us / row.m64.us:.1f }}", ""]
+    assert list(faults_of_row(head, ratio, scope())) == []
