@@ -3,6 +3,9 @@
 The readings are made up, so that each has one cause and no more; none was counted on a card.
 """
 
+import random
+from bisect import bisect
+
 from course_profile import measurement as r
 from course_profile.diagnosis import diagnose
 from course_profile.measurement import REASONS, STALL, Reading
@@ -82,6 +85,46 @@ def cases() -> list[dict]:
         expect = diagnose(_as_the_rules_read(given)).name
         found.append({"call": "cause", "with": {"reading": given}, "expect": expect, "job": job})
     return found
+
+
+# Where a sign changes what it says: no reading comes nearer to one than this.
+LIMITS = {
+    "of_peak": (0.0, 0.9, 1.0),
+    "dram_busy": (0.0, 50.0, 70.0, 80.0, 100.0),
+    "memory_busy": (0.0, 70.0, 80.0, 100.0),
+    "sm_busy": (0.0, 70.0, 80.0, 100.0),
+    "issue": (0.0, 60.0, 100.0),
+}
+MARGIN = 0.1  # of the way between two limits
+
+
+def drawn(draw: random.Random) -> list[dict]:
+    """The same readings with other numbers, each on the same side of every limit."""
+    found = []
+    for case in cases() * 4:
+        given = _redrawn(case["with"]["reading"], draw)
+        if diagnose(_as_the_rules_read(given)).name == case["expect"]:
+            found.append({**case, "with": {"reading": given}, "job": f"{case['job']}, other numbers"})
+    return found
+
+
+def _redrawn(given: dict, draw: random.Random) -> dict:
+    new = dict(given)
+    for sign, limits in LIMITS.items():
+        at = min(bisect(limits, given[sign]), len(limits) - 1)
+        low, high = limits[at - 1], limits[at]
+        room = MARGIN * (high - low)
+        new[sign] = round(draw.uniform(low + room, high - room), 3)
+    # The busiest of the caches and of device memory is at least as busy as device memory.
+    new["memory_busy"] = max(new["memory_busy"], new["dram_busy"])
+    new["least_bytes"] = draw.randint(10**3, 10**9)
+    again = draw.uniform(1.7, 6) if given["counted_bytes"] > given["least_bytes"] else draw.uniform(1, 1.3)
+    new["counted_bytes"] = int(again * new["least_bytes"])
+    new["stalls"] = {
+        name: round(draw.uniform(0.55, 0.9) if share >= 0.5 else draw.uniform(0.3, 0.45), 3)
+        for name, share in given["stalls"].items()
+    }
+    return new
 
 
 def _as_the_rules_read(given: dict) -> Reading:

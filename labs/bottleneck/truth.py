@@ -65,6 +65,11 @@ SUSPECTS = (
         "too many bytes",
         (READ, WRITE),
         ("dtype=float32,M=1,N=1", "dtype=float32,M=3,N=31", "dtype=float32,M=2,N=700"),
+        further=lambda draw: (
+            f"dtype=float32,M={draw.randint(35, 60)},N={draw.randint(5, 9)}",
+            f"dtype=float32,M=2,N={draw.randint(1025, 2047)}",
+            f"dtype=float32,M=3,N={draw.randint(8193, 12000)}",
+        ),
     ),
     Suspect(
         "bias_gelu",
@@ -75,6 +80,10 @@ SUSPECTS = (
         # Double precision has a unit of its own, and its warps wait for it.
         (r.STALL.format("math_pipe_throttle"), r.SM_BUSY),
         ("dtype=float32,M=1,N=8", "dtype=float32,M=3,N=1000"),
+        further=lambda draw: (
+            f"dtype=float32,M={draw.randint(35, 60)},N={8 * draw.randint(2, 5)}",
+            f"dtype=float32,M=2,N={8 * draw.randint(1025, 1500)}",
+        ),
     ),
     Suspect(
         "sum",
@@ -84,6 +93,12 @@ SUSPECTS = (
         "barriers",
         (r.STALL.format("barrier"),),
         ("dtype=float32,N=1", "dtype=float32,N=1025", "dtype=float32,N=4000"),
+        # The last is longer than a full card with 2048 numbers for each program: some of them have a second turn.
+        further=lambda draw: (
+            f"dtype=float32,N={draw.randint(5121, 9000)}",
+            f"dtype=float32,N={draw.randint(33_000, 40_000)}",
+            f"dtype=float32,N={draw.randint(2_170_000, 2_200_000)}",
+        ),
     ),
     Suspect(
         "multiply_add",
@@ -93,6 +108,10 @@ SUSPECTS = (
         "one chain",
         (r.STALL.format("wait"),),
         ("dtype=float32,N=1,C=1,K=2", "dtype=float32,N=129,C=3,K=6"),
+        further=lambda draw: (
+            f"dtype=float32,N={draw.randint(9, 40)},C={draw.randint(5, 8)},K={2 * draw.randint(9, 20)}",
+            f"dtype=float32,N={draw.randint(1025, 1500)},C={draw.randint(17, 33)},K={2 * draw.randint(2, 5)}",
+        ),
     ),
     Suspect(
         "windows",
@@ -103,6 +122,10 @@ SUSPECTS = (
         (r.MEMORY_BUSY,),
         ("dtype=float32,N=1,S=1", "dtype=float32,N=1025,S=7", "dtype=float32,N=3000,S=33"),
         shorter=True,  # running sums
+        further=lambda draw: (
+            f"dtype=float32,N={draw.randint(1025, 2047)},S={draw.randint(101, 400)}",
+            f"dtype=float32,N={draw.randint(5121, 9000)},S={draw.randint(1025, 3000)}",
+        ),
     ),
     Suspect(
         "add",
@@ -113,6 +136,10 @@ SUSPECTS = (
         # Not the wait for memory: at its roof a kernel waits for memory too.
         (r.DRAM_BUSY,),
         ("dtype=float32,N=1", "dtype=float32,N=1000", "dtype=float32,N=4000"),
+        further=lambda draw: (
+            f"dtype=float32,N={draw.randint(5121, 9000)}",
+            f"dtype=float32,N={draw.randint(66_000, 80_000)}",
+        ),
     ),
 )
 

@@ -23,12 +23,15 @@ class WrongArray(Exception):
     """Error: what is wrong with an answer, in one line."""
 
 
-def check(truth: Truth, workload: Workload, function: Callable[..., Any], seed: int = 0) -> float:
+def check(
+    truth: Truth, workload: Workload, function: Callable[..., Any], seed: int = 0, *, once: bool = False
+) -> float:
     """Ask a function for its answers on one workload, and judge them.
 
     Args:
         function: called as function(*arrays, **options).
         seed: where all random numbers come from.
+        once: ask for one answer, and no more.
     Returns:
         The worst element's scaled error, over all calls.
     Raises:
@@ -37,15 +40,20 @@ def check(truth: Truth, workload: Workload, function: Callable[..., Any], seed: 
     """
     asked = _Asked(truth, workload, function, np.random.default_rng(seed))
     with np.errstate(all="ignore"):
-        return asked.all_times()
+        return asked.all_times(once)
 
 
 def is_right(truth: Truth, workload: Workload, inputs: Arrays, outputs: Arrays) -> bool:
     """Return True if these outputs, of the right shapes, are the answer for these inputs."""
+    return all(right.all() for right in are_right(truth, workload, inputs, outputs))
+
+
+def are_right(truth: Truth, workload: Workload, inputs: Arrays, outputs: Arrays) -> list[np.ndarray]:
+    """Return which elements of each output, of the right shape, are the answer for these inputs."""
     due = _as_tuple(truth.reference(*inputs, **truth.options(workload)))
     with np.errstate(all="ignore"):
         errors = [_errors(out, it, truth.rows_apart, None) for out, it in zip(outputs, due, strict=True)]
-    return all((error <= truth.max_error(workload)).all() for error in errors)
+    return [error <= truth.max_error(workload) for error in errors]
 
 
 class _Asked:
@@ -58,7 +66,7 @@ class _Asked:
         self.allowed = truth.max_error(workload)
         self.shapes: list[tuple[int, ...]] = []  # of the outputs; known once the first truth is
 
-    def all_times(self) -> float:
+    def all_times(self, once: bool = False) -> float:
         working = self.draw()
         first = tuple(array.copy() for array in working)
         result, touched = self.ask(working, first)
@@ -67,6 +75,8 @@ class _Asked:
         usual = [_rms(out) for out in due]
         earlier = self.outputs(result, working)
         worst = self.judge(earlier, touched, due)
+        if once:
+            return worst
 
         values = self.draw()
         result, touched = self.ask(working, values)

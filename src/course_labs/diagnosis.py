@@ -26,6 +26,7 @@ from typing import Any
 from course_judge.host import CannotJudge
 from course_labs import experiments, hints
 from course_labs import grade as usual
+from course_labs.further_cases import Further
 from course_labs.grade import CORRECT, LIBRARY_SECONDS, CannotGrade, Grader, size_of
 from course_labs.lab import FOLDER, GIVEN, Lab, has_given_kernels, load_file
 from course_labs.starter_files import keep_and_replace
@@ -65,6 +66,7 @@ class Suspect:
         reason: what it waits for, one of the profiler's names.
         proofs: counters of which each proves it alone.
         tries: sizes for a machine without a GPU.
+        further: draws further sizes, with numbers that nobody announced.
         shorter: whether an answer may do with less arithmetic than the problem's words: bytes alone are a floor then.
     """
 
@@ -76,6 +78,7 @@ class Suspect:
     proofs: tuple[str, ...]
     tries: tuple[str, ...]
     shorter: bool = False
+    further: Callable[[random.Random], Sequence[str]] = lambda draw: ()
 
     @property
     def entry(self) -> str:
@@ -383,8 +386,11 @@ class Fix(Grader):
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._given, self._truth = lab.folder / GIVEN / one.given, truth
-        self._name, self._shorter = one.name, one.shorter
+        self._name, self._shorter, self._sizes = one.name, one.shorter, one.further
         super().__init__(lab, "triton", needs_gpu, compile, environment)
+
+    def _drawn_further(self) -> Callable[[random.Random], Sequence[Further]]:
+        return lambda draw: [Further(size) for size in self._sizes(draw)]
 
     def _timed(self, function: Any) -> Verdict:
         from course_judge.timing import NoTime, Times

@@ -25,6 +25,7 @@ from course_judge.protocol.limits import Limits
 from course_judge.protocol.messages import Load, plain
 from course_judge.protocol.verdict import escaped
 from course_labs import hints
+from course_labs.further_cases import Further, further_of
 from course_labs.lab import ON_THE_CPU, Lab, LabError, load_file
 from course_labs.protocol.messages import Case, Compile, LabTask, Launches, NotRun, shown
 from course_labs.protocol.source_text import without_comments
@@ -232,7 +233,12 @@ class Grader:
             if self._compile:
                 _host("compile", False, self._environment)  # the same
             self._load_problem()
+        self._further = self._drawn_further() if lab.problem else lambda draw: ()
         self.alone = type(self)(lab.alone, door, needs_gpu, compile, environment) if lab.alone else None
+
+    def _drawn_further(self) -> Callable[[random.Random], Sequence[Further]]:
+        """Return what draws the further cases of this lab."""
+        return further_of(self.lab, self.door, slow=self.door == "triton" and not self.gpu)
 
     def _host(self) -> Host:
         return _host(self.door if self.lab.problem else "python", self.gpu, self._environment, self.worker)
@@ -358,14 +364,14 @@ class Grader:
 
     # --- sizes -------------------------------------------------------------------------------------
 
-    def _try_sizes(self, refusal: Callable[[Any, Any, int], Verdict | None]) -> Verdict | None:
-        """Try every size, once more with larger inputs where the lab asks for it, and sizes that nobody announced.
+    def _try_sizes(self, refusal: Callable[..., Verdict | None]) -> Verdict | None:
+        """Try every size, once more with larger inputs where the lab asks for it, and what nobody announced.
 
         The announced ones are asked with the same numbers each time, so that a complaint can be come back to; the
         others, which only a file sees that is right so far, with numbers that nobody knows.
 
         Args:
-            refusal: (problem, workload, seed) -> what a file is refused for, None where it is right.
+            refusal: (problem, workload, seed, once) -> what a file is refused for, None where it is right.
         Returns:
             What the smallest size shows with everyday numbers; else what only hard values show; None for a right file.
         """
@@ -384,22 +390,33 @@ class Grader:
         found = None
         for workload, times in [*((w, 1) for w in self.tries), *((w, self.lab.magnify) for w in again)]:
             self._size = size_of(workload) + (f", inputs times {times}" if times > 1 else "")
-            refused = refusal(problem, workload, 0)
+            # Of larger inputs one answer tells all: what a second call brings to light is known by then.
+            refused = refusal(problem, workload, 0, once=times > 1)
             if refused and not found:
                 # What NaN and infinities bring to light is told where ordinary numbers bring nothing to light, at no
                 # size: a race that comes out right by chance must not be called a lost infinity.
                 found, problem = refused, dataclasses.replace(problem, hard=lambda workload: ())
-                refused = refusal(problem, workload, 0)
+                refused = refusal(problem, workload, 0, once=times > 1)
             if refused:
                 return refused
         if found:
             return found
         times = 1
+        for case in self._further(random.Random(secrets.randbits(64))):
+            workload = self._workload(case.size)
+            self._size = size_of(workload) + case.said
+            if refused := refusal(case.of(self.problem), workload, secrets.randbits(32), once=True):
+                return refused
         for workload in self._unannounced(random.Random(secrets.randbits(64))):
             self._size = size_of(workload)
             if refused := refusal(problem, workload, secrets.randbits(32)):
                 return refused
         return None
+
+    def _workload(self, text: str) -> Any:
+        from course_kernels.problem import Workload
+
+        return Workload.parse(text)
 
     def _unannounced(self, rng: random.Random) -> tuple[Any, ...]:
         """Sizes like those of the lab, and none of them."""
@@ -445,7 +462,7 @@ class Grader:
             return None
         import numpy as np
 
-        from course_labs.check import is_right
+        from course_labs.check import are_right, is_right
         from course_labs.protocol.array_memory import EVERY, FIRST, OTHERS
 
         workload = min(fills_several, key=_count)
@@ -462,34 +479,42 @@ class Grader:
             return hints.not_in_blocks(program, entry, started, self._size)
         if started * most < numbers or 2 * started > numbers:
             return hints.blocks_of_a_wrong_size(program, started, numbers, most, self._size)
-        for kept in (FIRST, OTHERS):
-            if is_right(self.problem, workload, inputs, run(kept)[0]):
+        alone, others = (run(kept)[0] for kept in (FIRST, OTHERS))
+        for kept, outputs in ((FIRST, alone), (OTHERS, others)):
+            if is_right(self.problem, workload, inputs, outputs):
                 return hints.not_its_own_block(program, started, kept, self._size)
+        # What the first has not written is the others' to write, also where they are started without it.
+        for of_first, of_others in zip(
+            *(are_right(self.problem, workload, inputs, outputs) for outputs in (alone, others)), strict=True
+        ):
+            if of_first.any() and not (of_first | of_others).all():
+                return hints.not_by_its_number(program, started, self._size)
         return None
 
-    def _refusal_of_arrays(self, function: Any) -> Callable[[Any, Any, int], Verdict | None]:
+    def _refusal_of_arrays(self, function: Any) -> Callable[..., Verdict | None]:
         from course_labs.check import WrongArray, check
 
-        def refusal(truth: Any, workload: Any, seed: int) -> Verdict | None:
+        def refusal(truth: Any, workload: Any, seed: int, once: bool = False) -> Verdict | None:
             function.begin()
             try:
-                check(truth, workload, function, seed)
+                check(truth, workload, function, seed, once=once)
             except WrongArray as error:
                 return hints.wrong(str(error), self._size, self.door)
             return None
 
         return refusal
 
-    def _refusal_of_tensors(self, file: Path, function: Any) -> Callable[[Any, Any, int], Verdict | None]:
+    def _refusal_of_tensors(self, file: Path, function: Any) -> Callable[..., Verdict | None]:
         from course_judge.judge import RemoteCheck
         from course_kernels.measure.check import WrongResult
         from course_kernels.measure.competitor import Competitor
 
-        def refusal(problem: Any, workload: Any, seed: int) -> Verdict | None:
+        def refusal(problem: Any, workload: Any, seed: int, once: bool = False) -> Verdict | None:
             function.begin(workload)
             field = {"it": Competitor(file.name, problem, function)}
             try:
-                RemoteCheck(function, field, workload, seed, function.device).before()
+                check = RemoteCheck(function, field, workload, seed, function.device)
+                check.once() if once else check.before()
             except WrongResult as error:
                 return hints.wrong(error.why, self._size, self.door)
             return None

@@ -176,6 +176,12 @@ def not_its_own_block(program: str, started: int, kept: str, on: str) -> Verdict
     return Verdict("not in blocks", why, on, NEXT_OF_ANOTHERS_BLOCK)
 
 
+def not_by_its_number(program: str, started: int, on: str) -> Verdict:
+    """Return the verdict on right numbers by programs that do another block once the first is left out."""
+    why = f"right numbers, but without the first of {started} calls of {program} the others do other blocks"
+    return Verdict("not in blocks", why, on, NEXT_OF_ANOTHERS_BLOCK)
+
+
 def wrong(why: str, on: str, door: str) -> Verdict:
     """Return the verdict behind a line of the checker's."""
     verdict = refused(why, on)

@@ -20,6 +20,7 @@ LABS = "labs"  # every lab, beside the README
 GIVEN = (
     "given"  # in a lab of several kernels: the slow ones, and profile.toml, which says how they are launched
 )
+FURTHER = "further.py"  # in a lab with a problem: cases that are drawn anew for every file
 FOLDER = "my_labs"  # the student's, beside it; git leaves it alone
 # The end of a student's file, by door.
 SUFFIXES = {"triton": ".py", "cuda": ".cu", "numpy": ".py", "python": ".py"}

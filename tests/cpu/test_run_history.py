@@ -161,3 +161,13 @@ def test_blocks_that_lie_apart_widen_the_interval():
     near, far = (measurement(1000.0, blocks=blocks) for blocks in ((1.0, 1.001) * 3, (1.0, 1.1) * 3))
     widths = [np.diff(interval(factors(leaf, name="a", run="r", terms=None)))[0] for leaf in (near, far)]
     assert widths[1] > 50 * widths[0]
+
+
+def test_an_interval_is_that_of_numpy_to_the_last_bit():
+    random = np.random.default_rng(1)
+    for n in (1, 2, 3, 40, 41, 1000):
+        for scale in (1e-9, 1.0, 1e9):
+            drawn = np.exp(3 * random.standard_normal(n)) * scale
+            for each in (drawn, -drawn, np.round(drawn, 1)):
+                assert interval(each) == tuple(np.quantile(each, [0.025, 0.975]).tolist())
+    assert np.isnan(interval(np.array([1.0, np.nan, 2.0]))).all()

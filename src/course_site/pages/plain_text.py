@@ -99,6 +99,7 @@ _MARKS = re.compile(
 _QUOTED = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 # Marks of editors: the site gives them no meaning, and a reader reads over them.
 _CRITIC = re.compile(r"\{(?:\+\+|--|==|>>|~~)|(?:\+\+|--|==|<<|~~)\}|(?<=\w)\+\+(?=\s?\+\+|\s)")
+_STRUCK = re.compile(r"~~|\\\s+")
 _ODD = re.compile(r"[^\x00-\x7f]")
 _HTML_COMMENT = re.compile(r"<!--|-->")
 _ESCAPED = re.compile(r"\\([%$*_#|~])")
@@ -171,8 +172,10 @@ def plain_words(text: str) -> str:
     """Return what stands on a built page, with the signs of its formulas and its odd characters as plain ones."""
     if "$" in text or "\\" in text:
         text = _MATH.sub(lambda match: _plain_math(match), text)
-    text = _ODD.sub(lambda match: _plain_character(match), text)
-    return re.sub(r"~~|\\\s+", "", _CRITIC.sub("", text.replace("~>", " ")))
+    if not text.isascii():
+        text = _ODD.sub(_plain_character, text)
+    text = _CRITIC.sub("", text.replace("~>", " "))
+    return _STRUCK.sub("", text) if "~" in text or "\\" in text else text
 
 
 def plain(source: Text, prose: re.Pattern[str]) -> tuple[Text, list[Text], list[tuple[int, str]]]:
@@ -249,11 +252,12 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     place, start, alone = 0, 0, False
     spans: list[tuple[int, int]] = []
     for line in text.splitlines(keepends=True):
-        new = not line.strip() or bool(_STARTS.match(line)) or bool(_RULE_LINE.match(line)) or alone
+        is_rule = bool(_RULE_LINE.match(line))
+        new = alone or is_rule or not line.strip() or bool(_STARTS.match(line))
         if new and place > start:
             spans.append((start, place))
             start = place
-        alone = bool(_ALONE.match(line)) or bool(_RULE_LINE.match(line))
+        alone = is_rule or bool(_ALONE.match(line))
         place += len(line)
     spans.append((start, place))
     for first, last in spans:

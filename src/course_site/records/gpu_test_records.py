@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from course_kernels.cuda.includes import sources_of
-from course_labs.lab import GIVEN, ON_THE_CPU, Lab, find_labs, has_given_kernels
+from course_labs.lab import FURTHER, GIVEN, ON_THE_CPU, Lab, find_labs, has_given_kernels
 from course_labs.wrong_answers import FOLDER as WRONG
 from course_labs.wrong_answers import WrongAnswer, wrong_answers
 from course_site.records import manifest
@@ -196,7 +196,7 @@ class Project:
         name = group.removeprefix(LAB)
         lab = self.labs[name]
         yield self.root / "src/course_labs/worker/file.py"  # loaded by its name
-        yield from (lab.folder / name for name in ("lab.toml", "launch.py", "alone.py"))
+        yield from (lab.folder / name for name in ("lab.toml", "launch.py", "alone.py", FURTHER))
         yield self.root / KERNELS / lab.problem / "problem.py"
         if lab.beside:
             yield self.root / KERNELS / f"{lab.beside.split('.')[0]}.py"

@@ -1,0 +1,85 @@
+"""Further cases of a lab with a problem: what its announced sizes leave as it is, drawn anew for every file.
+
+A lab's `further.py` has `further(door, draw, slow)`, which gives them, and `further_alone` for its last task. A file
+sees them once it is right so far, and each is asked once. Standard library only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course_labs.lab import FURTHER, Lab, load_file
+
+MOST_ERROR = 2.0**-4  # of an answer whose inputs are large: past that it is not the rounding of a score
+
+
+@dataclass(frozen=True)
+class Further:
+    """One case.
+
+    Attributes:
+        size: a workload as text.
+        told: what is special about it, as a complaint names it.
+        times: inputs are so many times as large.
+        change: changes the inputs in place; they are tensors, or arrays of NumPy.
+        without: options that are not given, so that their default counts.
+    """
+
+    size: str
+    told: str = ""
+    times: int = 1
+    change: Callable[..., None] | None = None
+    without: tuple[str, ...] = ()
+
+    def of(self, problem: Any) -> Any:
+        """Return a problem, or its truth in NumPy, with the inputs and options of this case."""
+
+        def make_inputs(*arguments: Any) -> Any:
+            inputs = problem.make_inputs(*arguments)
+            if self.times > 1:
+                inputs = tuple(x * self.times for x in inputs)
+            if self.change:
+                self.change(*inputs)
+            return inputs
+
+        def options(workload: Any) -> dict[str, Any]:
+            given = problem.options(workload).items()
+            return {name: value for name, value in given if name not in self.without}
+
+        def max_error(workload: Any) -> float:
+            allowed = float(problem.max_error(workload))
+            return max(allowed, min(allowed * self.times**2, MOST_ERROR))
+
+        return dataclasses.replace(problem, make_inputs=make_inputs, options=options, max_error=max_error)
+
+    @property
+    def said(self) -> str:
+        """What stands behind the size in a complaint."""
+        parts = [
+            self.told,
+            *(f"{name} not given" for name in self.without),
+            f"inputs times {self.times}" if self.times > 1 else "",
+        ]
+        return "".join(f", {part}" for part in parts if part)
+
+
+def further_of(lab: Lab, door: str, slow: bool) -> Callable[[random.Random], Sequence[Further]]:
+    """Return what draws the further cases of a lab, or of its last task; nothing for a lab without them.
+
+    Args:
+        slow: an interpreter works on each program by itself.
+    """
+    path: Path = lab.folder / FURTHER
+    if not path.is_file():
+        return lambda draw: ()
+    found = getattr(load_file(path, "lab_further"), "further_alone" if lab.is_alone else "further")
+
+    def drawn(draw: random.Random) -> Sequence[Further]:
+        return found(door, draw, slow)  # type: ignore[no-any-return]
+
+    return drawn
