@@ -1,4 +1,4 @@
-"""Values that a contract covers and that usual inputs never have: for each problem, a drawn case for each promise.
+"""Cases of values that a contract covers and that usual inputs never have: one for each promise.
 
 Scores past the 88 at which the exponential of a float32 overflows, weights of a millionth and less, the sign of a
 zero, numbers below the smallest normal one, equals, rows in which nothing can be drawn, pages that sequences share.

@@ -419,6 +419,51 @@ def test_what_is_right_passes(judged, name):
     assert "without a card: " in verdict.text
 
 
+KERNEL = """\
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+@triton.jit
+def kernel(x, y, z, N, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a, b = tl.load(x + at, mask=at < N), tl.load(y + at, mask=at < N)
+    tl.store(z + at, {sum}, mask=at < N)
+
+def vector_add(x, y):
+    z = torch.empty_like(x)
+    kernel[(triton.cdiv(len(x), 1024),)](x, y, z, len(x), BLOCK=1024)
+    return z
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ADD + "    assert x.is_cuda\n    return x + y\n", "line 3 asks for a card"),
+        (ADD + "    torch.cuda.get_device_properties(0)\n    return x + y\n", "line 3 asks for a card"),
+        (ADD + "    return x.to('cuda') + y\n", "line 3 asks for a card"),
+        (
+            "import triton\nDEVICE = triton.runtime.driver.active.get_active_torch_device()\n"
+            + ADD
+            + "    return x\n",
+            "line 3 asks for a card; take the device of an input",
+        ),
+        (KERNEL.format(sum="libdevice.erf(a) + b"), "libdevice"),
+    ],
+)
+def test_what_this_machine_lacks_is_not_the_files_fault(judged, text, said):
+    verdict = judged("vector_add", text)
+    assert (verdict.found, verdict.code) == ("needs a card", 2), verdict.text
+    assert verdict.text.startswith("not judged")
+    assert said in verdict.text
+
+
+def test_what_the_file_does_wrong_is(judged):
+    for line in ("assert len(x) == 0", "None + x", "x.to_nowhere", "torch.cuda.nothing"):
+        assert judged("vector_add", ADD + f"    {line}\n").found == "crashed"
+
+
 # --- the sizes -------------------------------------------------------------------------------------
 
 

@@ -54,7 +54,7 @@ from course_labs.lab import (
 from course_labs.starter_files import write
 from course_labs.verdict import NEXT, NOT_BEGUN, NOT_RUN, RIGHT, Verdict
 from course_labs.wrong_answers import wrong_files
-from course_site.pages.doors import said
+from course_site.pages.doors import DOORS, said
 from course_site.site import labs as pages
 
 ROOT = Path(__file__).parents[2]
@@ -1952,6 +1952,9 @@ def test_a_page_shows_all_of_a_lab(name):
         for stage in lab.stages:
             assert stage.type[door] in text
             assert stage.hint in text
+    for number, stage in enumerate(lab.stages, start=1):  # once, however many doors there are
+        assert text.count(f"**{number}. {stage.title}.** {stage.text}".rstrip()) == 1
+        assert text.count(f"A push for stage {number}>") == bool(stage.hint)
     assert [text.index(hint) for hint in lab.hints] == sorted(text.index(hint) for hint in lab.hints)
     assert all(line.splitlines()[0] in text for line in lab.rubric)
 
@@ -1990,7 +1993,8 @@ def test_a_lab_asks_and_shows_no_code_that_nobody_unfolded(name):
             assert said(lab, door, number) in opened
             typed = stage.type[door]
             assert typed not in opened
-            assert f"<fold: How it is typed>\n{typed}" in text
+            which = f" in {DOORS[door]}" if len(lab.doors) > 1 else ""
+            assert f"<fold: How it is typed{which}>\n{typed}" in text
 
 
 def test_code_that_stands_open_in_a_lab_would_be_found():
@@ -2023,7 +2027,7 @@ def test_a_stage_s_hint_is_unfolded_before_how_it_is_typed():
     text = pages.markdown(FIRST, str, fold)
     hint, typed = FIRST.stages[0].hint, FIRST.stages[0].type["triton"]
 
-    assert f"<fold hint: A push for stage 1>\n{hint}\n\n<fold: How it is typed>\n{typed}" in text
+    assert f"<fold hint: A push for stage 1>\n{hint}\n\n<fold: How it is typed in Triton>\n{typed}" in text
 
 
 def test_a_hint_lies_inside_the_one_before():

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 RIGHT = "right"
+NOT_JUDGED = "needs a card"
 
 # Every property a file can be refused for, and what each says in full.
 PROPERTIES = {
@@ -13,6 +14,7 @@ PROPERTIES = {
     "function missing": "the file defines no function of the problem's name",
     "does not compile": "its compiler refuses it",
     "crashed": "an exception came out of it",
+    NOT_JUDGED: "it asks for a card, or for what Triton's interpreter lacks",
     "died": "its process ended in the middle",
     "timed out": "an answer took longer than its limit",
     "out of memory": "it took more memory than its limit",
@@ -78,15 +80,16 @@ class Verdict:
 
     @property
     def code(self) -> int:
-        """The exit code."""
-        return 0 if self.found == RIGHT else 1
+        """The exit code: 0 right, 1 refused, 2 not judged."""
+        return {RIGHT: 0, NOT_JUDGED: 2}.get(self.found, 1)
 
     @property
     def text(self) -> str:
         """Text for a person."""
         where = f" on {self.on}" if self.on and self.found != RIGHT else ""
         what = f"{self.found}: {self.why}" if self.why else self.found
-        lines = [what if self.found == RIGHT else f"refused{where}: {what}", *self.lines]
+        how = "not judged" if self.found == NOT_JUDGED else "refused"
+        lines = [what if self.found == RIGHT else f"{how}{where}: {what}", *self.lines]
         if self.printed:
             lines += ["the file printed:", *(f"  | {line}" for line in self.printed.splitlines())]
         if self.not_held:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from course_judge.worker import dispatch_guard
 from course_judge.worker.answers import Answers, memory_watch
 from course_judge.worker.connection import Connection
 from course_judge.worker.forbidden_calls import Watch, hook
+from course_judge.worker.lacking import lacking
 from course_judge.worker.load import load, out_of_sight
 
 
@@ -38,8 +39,12 @@ class Worker:
         """Run the file.
 
         Raises:
-            Rejected: it cannot be read, or lacks the function.
+            Rejected: it cannot be read, lacks the function, or asks for what this machine lacks.
         """
+        with self._lacking():
+            self._load()
+
+    def _load(self) -> None:
         if _is_interpreted():
             from course_judge.worker.interpreter import take_the_first_configuration
 
@@ -67,7 +72,17 @@ class Worker:
         """Do what is asked."""
         if self._answers is None:
             raise RuntimeError("asked before its file was loaded")
-        return self._answers.answer(question, files)
+        with self._lacking():
+            return self._answers.answer(question, files)
+
+    @contextlib.contextmanager
+    def _lacking(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            if not isinstance(error, Rejected) and (why := lacking(error, self._file)):
+                raise Rejected("needs a card", why) from None
+            raise
 
     def _function(self) -> Callable[..., Any]:
         name = self._task.function

@@ -1,6 +1,7 @@
 """A lab on its page: it asks. Tasks and the grader's words stand open; hints, what is typed and the answer are folded.
 
-Of the last task, which the student does alone, only the task stands there.
+What all doors share is there once, and in each stage what differs is told door by door. Of the last task, which the
+student does alone, only the task is there.
 """
 
 from __future__ import annotations
@@ -51,10 +52,18 @@ def markdown(lab: Lab, say: Say, fold: Fold) -> str:
         say(lab.task),
         f"**Not yours:** {say(lab.not_yours)}",
     ]
-    several = len(lab.doors) > 1
     for door in lab.doors:
-        inside = _door(lab, door, say, fold)
-        parts.append(fold("fold door-of-lab", f"Through {DOORS[door]}", inside) if several else inside)
+        begin = _begin(lab, door, fold)
+        parts.append(
+            fold("fold door-of-lab", f"Through {DOORS[door]}", begin) if len(lab.doors) > 1 else begin
+        )
+    for number in range(1, len(lab.stages) + 1):
+        parts += _stage(lab, number, say, fold)
+    for door in lab.doors:
+        answer = "\n\n".join(
+            filter(None, [say(lab.answers[door]), _code(lab.snapshot(door, len(lab.stages)))])
+        )
+        parts.append(fold("answer", f"Answer{_in(lab, door)}", answer))
     parts.append(_hints([say(hint) for hint in lab.hints], fold))
     if lab.alone:
         parts.append(_alone(lab.alone, say))
@@ -63,9 +72,14 @@ def markdown(lab: Lab, say: Say, fold: Fold) -> str:
     return "\n\n".join([*parts, TUTOR])
 
 
-def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
+def _in(lab: Lab, *doors: str) -> str:
+    """Return the words that tell doors from the others; none where all are meant."""
+    return "" if len(doors) == len(lab.doors) else f" in {' and '.join(DOORS[door] for door in doors)}"
+
+
+def _begin(lab: Lab, door: str, fold: Fold) -> str:
+    """Return how one begins through a door: the commands, and the file that they write."""
     file = f"{FOLDER}/{lab.student_file(door)}"
-    stages = len(lab.stages)
     parts = [
         f"```bash\nnox -s lab -- {lab.name}{option(lab, door)}\nnox -s grade -- {lab.name} {file}\n```",
         f"The first writes the starter into `{file}`, the second checks it. Run the second after every stage. "
@@ -78,35 +92,32 @@ def _door(lab: Lab, door: str, say: Say, fold: Fold) -> str:
     if has_given_kernels(lab):
         given = "\n\n".join(map(_named_code, given_files(lab)))
         parts.append(fold("fold", "The kernels that you are given", given))
-    for number, stage in enumerate(lab.stages, start=1):
-        parts += [
-            f"**{number}. {say(stage.title)}.** {say(stage.text)}".rstrip(),
-            f"Then the grader says:\n\n{_printed(lab, door, number)}",
-            _typed(lab, door, number, say, fold),
-        ]
-    answer = "\n\n".join(filter(None, [say(lab.answers[door]), _code(lab.snapshot(door, stages))]))
-    return "\n\n".join(filter(None, [*parts, fold("answer", "Answer", answer)]))
+    return "\n\n".join(parts)
+
+
+def _stage(lab: Lab, number: int, say: Say, fold: Fold) -> list[str]:
+    """Return a stage: its task, what the grader says then, and, folded, its hint and how it is typed."""
+    stage = lab.stages[number - 1]
+    printed: dict[str, list[str]] = {}
+    for door in lab.doors:
+        printed.setdefault(_printed(lab, door, number), []).append(door)
+    said = [f"Then the grader says{_in(lab, *doors)}:\n\n{text}" for text, doors in printed.items()]
+    typed = "\n\n".join(_typed(lab, door, number, say, fold) for door in lab.doors)
+    if stage.hint:
+        typed = fold("fold hint", f"A push for stage {number}", f"{say(stage.hint)}\n\n{typed}")
+    return [f"**{number}. {say(stage.title)}.** {say(stage.text)}".rstrip(), *said, typed]
 
 
 def _typed(lab: Lab, door: str, number: int, say: Say, fold: Fold) -> str:
-    """Return how a stage is typed, with what changes in the file.
-
-    It is folded, and inside of the stage's hint if it has one.
-    """
-    stage = lab.stages[number - 1]
-    inside = say(stage.type[door])
+    """Return how a stage is typed through a door, folded, with what changes in the file."""
+    inside = say(lab.stages[number - 1].type[door])
     if number < len(lab.stages):
         changed = difference(lab.snapshot(door, number - 1), lab.snapshot(door, number))
         inside += (
             f"\n\n{changed}\n\nFell behind? `nox -s lab -- {lab.name}{option(lab, door)} --stage {number}` writes "
             "this file and keeps yours beside it."
         )
-    typed = fold("fold", "How it is typed", inside)
-    return (
-        fold("fold hint", f"A push for stage {number}", f"{say(stage.hint)}\n\n{typed}")
-        if stage.hint
-        else typed
-    )
+    return fold("fold", f"How it is typed{_in(lab, door)}", inside)
 
 
 def _alone(task: Lab, say: Say) -> str:
