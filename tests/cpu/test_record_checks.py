@@ -9,7 +9,7 @@ import pytest
 from test_values import measurement
 
 from course_site.records.digest import file_digest
-from course_site.records.record_checks import NOT_CHECKED, doubt_of_commit, doubts, is_lost
+from course_site.records.record_checks import NOT_CHECKED, doubt_of_commit, doubts, is_lost, of_no_card
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -135,3 +135,29 @@ def test_where_the_commit_is_lost_the_last_one_must_hold_what_ran(tmp_path, hist
     assert said == (
         "it names the commit 0123456789ab, which this repository does not have, nor kernel.py as it ran"
     )
+
+
+def quantity(how, unit="TFLOP/s"):
+    return {"kind": "quantity", "value": 777.0, "unit": unit, "how": how}
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        quantity("timed"),
+        quantity("device"),
+        quantity("counted", "GB"),
+        {"kind": "samples", "how": "timed", "unit": "µs", "n": 3, "quantiles": {"0.5": 4.0}, "blocks": []},
+        {"kind": "counted", "read_bytes": 1, "write_bytes": 1, "kernels": []},
+        measurement(3.0),
+    ],
+)
+def test_a_page_that_measures_nothing_has_timed_nothing(planted):
+    (found,) = of_no_card(record({"speed": planted}))
+    assert found.startswith("speed is recorded as ")
+    assert "and the page measures nothing" in found
+
+
+def test_what_is_worked_out_there_passes():
+    names = {"a": quantity("computed"), "b": quantity("given"), "c": quantity("counted", "1")}
+    assert list(of_no_card(record(names | {"d": {"kind": "text", "value": "said"}}))) == []

@@ -1,9 +1,9 @@
 """The words of a claim: a sentence that ranks needs an inequality that ranks, between the two that it names.
 
-*Beats cuBLAS* under `ours > 0.95 * cublas` is tested and not so. So of every sentence with a word of ranking and the
-name of a library in it, the condition must say as much: *beats* and *ahead of* at least 1 on the right side, *loses* at
-most 1, *level* and *on par* a bound on both sides. What is named must stand in the condition. And no condition holds
-for every card, for every size, for ever.
+A condition `ours > 0.95 * library` holds, and the verb *beats* over it is not so. So of every sentence with a word of
+ranking and the name of a library in it, the condition must say as much: *beats* and *ahead of* at least 1 on the right
+side, *loses* at most 1, *level* and *on par* a bound on both sides. What is named must be in the condition. And no
+condition holds for every card, for every size, for ever.
 """
 
 from __future__ import annotations

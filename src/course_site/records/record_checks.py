@@ -45,6 +45,26 @@ def doubts(record: Record, slug: str, now: datetime | None = None) -> Iterator[s
             yield from (f"{name}: {doubt}" for doubt in _of_measurement(leaf))
 
 
+def of_no_card(record: Record) -> Iterator[str]:
+    """Yield what a page that measures nothing says to have measured: nobody timed it, so somebody typed it."""
+    for name, leaf in walk_leaves(record.names):
+        how = leaf.get("how", leaf["kind"])
+        if (
+            leaf["kind"] in ("measurement", "counted", "trace")
+            or how in ("timed", "device")
+            or _is_counted(leaf)
+        ):
+            yield (
+                f"{name} is recorded as {how}, and the page measures nothing: record it as computed or given, or let "
+                "the page measure"
+            )
+
+
+def _is_counted(leaf: dict[str, Any]) -> bool:
+    """Return whether a leaf claims a counter of a card: Python counts plain things alone."""
+    return leaf.get("how") == "counted" and leaf.get("unit") != "1"
+
+
 def _of_measurement(leaf: dict[str, Any]) -> Iterator[str]:
     samples = np.asarray(leaf["samples_us"], dtype=float)
     quantiles = {float(q): float(value) for q, value in leaf["quantiles_us"].items()}

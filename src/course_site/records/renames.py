@@ -300,7 +300,7 @@ _BODIES = ("body", "orelse", "finalbody")
 
 
 def _nodes_of(trees: Iterable[ast.AST]) -> list[ast.AST]:
-    """Return every node that has a field, as `ast.walk` finds them in three times as long."""
+    """Return every node that has a field, as `ast.walk` does, without its queue and generators."""
     found = list(trees)
     for node in found:  # which grows
         for name in node._fields:

@@ -25,6 +25,7 @@ from course_site.records.edition import Edition, Fault, impossible, machine_of
 from course_site.records.execute import PageFailed
 from course_site.records.manifest import strangers
 from course_site.records.record import Record, record_path
+from course_site.records.record_checks import of_no_card
 from course_site.records.waiting import GPU_TESTS, Waiting
 from course_site.sessions import checks
 from course_site.site.about import FILE as SETTINGS
@@ -282,6 +283,8 @@ def _state_of_executed(course: Course, page: Page) -> str:
         course.problem(path.relative_to(course.root), f"{page.path} measures nothing: delete this record")
     if isinstance(found, Record):
         course.records[page.id] = found
+        for fault in of_no_card(found):
+            course.problem(page.path, fault)
         return "fresh"
     if not course.draft:
         course.problem(page.path, str(found).removeprefix(f"{page.path}: "))
