@@ -1,7 +1,8 @@
 """A lab, by its `lab.toml`, read and checked. Standard library only, and no kernel is imported.
 
 A lab lies in `labs/<name>/`: `lab.toml`, a folder for every door with the starter and the file after each stage,
-`launch.py` for a kernel in CUDA C++, and `truth.py` for a lab without a problem or with a door that needs no GPU. Its
+`launch.py` for a kernel in CUDA C++, and `truth.py` for a lab without a problem or with a door that needs no GPU. What
+is drawn anew for every file stands in `further.py`, or without a problem in a function `drawn` of `truth.py`. Its
 last task, which the student does alone, is the table `[alone]`, `alone.py` and a solution in the folder of every door.
 """
 

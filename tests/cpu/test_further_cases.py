@@ -1,0 +1,125 @@
+"""Further cases of the labs: what each must vary, whatever the seed, and how a case changes a problem."""
+
+import random
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from course_kernels.problem import Workload
+from course_labs.check import WrongArray, check
+from course_labs.further_cases import MOST_ERROR, Further, further_of
+from course_labs.interactive_cases import Play, PlaysGrader
+from course_labs.lab import find_labs, load_file
+from course_labs.numpy_reference import Truth
+
+ROOT = Path(__file__).parents[2]
+LABS = find_labs(ROOT)
+TRUTH = Truth(
+    make_inputs=lambda w, generator: (generator.standard_normal((w.M, w.N), dtype="float32"),),
+    reference=lambda x, *, negate=False: -x.astype(float) if negate else x.astype(float),
+    max_error=lambda w: 2.0**-20,
+    options=lambda w: {"negate": True},
+)
+W = Workload.of("float32", M=3, N=5)
+
+
+def drawn(name, door, slow, seed, alone=False):
+    lab = LABS[name].alone if alone else LABS[name]
+    return further_of(lab, door, slow)(random.Random(seed))
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("door", "slow"), [("numpy", False), ("triton", True), ("triton", False)])
+def test_attention_varies_every_dimension_and_flag(door, slow, seed):
+    cases = drawn("plain_attention", door, slow, seed)
+    sizes = [Workload.parse(case.size).dims for case in cases]
+
+    assert any(dims["B"] > dims["H"] for dims in sizes)
+    assert any(dims["H"] > dims["B"] for dims in sizes)
+    assert len({dims["D"] for dims in sizes}) > 2
+    assert all(dims["D"] & dims["D"] - 1 == 0 for dims in sizes)  # a kernel has a range of D places
+    assert max(dims["N"] for dims in sizes) > (256 if slow else 512)
+    assert [case.said for case in cases if case.without] == [", causal not given"]
+    assert [case.said for case in cases if case.times > 1] == [", inputs times 256"]
+    groups = {
+        Workload.parse(c.size).dims["KV"] for c in drawn("plain_attention", door, slow, seed, alone=True)
+    }
+    assert len(groups) > 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_norms_vary_rows_lengths_and_values(seed):
+    for door, slow, alone in (("numpy", False, False), ("triton", True, False), ("cuda", False, True)):
+        cases = drawn("add_rmsnorm", door, slow, seed, alone)
+        sizes = [Workload.parse(case.size).dims for case in cases]
+        assert max(dims["M"] for dims in sizes) > 64
+        assert max(dims["N"] for dims in sizes) > (1000 if door == "numpy" else 4096)
+        assert max(dims["N"] for dims in sizes) <= (LABS["add_rmsnorm"].at_once if door == "numpy" else 16384)
+        assert any("all zeros" in case.told for case in cases) is not alone
+        (large,) = (case for case in cases if " is " in case.told)
+        w = Workload.parse(large.size)
+        truth = load_file(LABS["add_rmsnorm"].folder / "truth.py", "truth").TRUTH
+        x, g, r = large.of(truth).make_inputs(w, np.random.default_rng(seed))
+        assert 33_000 < np.abs(truth.reference(x, g, r)[1]).max() <= 65_504
+
+
+@pytest.mark.parametrize(
+    "one", load_file(ROOT / "labs/bottleneck/truth.py", "truth").SUSPECTS, ids=lambda s: s.name
+)
+def test_every_kernel_of_the_bottleneck_has_longer_sizes(one):
+    announced = [Workload.parse(text).dims for text in one.tries]
+    for seed in range(10):
+        sizes = [Workload.parse(text).dims for text in one.further(random.Random(seed))]
+        for name in announced[0]:
+            assert max(dims[name] for dims in sizes) > max(dims[name] for dims in announced)
+
+
+def test_a_case_changes_inputs_options_and_what_is_allowed():
+    def no_row(x):
+        x[1] = 0
+
+    case = Further("dtype=float32,M=3,N=5", "row 1 all zeros", times=16, change=no_row, without=("negate",))
+    changed = case.of(TRUTH)
+    (x,) = changed.make_inputs(W, np.random.default_rng(1))
+    (plain,) = TRUTH.make_inputs(W, np.random.default_rng(1))
+
+    assert case.said == ", row 1 all zeros, negate not given, inputs times 16"
+    np.testing.assert_array_equal(x[[0, 2]], 16 * plain[[0, 2]])
+    assert not x[1].any()
+    assert (changed.options(W), TRUTH.options(W)) == ({}, {"negate": True})
+    assert changed.max_error(W) == 2.0**-12
+    assert Further(case.size, times=2**12).of(TRUTH).max_error(W) == MOST_ERROR
+    assert Further(case.size).of(TRUTH).max_error(W) == TRUTH.max_error(W)
+
+
+def test_what_is_asked_once_is_called_once():
+    calls = []
+
+    def negated(x, negate):
+        calls.append(negate)
+        return -x
+
+    check(TRUTH, W, negated, once=True)
+    assert calls == [True]
+    with pytest.raises(WrongArray, match=r"^wrong: "):
+        check(TRUTH, W, lambda x, negate: x + 0, once=True)
+
+
+def test_a_long_play_is_played_once_and_the_others_again():
+    played = []
+    grader = object.__new__(PlaysGrader)
+    grader.cases = [
+        Play("plain", lambda asked, draw: played.append(("plain", draw.random()))),
+        Play("chance", lambda asked, draw: played.append(("chance", draw.random())), again=2),
+        Play("long", lambda asked, draw: played.append(("long", draw.random())), long=True),
+    ]
+    assert grader._by_hand(SimpleNamespace()).why.startswith("correct in all 3 cases")
+    names = [name for name, _ in played]
+    assert names == ["plain", "chance", "chance", "chance", "long"]
+    assert len({number for _, number in played[1:]}) == 4
+
+
+def test_labs_without_such_a_file_have_none():
+    assert list(further_of(LABS["grey"], "triton", True)(random.Random(1))) == []
