@@ -22,6 +22,7 @@ from mkdocs.config import load_config
 from course_kernels.cuda import includes
 from course_kernels.measure.machine import machine_for
 from course_site.pages.page import read_page
+from course_site.records import run_history
 from course_site.records.artifacts import stated
 from course_site.records.record import Record, seal
 from course_site.site import hook
@@ -330,6 +331,7 @@ def records_of_a_b200(repository):
         newest = newest_record(repository, name)
         rewritten = reseal(repository, newest, lambda book: move(book["metadata"]["course"]))
         (theirs / name).write_text(rewritten, encoding="utf-8")
+        run_history.append(repository, B200["slug"], Record.load(theirs / name))
         made = (repository / newest).with_suffix(".artifacts")
         if made.is_dir():
             shutil.copytree(made, (theirs / name).with_suffix(".artifacts"))
