@@ -269,7 +269,7 @@ record(
 # - *Often said:* always.
 # - **True:** often. With one user, a weight is read for one use: {{ decode.one_row:.0f }} operation for each byte, against the {{ decode.ridge:.0f }} that our card wants. With a few hundred users in the batch the same weights
 #   serve all of them, and the multiply is compute-bound. And DeepSeek's MLA, where {{ decode.mla / 2:.0f }} heads read one latent, makes about {{ decode.mla:.0f }} operations for each byte: its decode kernel is
-#   compute-bound by its authors' own analysis [^flashmla].
+#   compute-bound by its authors' own analysis, on an H800 that slows down under load [^flashmla].
 # - *How we know:* the sum above, two operations for each head; W6 counts closer, and writes one word above W4's *decode waits for bytes*: *often*.
 #
 # ### "Guess which one the electricity bill notices"

@@ -146,6 +146,8 @@ def faults_of_prose(text: str, scope: Scope, beside: str = "") -> Iterator[str]:
                 continue
             expression = parse(written_out(shown.expression, scope))
             resolved = [scope.resolve(name) for name in expression.names]
+            if isinstance(expression.tree, ast.Name) and _is_plain(resolved[0]):
+                continue
             made = Made(expression, resolved, units_of_names(expression, resolved))
         except (ExpressionError, UnitsDiffer):
             continue  # it is told where the value is filled in
@@ -157,6 +159,16 @@ def faults_of_prose(text: str, scope: Scope, beside: str = "") -> Iterator[str]:
             yield f"{{{{ {shown.expression} }}}}: {fault}"
         yield from _above_the_sheet(made, float(value), shown, scope)
         yield from _below_its_floor(made, float(value), shown, clocked)
+
+
+def _is_plain(found: Resolved) -> bool:
+    """Return whether a value is one number that nobody timed: its words may say anything that its unit allows."""
+    leaf = found.leaf or {}
+    return (
+        leaf.get("kind") == "quantity"
+        and leaf["how"] in ("computed", "counted")
+        and not found.unit.endswith("s")
+    )
 
 
 @dataclass(frozen=True)

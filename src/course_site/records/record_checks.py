@@ -99,7 +99,7 @@ def doubt_of_commit(root: Path, commit: str, date: str, manifest: dict[str, str]
         return NOT_CHECKED
     if not COMMIT.fullmatch(commit):
         return f"it names no commit: {commit[:40]!r}"
-    lost = is_lost(root, commit)
+    lost = _lacks(root, commit)
     if lost:
         manifest = renames.load(root).in_present_names(manifest)
     other = next(_others(root, "HEAD" if lost else commit, manifest), None)
@@ -122,6 +122,10 @@ def is_lost(root: Path, commit: str) -> bool:
     """
     if not COMMIT.fullmatch(commit) or not _whole(root):
         return False
+    return _lacks(root, commit)
+
+
+def _lacks(root: Path, commit: str) -> bool:
     return not _git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
 
 
