@@ -95,6 +95,11 @@ def _begin(lab: Lab, door: str, fold: Fold) -> str:
     return "\n\n".join(parts)
 
 
+def _bold(title: str) -> str:
+    """Return a title that its text follows on the same line; a question has its mark."""
+    return f"**{title}**" if title.endswith("?") else f"**{title}.**"
+
+
 def _stage(lab: Lab, number: int, say: Say, fold: Fold) -> list[str]:
     """Return a stage: its task, what the grader says then, and, folded, its hint and how it is typed."""
     stage = lab.stages[number - 1]
@@ -105,7 +110,7 @@ def _stage(lab: Lab, number: int, say: Say, fold: Fold) -> list[str]:
     typed = "\n\n".join(_typed(lab, door, number, say, fold) for door in lab.doors)
     if stage.hint:
         typed = fold("fold hint", f"A push for stage {number}", f"{say(stage.hint)}\n\n{typed}")
-    return [f"**{number}. {say(stage.title)}.** {say(stage.text)}".rstrip(), *said, typed]
+    return [f"{_bold(f'{number}. {say(stage.title)}')} {say(stage.text)}".rstrip(), *said, typed]
 
 
 def _typed(lab: Lab, door: str, number: int, say: Say, fold: Fold) -> str:
@@ -125,11 +130,11 @@ def _alone(task: Lab, say: Say) -> str:
     printed: dict[str, list[str]] = {}
     for door, text in task.doors.items():
         printed.setdefault(text, []).append(DOORS[door])
-    parts = [f"**Alone: {say(task.title)}.** {say(task.task)}", ALONE]
+    parts = [f"{_bold(f'Alone: {say(task.title)}')} {say(task.task)}", ALONE]
     for text, doors in printed.items():
         of_some = f" in {' and '.join(doors)}" if len(printed) > 1 else ""
         said = fenced(f"alone: {text}", ".text .output .no-copy")
-        parts.append(f"While your file lacks it{of_some}, the grader says behind the rest:\n\n{said}")
+        parts.append(f"While your file lacks it{of_some}, the grader says after the rest:\n\n{said}")
     return "\n\n".join(parts)
 
 
