@@ -5,6 +5,7 @@ The readings are made up, so that each has one cause and no more; none was count
 
 import random
 from bisect import bisect
+from collections.abc import Callable
 
 from course_profile import measurement as r
 from course_profile.diagnosis import diagnose
@@ -99,29 +100,43 @@ MARGIN = 0.1  # of the way between two limits
 
 
 def drawn(draw: random.Random) -> list[dict]:
-    """The same readings with other numbers, each on the same side of every limit."""
+    """The same readings with other numbers, each on the same side of every limit.
+
+    Near the lower one, near the upper one, and twice anywhere between.
+    """
+
+    def anywhere(low: float, high: float) -> float:
+        return draw.uniform(low, high)
+
+    def near_the_lower(low: float, high: float) -> float:
+        return low + draw.uniform(0, 0.05) * (high - low)
+
+    def near_the_upper(low: float, high: float) -> float:
+        return high - draw.uniform(0, 0.05) * (high - low)
+
     found = []
-    for case in cases() * 4:
-        given = _redrawn(case["with"]["reading"], draw)
-        if diagnose(_as_the_rules_read(given)).name == case["expect"]:
-            found.append({**case, "with": {"reading": given}, "job": f"{case['job']}, other numbers"})
+    for between in (near_the_lower, near_the_upper, anywhere, anywhere):
+        for case in cases():
+            given = _redrawn(case["with"]["reading"], draw, between)
+            if diagnose(_as_the_rules_read(given)).name == case["expect"]:
+                found.append({**case, "with": {"reading": given}, "job": f"{case['job']}, other numbers"})
     return found
 
 
-def _redrawn(given: dict, draw: random.Random) -> dict:
+def _redrawn(given: dict, draw: random.Random, between: Callable[[float, float], float]) -> dict:
     new = dict(given)
     for sign, limits in LIMITS.items():
         at = min(bisect(limits, given[sign]), len(limits) - 1)
         low, high = limits[at - 1], limits[at]
         room = MARGIN * (high - low)
-        new[sign] = round(draw.uniform(low + room, high - room), 3)
+        new[sign] = round(between(low + room, high - room), 3)
     # The busiest of the caches and of device memory is at least as busy as device memory.
     new["memory_busy"] = max(new["memory_busy"], new["dram_busy"])
     new["least_bytes"] = draw.randint(10**3, 10**9)
-    again = draw.uniform(1.7, 6) if given["counted_bytes"] > given["least_bytes"] else draw.uniform(1, 1.3)
+    again = between(1.7, 6) if given["counted_bytes"] > given["least_bytes"] else between(1, 1.3)
     new["counted_bytes"] = int(again * new["least_bytes"])
     new["stalls"] = {
-        name: round(draw.uniform(0.55, 0.9) if share >= 0.5 else draw.uniform(0.3, 0.45), 3)
+        name: round(between(0.55, 0.9) if share >= 0.5 else between(0.3, 0.45), 3)
         for name, share in given["stalls"].items()
     }
     return new
