@@ -775,7 +775,7 @@ def tested_groups(root):
 def of_gpu_tests(root, group, **changes):
     data = {
         "group": group,
-        "passed": 3,
+        "passed": 1,
         "failed": 0,
         "tests": [{"id": "a", "outcome": "passed", "seconds": 61.0}],
         "provenance": fake_provenance(find_gpus()[0]) | {"dirty": False} | changes,
