@@ -59,7 +59,7 @@ class Further:
 
     @property
     def said(self) -> str:
-        """What stands behind the size in a complaint."""
+        """The words after the size in a complaint."""
         parts = [
             self.told,
             *(f"{name} not given" for name in self.without),
