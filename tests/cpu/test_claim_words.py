@@ -100,3 +100,5 @@ def test_each_part_that_compares_timings_must_say_something():
     assert told.vacuous
     assert "in its part `wmma.us < 50 * cublas.us`" in told.why
     assert not judge("ours.us < cublas.us and wmma.us > 3 * cublas.us", scope()).vacuous
+    false = judge("ours.us > 2 * cublas.us and wmma.us < 50 * cublas.us", scope())
+    assert "is false" in false.why
