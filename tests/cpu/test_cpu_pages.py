@@ -277,6 +277,8 @@ def test_a_record_of_uncommitted_files_is_refused_in_the_reference_edition(root)
     assert (course.problems, course.states["b"]) == ([], "waiting")
     (root / "records/waiting.toml").unlink()
     record_it(root, {"m": quantity(2.0)}, {**PROVENANCE, "gpu": "NVIDIA T4", "dirty": True}, name="docs/b.py")
+    (root / "records/nvidia-t4/docs").mkdir()
+    (root / "records/nvidia-h200/docs/b.ipynb").rename(root / "records/nvidia-t4/docs/b.ipynb")
     assert load_course(root, "nvidia-t4").problems == []
 
 
