@@ -31,6 +31,7 @@ def scope():
         ("Ours is faster than cuBLAS.", "lead > 0.97", "at least 1 times the speed of cuBLAS"),
         ("Here we are ahead of the library.", "cublas.us > 0.9 * ours.us", "at least 1 times the speed"),
         ("It beats cuBLAS.", "ours.us > cublas.us", "at least 1 times the speed"),
+        ("It beats cublas.", "ours.us > cublas.us", "at least 1 times the speed"),
         ("Ours loses to cuBLAS.", "ours.us > 0.9 * cublas.us", "at most 1 times the speed"),
         ("Ours is slower than cuBLAS.", "ours.us < cublas.us", "at most 1 times the speed"),
         ("cuBLAS beats our kernel.", "ours.us < cublas.us", "at most 1 times the speed of cuBLAS"),

@@ -36,7 +36,7 @@ _RANKS = {
 _RANK = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _RANKS.items()), re.IGNORECASE)
 # A kernel of ours may be called by what it is written in.
 _OURS = r"\b(?:Triton|CUDA(?=\s+(?:kernel|version|one)\b)|WMMA|wgmma)\b"
-_NAME = re.compile(rf"{LIBRARY}|(?i:{_OURS})")
+_NAME = re.compile(rf"{LIBRARY}|{_OURS}", re.IGNORECASE)
 _ITSELF = re.compile(
     r"\b(?:we|us|ours|it|this|our\s+(?:[\w-]+\s+){0,3}[\w-]+|(?:this|the)\s+(?:[\w-]+\s+){0,2}kernels?)\W*$",
     re.IGNORECASE,
