@@ -390,13 +390,12 @@ class Grader:
         found = None
         for workload, times in [*((w, 1) for w in self.tries), *((w, self.lab.magnify) for w in again)]:
             self._size = size_of(workload) + (f", inputs times {times}" if times > 1 else "")
-            # Of larger inputs one answer tells all: what a second call brings to light is known by then.
-            refused = refusal(problem, workload, 0, once=times > 1)
+            refused = refusal(problem, workload, 0)
             if refused and not found:
                 # What NaN and infinities bring to light is told where ordinary numbers bring nothing to light, at no
                 # size: a race that comes out right by chance must not be called a lost infinity.
                 found, problem = refused, dataclasses.replace(problem, hard=lambda workload: ())
-                refused = refusal(problem, workload, 0, once=times > 1)
+                refused = refusal(problem, workload, 0)
             if refused:
                 return refused
         if found:
