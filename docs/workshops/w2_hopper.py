@@ -1,8 +1,7 @@
 # ---
 # id: w2
 # title: "Hopper: logistics against the library"
-# description: Our own matrix multiply against cuBLAS, rung by rung, with the machine's own evidence of what each rung no longer
-# waits for.
+# description: Our own matrix multiply against cuBLAS, rung by rung, with the machine's own evidence of what each rung no longer waits for.
 # needs: [capability 9.0]
 # ---
 
