@@ -489,8 +489,8 @@ record(
 # ///
 #
 # /// claim | ladder.coalesced.us < 0.2 * ladder.naive.us and abs(vital.coalesced.sectors - 2.5) < 0.2
-# A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, down from {{ vital.naive.sectors:.1f }}: 4 for B and
-# 1 for A, by hand 2.5. Two indices are swapped, and the kernel takes
+# A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, compared with {{ vital.naive.sectors:.1f }} before:
+# 4 for B and 1 for A, by hand 2.5. Two indices are swapped, and the kernel takes
 # {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time. No other step on this page is as cheap to type.
 # /// otherwise
 # A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, where it touched {{ vital.naive.sectors:.1f }}. The kernel
@@ -749,7 +749,8 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | vital.register_column.seats < 0.6 and 40 < vital.register_column.registers < 48.5 and ladder.register_column.tflops > 1.5 * ladder.shared_tiles.tflops
-# Half of the seats are empty now: {{ vital.register_column.seats:.0%}} are taken, down from {{ vital.shared_tiles.seats:.0%}}.
+# Half of the seats are empty now: {{ vital.register_column.seats:.0%}} are taken, compared with {{ vital.shared_tiles.seats:.0%}}
+# before.
 # The reason is registers. A thread needs {{ vital.register_column.registers:.0f }}, and a card allocates them in eights, so it
 # takes 48. A block of 512 threads takes 24 576 of the 65 536 registers of an SM: two blocks fit, a third does not. The kernel is
 # faster all the same.
