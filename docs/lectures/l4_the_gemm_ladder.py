@@ -1094,7 +1094,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # 1024 × 1024, block tile 128 × 128, 132 SMs. How many blocks are there, and what is the best percentage of peak that
 # such a kernel can reach? And with a block tile of 64 × 64?
 # /// answer
-# 8 × 8 = 64 blocks for 132 SMs: 68 stay idle, more than half. With 64 × 64: 256 blocks, two for most SMs and one for the last
+# 8 × 8 = 64 blocks for 132 SMs: 68 have no work, more than half. With 64 × 64: 256 blocks, two for most SMs and one for the last
 # eight, so every SM has work. But smaller tiles ask more of shared memory and more of L2. That is the trade-off, and no shape
 # wins everywhere.
 # ///
