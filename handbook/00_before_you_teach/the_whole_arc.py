@@ -270,7 +270,7 @@ record(
 # | 4 | [W4](../05_the_frontier/w4_map.md) | [W5](../05_the_frontier/w5_map.md) | | | [W6](../05_the_frontier/w6_map.md) |
 #
 # Two days deliberately break the order of the road. The pivot and the first workshop come in week 2, so that everybody has built
-# something large by half-time. And profiling waits for week 3: by then every student has a kernel of their own to put under the
+# something large before half-time. And profiling waits for week 3: by then every student has a kernel of their own to put under the
 # glass, and the capstone needs it that very week. Say so when you point: "We skipped this stop, and now we know why."
 #
 # The free days are for homework, and they are not optional.
