@@ -177,7 +177,7 @@ record(
 # ///
 #
 # /// callout | trip
-# **The headline peak.** Vendors print the largest figure: with half of the numbers zero (twice the dense peak), or with sums in fp16, which on gaming cards is twice the peak with sums in fp32. Our
+# **The headline peak.** Vendors print the largest figure: with half of the numbers zero (twice the dense one), or with sums in fp16, which on gaming cards is twice as much as with sums in fp32. Our
 # table is dense, with sums in fp32. When somebody's percent of peak looks like half of yours, ask for the denominator.
 # ///
 
