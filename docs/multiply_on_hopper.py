@@ -361,9 +361,9 @@ record(
 # ///
 #
 # /// claim | min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096) > 0.85 and max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096) < 1.15
-# In the other nine the two are close, most often with the library in front: from {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
+# In the other nine the two are close to each other: ours has from {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
 # to {{ max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
-# of its speed. Here *the library* is the best of nine tries, while ours had one.
+# of the library's speed. Here *the library* is the best of nine tries, while ours had one.
 # /// otherwise
 # In the other nine ours has from {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}} to {{ max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}} of the library's speed.
 # ///
