@@ -36,7 +36,7 @@ OF_A_CARD = (
 )
 PACKAGES = ("cuda", "cupy", "cutlass", "numba", "pycuda")  # that are of no use without one
 INTERPRETER = "/triton/runtime/interpreter.py"
-# What torch's compiled half says, with no frame of its own.
+# What the compiled part of torch says, with no frame of its own.
 SAID = re.compile(r"compiled with(out)? CUDA|requires CUDA|dummy base class|No CUDA GPUs|no NVIDIA driver")
 # A condition on where a tensor lies.
 ON_A_CARD = re.compile(r"\bis_cuda\b|cuda\.is_available|\.device\b.*cuda|cuda.*\.device\b|get_device\(\)")
