@@ -350,7 +350,9 @@ def _constants(source: str) -> dict[str, Any]:
     """Return what a file gives to each name at its top, where that can be read without running it."""
     found: dict[str, Any] = {}
     for node in ast.parse(source).body:
-        for target in node.targets if isinstance(node, ast.Assign) else ():
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
             if isinstance(target, ast.Name) and target.id not in found:
                 try:
                     found[target.id] = ast.literal_eval(node.value)
