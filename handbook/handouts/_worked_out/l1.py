@@ -39,7 +39,7 @@ ANSWERS = {
     ),
     "Hands": ("not in itself",),
     "A hundred short steps": (False, 1 / 2),
-    "How many cooks for one stove?": (32, 1 / 8, 1 / 4, 2),
+    "How many cooks for one stove?": (32, 1 / 8, 1 / 4),
     "One token, one reader": (1e9,),
     "Left or right?": (
         (_WORK / _CARRIED, "right of the ridge"),

@@ -79,8 +79,8 @@ ANSWERS = {
     "Block of 16": (16, 16 * 4, 16 * 4 // 32, 1, 2, 4096, 2, 2, 1 + 2, 2),
     "A longer column": (17, 16, 33, 32, 1),
     "4 × 4 or 16 × 16?": (_tile(4), _tile(8), _tile(16)),
-    "And at 1000?": (1000 % WINDOWS, 32, _BANKS, 32 // len(_BANKS), 8, 8 + 1),
-    "How many SMs are lit?": (
+    "And at 1000?": (32, 1000 % WINDOWS, _BANKS, 32 // len(_BANKS), 8, 8 + 1),
+    "How many SMs have work?": (
         8,
         8,
         8 * 8,
@@ -90,14 +90,14 @@ ANSWERS = {
         2,
         2 * 132 - 256,
     ),
-    "The same sum, another error": (4096, 512, 2),
+    "The same sum, a different error": (4096, 512),
     "Which tile?": (
         "(a) the register",
         "(b) the block",
         "(c) the register",
         "(d) the block",
     ),
-    "Before they ask": (64 * 64, 1024, 4, 2, 2, 4),
+    "Before they ask": (64 * 64, 1024, 4, 2, 4),
 }
 EXIT_ANSWERS = ((), (4 + 4, 4 * 4, 8 / 16))
 BOARDS = {
@@ -129,7 +129,7 @@ BOARDS = {
         32 / 2,
     ),
     "The sum as it stands": (1, 1, 1),
-    "Mind the edges, keep the time": 4096,
+    "Mind the edges, note the time": 4096,
     "Swap two words, and bet": (2, 32 + 1),
     "Paper tiles that walk": (0, 0, 0, 1, 0, 1, 1, 1),
     "Tiles": 1,
@@ -139,7 +139,6 @@ BOARDS = {
     ),
 }
 CHECK_ANSWERS = {
-    "The last tile of k": 2,
     "One hand, then both hands": (33, 32, 1),
     "Exit ticket, and the boxed question": (32, 32 + 1, 32, 2),
 }

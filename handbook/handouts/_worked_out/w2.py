@@ -167,7 +167,6 @@ ANSWERS = {
             "k13 l2",
             "k14 w",
         ),
-        (2, 2, 2),
     ),
     "Predict, change, measure": (
         (_TILES_ACROSS, 132 // _TILES_ACROSS),
@@ -218,7 +217,7 @@ CHECK_ANSWERS = {
 }
 BLANKS = {
     "slips and numbers": (3072, 3072 // 256, 64 * 256 // 128, 64 // 16),
-    "a bit that flips": (cook_names(4), 0),
+    "a bit that flips": (4, cook_names(4), 0),
     "two loops with roles": 0,
     "what the sheet says": (
         64,

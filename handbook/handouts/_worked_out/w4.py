@@ -423,7 +423,6 @@ ANSWERS = {
         "a | pages",
         "b | more rows, or shorter weights",
         "c | fusion",
-        2,
     ),
     "Three lines to take along": (
         (

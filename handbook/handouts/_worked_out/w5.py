@@ -133,7 +133,6 @@ CHECK_ANSWERS = {
     "Who gives the order?": 1 / 2,
     "Where does the ridge go?": 2 / (4.5 / 8),
     "First the floor": 3,
-    "Exit, and a bug to take home": 2,
 }
 BLANKS = {
     "sixteen, back": (4, 8, 16, 4 + 8 / 16),

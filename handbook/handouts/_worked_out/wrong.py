@@ -24,8 +24,6 @@ ANSWERS = {
         ),
         (1200, ceil(1200 / 128) * 128, _harm(1200)[0], 4 - len(_HARMFUL), 4),
     ),
-    "Zero is a number too": 2,
     "Is an early return a split barrier?": 0,
     "A row that is all minus infinity": 6,
-    "Which one is it?": (2, 2),
 }

@@ -43,7 +43,7 @@ _MADE = re.compile(
     r" (?:[-+*/%<>&|^]|//|[<>=]=) |\w[\[(](?![)\]])|\w<\w|="
 )  # a formula, a call: more than a name
 _CODE, _ITEM = "\ue000", "\ue001"  # where a piece of code was, and the number of an item
-_VERDICT = re.compile(rf"(?:\A|\([a-h]\) |: |{_ITEM} ?)(?P<says>yes|no)\b", re.IGNORECASE)
+_VERDICT = re.compile(rf"(?:\A|\([a-h]\) |: |{_ITEM} ?)(?P<says>yes|no|true|false)\b", re.IGNORECASE)
 _LETTER = re.compile(r"(?<![\w`])\((?P<letter>[a-h])\)")
 _LIST = re.compile(
     r"(?<![\w.,])\d+(?:\.\d+)?(?:(?: · |, | and |, and | )\d+(?:\.\d+)?(?![\w.,]\d)){2,}(?!\w)"
@@ -90,7 +90,7 @@ def faults_of(question: str, answer: str, worked: Any, *, words: bool = True) ->
         question: all that is given: what it says may stand in the answer.
         worked: what was worked out: numbers, True for *yes*, words that stand in the answer, functions of a piece of
             code, and sequences of these, in the order of the answer; None where there is nothing.
-        words: numbers in words count too.
+        words: numbers in words count too. *Two* may be said of anything; what was worked out must be said all the same.
     """
     plain, code = _without_code(answer, question)
     told = [*(code if words else ()), *_letters(plain), *(_verdicts(plain) if words else ())]
@@ -100,7 +100,9 @@ def faults_of(question: str, answer: str, worked: Any, *, words: bool = True) ->
 
     def fault(given: set[Any]) -> str:
         known = (
-            replace(said, known=True) if said.means[0] in given and said.at not in listed else said
+            replace(said, known=True)
+            if said.shown.lower() == "two" or (said.means[0] in given and said.at not in listed)
+            else said
             for said in numbers
         )
         left = sorted([*told, *known], key=lambda said: said.at)
@@ -233,7 +235,7 @@ def _results(plain: str) -> list[str]:
 
 def _verdicts(plain: str) -> list[_Said]:
     return [
-        _Said(match.start("says"), match["says"], (match["says"].casefold() == "yes",))
+        _Said(match.start("says"), match["says"], (match["says"].casefold() in ("yes", "true"),))
         for match in _VERDICT.finditer(plain)
     ]
 
