@@ -49,7 +49,7 @@ def of(exercises, page, title, right="", wrong=""):
         # in words
         ("l3", "Other people's boxes", "(b) Five", "(b) Six"),
         ("l3", "A block of 1024", "Ten steps and", "Nine steps and"),
-        ("l5", "Which of these cost a tick more?", "(b) and (c)", "(b) and (d)"),
+        ("l5", "Which of these cost an extra tick?", "(b) and (c)", "(b) and (d)"),
         ("l2", "Which of these splits a warp?", "(b) splits none", "(b) splits every"),
         ("l2", "What may be captured?", "(b) no", "(b) yes"),
         ("l5", "Sixteen bytes need an address", "No:", "Yes:"),

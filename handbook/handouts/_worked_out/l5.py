@@ -97,7 +97,7 @@ ANSWERS = {
     "Pad or interleave?": (3, 4, 4, 32, 4, 4 * 8 + 4 - 32, 16),
     "The best seats": (4 * 8, 8 * 8, 32 + 64, 2 * 8 + 16 * 8, 32 * 8, 8, 256 + 8),
     "Why not 16 × 16?": (16 * 16, 16 * 16, 255, 16, 8),
-    "Which of these cost a tick more?": (_SLOW, 3, "a", 2, "d", 2),
+    "Which of these cost an extra tick?": (_SLOW, 3, "a", 2, "d", 2),
     "The last wave": (
         100,
         (101, _places(101)[0], 101, _places(101)[1]),
