@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from course_site.lint.frame import faults_of, faults_of_description
-from course_site.site.words import check_frame
+from course_site.site.words import check_unrecorded
 
 SAID = {
     "a.css": [
@@ -98,10 +98,10 @@ def test_the_build_stops_at_one(tmp_path):
     problems = []
     page = SimpleNamespace(path=Path("docs/a.py"), description="It beats cuBLAS.")
     course = SimpleNamespace(
-        root=tmp_path, pages=[page], problem=lambda path, why: problems.append(str(path))
+        root=tmp_path, pages=[page], terms=(), problem=lambda path, why: problems.append(str(path))
     )
 
-    check_frame(course)
+    check_unrecorded(course)
 
     assert sorted(problems) == [
         "docs/a.py",

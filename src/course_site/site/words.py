@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from course_site.lint import frame, lint
+from course_site.lint import frame, glossary_numbers, lint
 from course_site.pages import glossary
 from course_site.pages.build_cache import KEPT, digest
 from course_site.pages.page import Page
@@ -45,8 +45,10 @@ def check_numbers(course: Course) -> None:
             _check_kernel(course, file)
 
 
-def check_frame(course: Course) -> None:
-    """Note what style sheets, scripts, templates and descriptions say of speeds, with no record behind it."""
+def check_unrecorded(course: Course) -> None:
+    """Note what the glossary, style sheets, scripts, templates and descriptions say with no record behind it."""
+    for why in glossary_numbers.faults_of((term.key, f"{term.short} {term.more}") for term in course.terms):
+        course.problem("docs/glossary.toml", why)
     for file in _files(course.root, _FRAME):
         path = file.relative_to(course.root)
         if file.suffix in _FRAMES and "vendor" not in path.parts:

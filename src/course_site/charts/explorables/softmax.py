@@ -28,11 +28,23 @@ KNOBS = {
     "mask": Knob("choice", choices={"infinity": "", "never": ""}),
     "step": Knob("steps", 0, 2 * MOST + 1),
 }
-DATA = ()
+DATA: dict[str, tuple[str, ...]] = {}
 SENTENCES = (
     "start", "first", "higher", "same", "broken", "add", "still_broken",
     "served", "nothing_served", "agree", "only_plain", "no_softmax",
     "without", "overflow", "underflow", "lost",
+)  # fmt: skip
+CASES = (
+    {
+        "higher": ("was {old} and is {m}", "which is {factor}"), "same": ("stays {m}", "factor is {factor}"),
+        "broken": ("masked",), "add": ("are added",),
+    },
+    {"served": ("divide", "is {out}"), "nothing_served": ("not a number",)},
+    {"agree": ("give {plain}: the same",), "only_plain": ("to blame",), "no_softmax": ("every score is masked",)},
+    {
+        "without": ("small enough",), "overflow": ("more than fp32", "no answer"), "underflow": ("0 / 0", "no answer"),
+        "lost": ("few digits",),
+    },
 )  # fmt: skip
 
 _LOW, _HIGH = -2, 10  # of the line that scores stand on
