@@ -41,7 +41,8 @@ _HINTS = re.compile(
     + r"|\bdis\b"
 )
 _USUAL = "Path(__file__).with_"  # in most of them
-# Rooms of the harness: they read errors and the environment to tell of them, and no kernel lies in them.
+# Rooms of the harness, and what lies beside the problems: they read errors and the environment to tell of them, and no
+# kernel lies in them.
 HARNESS = frozenset({"cuda", "measure", "error_demos"})
 
 
@@ -49,7 +50,7 @@ def faults_of(name: str, text: str) -> Iterator[tuple[int, str]]:
     """Yield line, and what is wrong there, of every place where a kernel's file reads itself or its surroundings."""
     path = PurePath(name)
     suffix = path.suffix
-    if suffix == ".py" and HARNESS & {*path.parts}:
+    if suffix == ".py" and (HARNESS & {*path.parts} or path.parent.name == "course_kernels"):
         return
     if suffix in CUDA_SUFFIXES and _MACROS.search(text):
         bare = _CUDA_COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text)
