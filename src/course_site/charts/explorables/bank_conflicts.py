@@ -14,10 +14,10 @@ KNOBS = {"stride": Knob("range", 0, 66)}
 DATA = {"time": ("bank", "us"), "counted": ("bank", "turns")}
 SENTENCES = ("same", "free", "queue", "measured", "near")
 CASES = (
-    {"same": ("the same",), "free": ("nobody waits",), "queue": ("{busy} of 32", "{queue} turns")},
+    {"same": ("same",), "free": ("nobody waits",), "queue": ("{busy} of 32", "{queue} turns")},
     {
         "measured": ("this stride", "{counted}", "{time}"),
-        "near": ("as long", "{near}", "{counted}", "{time}"),
+        "near": ("{near}", "{counted}", "{time}"),
     },
 )
 

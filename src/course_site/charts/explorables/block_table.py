@@ -22,8 +22,8 @@ DATA: dict[str, tuple[str, ...]] = {}
 SENTENCES = ("start", "going", "no_page", "waiting", "done")
 CASES = (
     {
-        "start": ("nobody", "{room}"), "going": ("hold {held}", "{used} with a token", "{empty} empty"),
-        "no_page": ("no page",), "waiting": ("all seats",), "done": ("last token",),
+        "start": ("{room}",), "going": ("{held}", "{used} with a token", "{empty} empty"),
+        "no_page": ("no page",), "waiting": ("seats",), "done": ("last",),
     },
 )  # fmt: skip
 

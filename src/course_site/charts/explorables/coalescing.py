@@ -18,7 +18,7 @@ KNOBS = {
 DATA = {"time": ("stride", "us")}
 SENTENCES = ("one", "all", "some", "measured", "near")
 CASES = (
-    {"one": ("the same", "one box"), "all": ("just these", "{sectors}"), "some": ("{carried}", "{sectors}")},
+    {"one": ("same",), "all": ("just", "{sectors}"), "some": ("{carried}", "{sectors}")},
     {"measured": ("this stride", "{time}"), "near": ("nearest", "{near}", "{time}")},
 )
 

@@ -22,7 +22,7 @@ DATA = {
 }  # fmt: skip
 SENTENCES = ("few", "enough", "measured", "near")
 CASES = (
-    {"few": ("too few", "{allowed} GB/s"), "enough": ("enough are", "{would} GB/s", "{sheet} GB/s")},
+    {"few": ("few", "{allowed} GB/s"), "enough": ("enough", "{would} GB/s", "{sheet} GB/s")},
     {"measured": ("just these", "{rate} GB/s"), "near": ("nearest", "{near} KiB", "{rate} GB/s")},
 )
 

@@ -35,15 +35,12 @@ SENTENCES = (
     "without", "overflow", "underflow", "lost",
 )  # fmt: skip
 CASES = (
+    {"higher": ("{old}", "{factor}"), "same": ("{m}", "{factor}"), "broken": ("masked",), "add": ("added",)},
+    {"served": ("divide", "{out}"), "nothing_served": ("not a number", "{out}")},
+    {"agree": ("{plain}", "the same"), "only_plain": ("{plain}", "masked"), "no_softmax": ("masked", "{out}")},
     {
-        "higher": ("was {old} and is {m}", "which is {factor}"), "same": ("stays {m}", "factor is {factor}"),
-        "broken": ("masked",), "add": ("are added",),
-    },
-    {"served": ("divide", "is {out}"), "nothing_served": ("not a number",)},
-    {"agree": ("give {plain}: the same",), "only_plain": ("to blame",), "no_softmax": ("every score is masked",)},
-    {
-        "without": ("small enough",), "overflow": ("more than fp32", "no answer"), "underflow": ("0 / 0", "no answer"),
-        "lost": ("few digits",),
+        "without": ("{bare}", "enough"), "overflow": ("{bare}", "more than"), "underflow": ("{bare}", "0 / 0"),
+        "lost": ("{bare}", "digits"),
     },
 )  # fmt: skip
 

@@ -54,12 +54,12 @@ SENTENCES = (
 )  # fmt: skip
 CASES = (
     {
-        "by_shared": ("shared memory gives",), "by_registers": ("registers give",), "by_threads": ("threads give",),
-        "by_blocks": ("more blocks",),
+        "by_shared": ("shared memory",), "by_registers": ("registers",), "by_threads": ("threads",),
+        "by_blocks": ("blocks",),
     },
     {"least": ("by hand", "{least} registers"), "counted": ("{registers} registers", "would be {least}")},
     {
-        "measured": ("{kernel1} reaches {rate1} of peak",), "none": ("nobody measured",),
+        "measured": ("{kernel1} reaches {rate1} of peak",), "none": (),
         "two": ("{kernel1} reaches {rate1} of peak", "{kernel2} {rate2}"),
     },
     {
