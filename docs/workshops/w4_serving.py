@@ -2,8 +2,7 @@
 # id: w4
 # title: Inference-serving kernels
 # nav: "W4 · Serving"
-# description: Prefill and decode under one roof, the cache in pages, a fused kernel and its receipt, short weights and where they
-# stop paying, and why a server's kernels must cope with any number of rows.
+# description: Prefill and decode under one roof, the cache in pages, a fused kernel and its receipt, short weights and where they stop paying, and why a server's kernels must cope with any number of rows.
 # needs: [capability 9.0, counters]
 # ---
 
@@ -316,8 +315,7 @@ record(
 # with twelve places reserved for each, then with pages of four.
 #
 # /// explorable | block_table
-# ask: "With twelve reserved, one seat stays empty for a while. What keeps it empty? And with pages of four: how many places are
-# empty at most?"
+# ask: "With twelve reserved, one seat stays empty for a while. What keeps it empty? And with pages of four: how many places are empty at most?"
 # alt: "A cache of 36 places in three rows, in pages of four with their numbers. Capital letters stand where a request has a token, small ones where it holds an empty place. Below, the block table of each request: its pages, in order, wherever they are."
 # knobs:
 #   size: {label: places of a page, at: 4, choices: {1: "1", 2: "2", 4: "4", 12: "12, reserved"}}
@@ -530,8 +528,7 @@ record(
 # Neither side's time includes what is made only once: their plan and its memory, and our tickets.
 #
 # /// when | peers.flashinfer == 1
-# /// predict | 64 requests of 4096 tokens, 16 of 16,384, one of 65,536: how far apart are the better of our two and the better of
-# theirs?
+# /// predict | 64 requests of 4096 tokens, 16 of 16,384, one of 65,536: how far apart are the better of our two and the better of theirs?
 # - [min(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) > 0.9 and max(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) < 1.1] Less than a tenth, whatever the requests
 # - [min(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) <= 0.9] Theirs is ahead somewhere, by more than a tenth
 # - [min(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) > 0.9 and max(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) >= 1.1] Ours is ahead somewhere, by more than a tenth
@@ -1246,8 +1243,7 @@ record(
 # in groups of 128. Embedding, norms and the **head stay in 16 bits**, and so does the cache. Nothing else changes: five kernels a
 # layer, and each unpacks its weights in registers.
 #
-# /// predict | By the bytes that it reads, such a step would be {{ step_gb.bits16 / step_gb.bits4:.1f}} times as fast. And
-# by the clock?
+# /// predict | By the bytes that it reads, such a step would be {{ step_gb.bits16 / step_gb.bits4:.1f}} times as fast. And by the clock?
 # - [faster < 1.5] Hardly faster
 # - [1.5 <= faster < 2] Less than twice as fast
 # - [2 <= faster < 3] Between two and three times as fast
