@@ -10,14 +10,14 @@
 # %% [markdown]
 # # C for Python people
 #
-# A kernel is written in a small corner of C++: numbers, addresses, loops, `if`. That corner fits on one page. You can
-# keep it beside you and look things up, or read it once from top to bottom. When you are through you can
+# A kernel is written in a small corner of C++: numbers, addresses, loops, `if`. That corner fits on one page. Keep it
+# beside you and look things up, or read it once from top to bottom. At the end you can
 #
-# - read every kernel of this course up to L6, line by line, and look up the words that Hopper adds;
-# - say what an address is, and find an element of a matrix by its one number;
-# - name four places where a kernel quietly gives another number than Python would;
+# - read every kernel of this course up to L6 line by line, and look up the words that Hopper adds;
+# - say what an address is, and find an element of a matrix by its single index;
+# - name four places where a kernel quietly gives a different number than Python would;
 # - read what the compiler says when it refuses;
-# - read the five more words that the top of the ladder needs.
+# - read the five extra words that the top of the ladder needs.
 #
 # Nothing is taken on trust. Each surprise below is compiled and run on the card.
 
@@ -45,11 +45,11 @@
 # | `# a comment` | `// a comment`, `/* or this */` |
 # | `None`, exceptions, `import` | not in a kernel |
 #
-# Braces make the block, not the indentation. A semicolon ends a statement, not the line. Without braces an `if` holds
+# Braces make the block, not indentation. A semicolon ends a statement, not the end of the line. Without braces an `if` holds
 # exactly one statement, however the next line is indented. And `=` sets, `==` compares: `if (n = 3)` sets n to 3 and is
 # always true.
 #
-# This is all the machinery for the cells below: write a few lines of C into a file, compile them, run them.
+# This is all the machinery that the cells below need: write a few lines of C into a file, compile them, run them.
 
 # %%
 import tempfile
@@ -75,13 +75,13 @@ def room(count, dtype=torch.int32):
 
 
 # %% [markdown]
-# [`run`](lectures/l2_the_cuda_model.py#a-file-of-your-own-in-one-line) is the course's own line for that. You can type
-# along, if you have a card.
+# [`run`](lectures/l2_the_cuda_model.py#a-file-of-your-own-in-one-line) is the course's own function for that. If you
+# have a card, you can type along.
 
 # %% [markdown]
 # ## Everything has a type
 #
-# In Python a value knows what it is. In C the *name* does, you say so once, and it never changes:
+# In Python a value has a type. In C the *name* has one: you declare it once, and it never changes.
 #
 # ```cuda
 # int n = 1000;          // declared and set
@@ -90,8 +90,8 @@ def room(count, dtype=torch.int32):
 # bool inside = n > 3;
 # ```
 #
-# A name that you declare and do not set holds garbage. Not 0, not None: garbage. A name lives until the brace closes in
-# which it was declared. The type says how many bytes there are, and what the bits in them mean:
+# A name that you declare and do not set holds garbage. Not 0, not None: garbage. A name lives until the closing brace
+# of the block in which it was declared. The type says how many bytes there are, and what the bits in them mean:
 
 # %%
 sizes = room(7)
@@ -124,7 +124,7 @@ for name, count in zip(names, sizes.tolist(), strict=True):
 # | `__half`, `__nv_bfloat16` | 2 bytes; they need an include | `float16`, `bfloat16` |
 # | `bool` | true, false | `bool` |
 #
-# A tensor and the kernel must agree on this. The kernel gets bytes, and reads them as its own line says.
+# A tensor and the kernel must agree on this. The kernel gets bytes, and reads them as its own declaration says.
 
 # %% [markdown]
 # ## Four quiet surprises
@@ -138,8 +138,8 @@ for name, count in zip(names, sizes.tolist(), strict=True):
 # - [x] 3, −3, −1 and 0
 # - [ ] 3.5, −3.5, −1 and 0.333…
 # /// reveal
-# 3, −3, −1 and 0. Two ints divide to an int, and the rest is cut off *towards zero*. Python's `//` goes down instead: −7 // 2
-# is −4. The remainder takes the sign of the left number.
+# 3, −3, −1 and 0. Dividing two ints gives an int, and the fraction is cut off *towards zero*. Python's `//` rounds down
+# instead: −7 // 2 is −4. The remainder takes the sign of the left number.
 # ///
 
 # %%
@@ -194,13 +194,12 @@ print("Python              ", 40_000 * 65_536)
 # %% [markdown]
 # The card wraps around: after the largest comes the smallest. The language does not even promise that; for a signed int
 # it promises nothing, and the compiler may assume that it never happens. As an index, a negative number is an address in
-# front of your tensor. So widen **one factor before** you multiply. It is why `vector_add` says
-# `static_cast<long long>(blockIdx.x) * blockDim.x`.
+# front of your tensor. So widen **one factor before** you multiply. That is why `vector_add` says `static_cast<long long>(blockIdx.x) * blockDim.x`.
 #
 # ### 3. 1.0 is a double
 #
 # A literal has a type too. `1.5` has 64 bits. `1.5f` has 32. Mix a double into a sum of floats, and the sum is worked out
-# in double, then cut back. Look at the instructions that come out, for `x * 1.1` and for `x * 1.1f`:
+# in double, then rounded back. Look at the instructions that the compiler makes of `x * 1.1` and of `x * 1.1f`:
 
 # %%
 import re
@@ -218,13 +217,13 @@ for literal in ("1.1", "1.1f"):
     print(f"x * {literal:5}", ", ".join(found))
 
 # %% [markdown]
-# `FMUL` multiplies floats, `DMUL` doubles, `F2F` converts. One missing letter, and one instruction has become three, the
-# middle one on the double units, of which many cards have few. So: `f` after every literal of a kernel, and `expf`,
-# `fmaxf`, `sqrtf` rather than `exp`, `fmax`, `sqrt`.
+# `FMUL` multiplies floats, `DMUL` multiplies doubles, `F2F` converts. One missing letter, and one instruction has become
+# three. The middle one runs on the double-precision units, and many cards have only a few of those. So put `f` after
+# every literal in a kernel, and write `expf`, `fmaxf`, `sqrtf` rather than `exp`, `fmax`, `sqrt`.
 #
 # ### 4. A float runs out of digits
 #
-# This is no surprise of C, but you meet it here, since Python's float is a double.
+# This has nothing to do with C, but you meet it here, because Python's float is a double.
 
 # %%
 digits, counted = room(2, torch.float64), room(3, torch.float32)
@@ -250,17 +249,17 @@ print("0.1 + 0.2 == 0.3 in double:", bool(counted[2].item()))
 
 # %% [markdown]
 # A float has 24 bits for its digits, so from 2<sup>24</sup> on it can no longer count by ones. A sum that adds 1 at a time
-# stands still there. And 0.1 + 0.2 came out *equal* to 0.3 in float and not in double: that is the luck of rounding, not a
-# virtue of float. So do not ask two results of different sums whether they are equal; ask whether they are close.
+# gets stuck there. And 0.1 + 0.2 came out *equal* to 0.3 in float and not in double: that is the luck of rounding, not a
+# virtue of float. So do not ask whether the results of two different sums are equal; ask whether they are close.
 #
 # /// exercise | Half of x
 # Somebody writes `y[i] = 1 / 2 * x[i];` and gets zeros. Somebody else writes `y[i] = x[i] / 2;` and gets the right answer.
 # Why? And what does `y[i] = 0.5 * x[i];` cost?
 # /// answer
-# `1 / 2 * x[i]` is read from the left: `1 / 2` is a division of ints, and 0. Then 0 times x. In `x[i] / 2` one side is a
-# float, so the 2 becomes one too. `0.5 * x[i]` is right. By the rules of C it is worked out in double and cut
-# back. Half of a float comes out the same either way, so a compiler may see that and use a float multiply after all. With
-# 1.1 it could not, as you saw above. Write `0.5f`, and you need not hope for it.
+# `1 / 2 * x[i]` is read from the left: `1 / 2` is a division of ints, so it is 0. Then comes 0 times x. In `x[i] / 2` one
+# side is a float, so the 2 becomes one too. `0.5 * x[i]` gives the right answer. By the rules of C it is worked out in
+# double and rounded back. Half of a float comes out the same either way, so a compiler may notice that and use a float
+# multiply after all. With 1.1 it could not, as you saw above. Write `0.5f`, and you need not hope for that.
 # ///
 
 # %% [markdown]
@@ -274,14 +273,14 @@ print("0.1 + 0.2 == 0.3 in double:", bool(counted[2].item()))
 # caption: The number on the house counts bytes. The steps you take are whole floats.
 # ///
 #
-# - `x[3]` is the fourth float from there. It is nothing but `*(x + 3)`: go three floats on, and look inside.
-# - `x + 3` is an address. It lies 3 × 4 bytes on, because the type says that each step is a float.
+# - `x[3]` is the fourth float from there. It is shorthand for `*(x + 3)`: go three floats on, and look inside.
+# - `x + 3` is an address. It is 3 × 4 bytes further on, because the type says that each step is a float.
 # - `&y` is the address of `y`.
 # - `const float *x`: I promise to read only. `float *__restrict__ z`: I promise that no other pointer leads to the same
 #   memory, so the compiler may keep things in registers. Nobody checks that one.
 #
-# Nothing in an address says how long the list is. `x[-1]` is not the last number, it is the house in front of yours. That is
-# [a page of its own](when_it_goes_wrong.py#nothing-complains).
+# Nothing in an address says how long the list is. `x[-1]` is not the last number; it is the house in front of yours. [When it goes wrong](when_it_goes_wrong.py#nothing-complains)
+# shows what comes of that.
 
 # %%
 steps, seen = room(3, torch.int64), room(2, torch.float32)
@@ -309,26 +308,26 @@ print("x[3], *(x + 3):  ", *seen.tolist())
 # %% [markdown]
 # ### The same address, a different type
 #
-# The cell above wrote `(const double *)x`: the same house, and a new promise about what lives in it. The long way to write
-# that is `reinterpret_cast<const double *>(x)`. No bit moves and nothing is converted. Only the next read takes other bytes,
-# and a step has another length. Every kernel that loads 16 bytes at once does this:
+# The cell above has `(const double *)x`: the same house, and a new promise about what lives in it. The long way to write
+# that is `reinterpret_cast<const double *>(x)`. No bit moves and nothing is converted. Only the next read takes different
+# bytes, and a step has a different length. Every kernel that loads 16 bytes at once does this:
 #
 # ```cuda
 # float4 v = *reinterpret_cast<const float4 *>(x + 4 * i);   // four floats in one go: v.x, v.y, v.z, v.w
 # ```
 #
-# Read it from the inside: the address of float number 4 i; taken for that of a `float4`, four floats in a row; and the star
-# looks inside. Nobody checks that four floats are there. Nor that 16 divides the address, which such a load wants: see
-# [alignas](#alignas-where-a-thing-may-begin).
+# Read it from the inside out: take the address of float number 4 i; treat it as the address of a `float4`, four floats in a
+# row; and the star looks inside. Nobody checks that four floats are there. Nobody checks that 16 divides the address
+# either, and such a load requires that: see [alignas](#alignas-where-a-thing-may-begin).
 #
 # ### A matrix is a list
 #
-# Memory is one street. So a matrix lies in it row after row, which is called **row-major**:
+# Memory is one long street. So a matrix is stored in it row after row, which is called **row-major**:
 #
 # `number = row × columns + column`
 #
 # By hand: 3 rows, 4 columns. Row 2, column 1 is number 2 × 4 + 1 = **9**. And back: 9 // 4 = row 2, 9 % 4 = column 1. Let
-# the card look:
+# the card check:
 
 # %%
 M, N = 3, 4
@@ -352,27 +351,27 @@ print("row 2, column 1:", int(found[0]), "and in Python", int(matrix[2, 1]))
 print("with row and column mixed up:", int(found[1]))
 
 # %% [markdown]
-# Mixed up, there is no error. You get a number, from somewhere else.
+# If you mix them up, there is no error. You get a number, from somewhere else.
 #
-# Tensors can deceive you here. `matrix.t()` looks transposed in Python, but in memory nothing has moved; only the steps
+# Tensors can deceive you here. `matrix.t()` looks transposed in Python, but in memory nothing has moved. Only the steps
 # (*strides*) have changed, and the kernel does not get those. That is why our launchers insist on *contiguous* tensors.
 #
-# Small lists of your own have a fixed length, known when you compile: `float row[4];`. With `__shared__` before it, the whole
-# block shares one.
+# Small lists of your own have a fixed length that is known when you compile: `float row[4];`. With `__shared__` in front, the
+# whole block shares one.
 #
 # /// exercise | House number 37
-# A matrix has 5 rows and 8 columns. Which row and column is element 37? What does a kernel read that asks for row 1,
-# column 9?
+# A matrix has 5 rows and 8 columns. In which row and column is element 37? And what does a kernel read when it asks for
+# row 1, column 9?
 # /// answer
-# 37 // 8 = row 4, 37 % 8 = column 5. Row 1, column 9 is number 1 × 8 + 9 = 17: that is row 2, column 1. Inside the matrix, so
-# not even `memcheck` can object. Only a check of the column against N can.
+# 37 // 8 = row 4, 37 % 8 = column 5. Row 1, column 9 is number 1 × 8 + 9 = 17, and that is row 2, column 1. It is inside the
+# matrix, so not even `memcheck` can object. Only a check of the column against N finds it.
 # ///
 
 # %% [markdown]
 # ## Functions, and the words of CUDA
 #
-# A function says what it takes and what it gives back. `void` gives nothing back. Numbers are passed as copies, so a
-# function cannot change the caller's, unless it gets the address.
+# A function declares what it takes and what it returns. `void` means that it returns nothing. Numbers are passed as
+# copies, so a function cannot change the caller's, unless it gets their address.
 
 # %%
 before = torch.tensor([1.0, 2.0, 3.0, 4.0], device="cuda")
@@ -403,29 +402,29 @@ print(after.tolist())
 # %% [markdown]
 # | word | means |
 # |---|---|
-# | `__global__` | a kernel: called from outside, run by a whole grid; gives back `void` |
+# | `__global__` | a kernel: called from outside, run by a whole grid; returns `void` |
 # | `__device__` | a function for the GPU, called by kernels |
 # | `__shared__` | this variable is shared by the threads of a block |
-# | `extern "C"` | keep the name as it is, so that Python finds it; C++ would add the types to it |
+# | `extern "C"` | keep the name as it is, so that Python can find it; C++ would add the types to it |
 # | `threadIdx.x` | my seat in the block; `.y` and `.z` for more dimensions |
 # | `blockIdx.x` | the number of my block |
-# | `blockDim.x`, `gridDim.x` | threads of a block, blocks of the grid |
+# | `blockDim.x`, `gridDim.x` | how many threads a block has, how many blocks the grid |
 # | `__syncthreads()` | wait until the whole block is here |
-# | `__syncwarp()`, `__shfl_down_sync(…)` | the same for a *warp*, 32 threads of a block side by side; take a number from a thread further on in it |
+# | `__syncwarp()`, `__shfl_down_sync(…)` | wait in the same way for a *warp*, 32 neighbouring threads of a block; take a number from a thread further on in the warp |
 # | `atomicAdd(&x, 1)` | add, with nobody in between |
 # | `__restrict__` | no other pointer leads here |
-# | `#include <cuda_fp16.h>` | take in another file; for `__half`, for example |
-# | `#pragma unroll` | write the next loop out, if its length is known |
-# | `static_cast<int>(x)` | a number made an int |
-# | `reinterpret_cast<const float4 *>(x)` | the same address, as that of a different type: see [below](#the-same-address-a-different-type) |
+# | `#include <cuda_fp16.h>` | read in another file; this one is for `__half` |
+# | `#pragma unroll` | write out the next loop step by step, if its length is known |
+# | `static_cast<int>(x)` | the number, turned into an int |
+# | `reinterpret_cast<const float4 *>(x)` | the same address, read as a different type: see [above](#the-same-address-a-different-type) |
 # | `float4` | four floats in a row, with `.x .y .z .w`; loaded in one go from an address that 16 divides |
 # | `auto` | let the compiler work out the type |
 
 # %% [markdown]
 # ## What the compiler says
 #
-# A compiler is a colleague who reads the whole file before anything runs. Here is the commonest mistake of all: a
-# semicolon is missing.
+# A compiler is a colleague who reads the whole file before anything runs. Here is the most common mistake of all: a
+# missing semicolon.
 
 
 # %%
@@ -445,9 +444,10 @@ extern "C" __global__ void scale() {
 """)
 
 # %% [markdown]
-# Go past the first lines, which only say that the compiler refused. Then read it like this: **file(line): error: what**, then
-# the line itself, and a `^` under the place where the compiler got stuck. That is where it *noticed*, not where you forgot. A
-# semicolon is missing at the end of line 2; noticed at the first word of line 3. So look at the line before, too. The *warning* below it is a consequence, and `177-D` only its number.
+# Skip the first lines, which only say that the compiler refused. Then read it like this: **file(line): error: what**, then the
+# line itself, and a `^` under the place where the compiler got stuck. That is where it *noticed*, not where you forgot. The
+# semicolon is missing at the end of line 2; the compiler notices at the first word of line 3. So look at the line before, too.
+# The *warning* below it is a consequence, and `177-D` is only its number.
 #
 # Now several at once, all of them Python in C's clothes:
 
@@ -463,16 +463,16 @@ extern "C" __global__ void scale() {
 """)
 
 # %% [markdown]
-# - *operand of "\*" must be a pointer*: C knows no `**`. It read `x[0] * (*2)`: times the thing at address 2.
-# - *a value of type "float \*" cannot be used to initialize … "int \*"*: an address of floats is no address of ints.
-# - *identifier "z" is undefined*: never declared. Nothing springs into being by being set.
+# - *operand of "\*" must be a pointer*: C has no `**`. It read `x[0] * (*2)`: times the thing at address 2.
+# - *a value of type "float \*" cannot be used to initialize … "int \*"*: the address of a float is not the address of an int.
+# - *identifier "z" is undefined*: it was never declared. Setting a name does not create it.
 # - *identifier "len" is undefined*: there is no such function. Python's words are not C's.
 #
-# **Mend the first error, compile again.** The ones after it are often its children. And when the file *compiles*, that means
-# that it is C. It does not mean that it is right.
+# **Fix the first error, then compile again.** The errors after it often follow from it. And when the file *compiles*, that
+# only means that it is C. It does not mean that it is right.
 #
 # /// exercise | Read one aloud
-# Say what each line does for thread 5 of block 2, with blocks of 256 threads and N = 600. What for thread 100 of the same block?
+# Say what each line does for thread 5 of block 2, with blocks of 256 threads and N = 600. And for thread 100 of the same block?
 #
 # ```cuda
 # extern "C" __global__ void mystery(const float *x, float *y, int N) {
@@ -486,12 +486,12 @@ extern "C" __global__ void scale() {
 # Thread 5: i = 2 × 256 + 5 = 517. That is below 600, so it stays. 517 is above 0, so left is x[516]. It writes x[517] − x[516]
 # into y[517].
 #
-# Thread 100: i = 612. It is not below 600, so it goes home. The kernel writes the difference of each number from the one
-# before it; the first is taken from 0.
+# Thread 100: i = 612. It is not below 600, so it goes home. The kernel writes the difference between each number and the
+# one before it; for the first one, that is 0.
 # ///
 #
 # /// exercise | Blocks, rounded up
-# In C, how many blocks of 256 do N numbers need? Why is `(N + 255) / 256` right, and for which N does it go wrong?
+# How many blocks of 256 do N numbers need, worked out in C? Why is `(N + 255) / 256` right, and for which N does it go wrong?
 # /// answer
 # Division cuts off, so N / 256 forgets the rest. Adding 255 first carries every remainder, from 1 on, over to the next block,
 # and leaves an N that 256 divides as it is. It goes wrong when N + 255 passes 2 147 483 647: then the sum wraps, and the number
@@ -501,20 +501,20 @@ extern "C" __global__ void scale() {
 # %% [markdown]
 # ## Five more words, for the top of the ladder
 #
-# The kernels of [L5](lectures/l5_the_top_of_the_ladder.py) and [L6](lectures/l6_tensor_cores.py) use five things that Python has no
-# word for. Come back when you meet the first of them.
+# The kernels of [L5](lectures/l5_the_top_of_the_ladder.py) and [L6](lectures/l6_tensor_cores.py) use five things for which Python
+# has no word. Come back when you meet the first of them.
 #
 # ### A template: the same function, written twice
 #
-# `template <bool VECTORS>` before a function makes a stencil of it, with a hole. `load_4<true>` and `load_4<false>` are two functions,
-# each compiled with its own value in the hole. `template <int N>` takes a number, `template <typename T>` a type.
+# `template <bool VECTORS>` before a function turns it into a stencil with a hole. `load_4<true>` and `load_4<false>` are two
+# functions, each compiled with its own value in the hole. `template <int N>` takes a number, `template <typename T>` a type.
 #
 # /// predict | The function below has an if in it, and both kernels call it. How many of the two machine codes have a branch?
 # - [ ] Both
 # - [ ] One
 # - [x] None
 # /// reveal
-# None. In each of them `WIDE` is a constant, so one side of the `if` is never compiled into it. The listing shows what is left: one load
+# None. In each of them `WIDE` is a constant, so only one side of the `if` is compiled. The listing shows what is left: one load
 # of 16 bytes, or four of 4.
 # ///
 
@@ -542,21 +542,22 @@ for name, code in re.findall(r"^\.text\.(\w+):(.*?)\bEXIT\b", listing, re.M | re
     print(f"{name + ':':8}{loads}; branches: {len(re.findall('BRA', code))}")
 
 # %% [markdown]
-# So an `if (VECTORS)` in the innermost loop is no question at all. The launcher asks once, in Python, and takes the kernel that fits. What stands in the hole must be known when you compile: `load_4<K % 4 == 0>` is refused.
+# So an `if (VECTORS)` in the innermost loop costs nothing. The launcher asks once, in Python, and takes the kernel that fits. The value in the hole must be known when you compile: `load_4<K % 4 == 0>` is refused.
 #
 # ### A reference: a second name for the same thing
 #
-# A function gets copies of its arguments. Put `&` after the type, and it gets the caller's own, under a name of its own. With arrays there is a trap.
+# A function gets copies of its arguments. Put `&` after the type, and it gets the caller's variable itself, under a name of its
+# own. With arrays there is a trap.
 #
-# /// predict | An array has 8 floats, 32 bytes. How many bytes has it inside a function that takes it?
+# /// predict | An array has 8 floats, 32 bytes. How many bytes does it have inside a function that takes it?
 # The function begins `int as_pointer(float a[8])` and asks for `sizeof(a)`.
 #
 # - [ ] 32
 # - [x] 8
 # - [ ] 4
 # /// reveal
-# **8**, the size of an address. In a list of parameters `float a[8]` is only another way to write `float *a`; the 8 is ignored. The
-# third function has all 32 bytes.
+# **8**, the size of an address. In a list of parameters, `float a[8]` is only another way to write `float *a`; the 8 is ignored.
+# The function that takes a reference sees all 32 bytes.
 # ///
 
 # %%
@@ -586,8 +587,9 @@ print("sizeof(a), as a pointer, as a reference:", *second_name[:3].tolist())
 print("n after copied(n), after shared(n):     ", *second_name[3:].tolist())
 
 # %% [markdown]
-# Read `float (&tile)[8][8]` from the inside: `&tile`, a second name, for a `float [8][8]`. The brackets are needed, since `float &tile[8]` would
-# be eight references, which cannot be. The length belongs to the type, so the compiler holds you to it:
+# Read `float (&tile)[8][8]` from the inside out: `&tile`, a second name, for a `float [8][8]`. The parentheses are needed,
+# because `float &tile[8]` would be an array of eight references, and C++ does not allow that. The length belongs to the type, so
+# the compiler holds you to it:
 
 # %%
 refused("""
@@ -599,23 +601,24 @@ extern "C" __global__ void too_long() {
 """)
 
 # %% [markdown]
-# That is what `load_matrices(unsigned (&held)[4], …)` is for: four registers go in, not three. And they *stay* registers. An address would do as
-# well for the language, but a register has no address, so a compiler that cannot see through the call would have to put `held` into memory.
+# That is the point of `load_matrices(unsigned (&held)[4], …)`: four registers go in, not three. And they *stay* registers. As far
+# as the language goes, an address would do just as well. But a register has no address, so a compiler that cannot see through the
+# call would have to put `held` into memory.
 # `float(&square)[F][F] = squares[warp];` is the same without a function: a short name for one square of many. And in
 # `for (auto &row : sums)` each `row` is the row itself, not a copy of it.
 #
 # ### alignas: where a thing may begin
 #
-# A load of 16 bytes wants an address that 16 divides. A float may begin at any multiple of 4, and so may a list of floats. `alignas(16)` before it
-# says: at a multiple of 16.
+# A load of 16 bytes needs an address that 16 divides. A float may begin at any multiple of 4, and so may a list of floats.
+# `alignas(16)` in front of it says: begin at a multiple of 16.
 #
-# /// predict | One char, then four floats: 17 bytes. How large is a struct of these, as it is, and with alignas(16) before the floats?
+# /// predict | One char, then four floats: 17 bytes. How large is a struct of these, without alignas and with alignas(16) before the floats?
 # - [ ] 17 and 17
 # - [x] 20 and 32
 # - [ ] 20 and 20
 # /// reveal
-# 20 and 32. As it is, the floats begin at byte 4, because a float does. With `alignas(16)` they begin at byte 16, and the whole grows to a multiple of
-# 16, so that the next one in an array begins well too.
+# 20 and 32. Without it, the floats begin at byte 4, the first multiple of 4 after the char. With `alignas(16)` they begin at byte
+# 16, and the whole struct grows to a multiple of 16, so that the next one in an array is aligned too.
 # ///
 
 # %%
@@ -647,15 +650,16 @@ print(
 )
 
 # %% [markdown]
-# Without it a `float4` load of a tile is right or wrong by luck: the compiler lays other things beside it as it likes. When it is wrong, the card says
+# Without it, a `float4` load from a tile works only by luck: the compiler places other variables beside the tile as it likes.
+# When the luck runs out, the card says
 # *[misaligned address](when_it_goes_wrong.py#from-symptom-to-cause)*. `__align__(16)` is CUDA's older word for the same.
 #
-# ### A lambda: a function inside of a function
+# ### A lambda: a function inside a function
 #
-# `auto bring = [&](int tile) { … };` is a function without a name of its own, kept in `bring`. Python's `lambda` and its inner functions are its
-# cousins. What stands in the square brackets says how it sees the variables around it.
+# `auto bring = [&](int tile) { … };` is a function without a name of its own, kept in `bring`. Python's `lambda` and its inner
+# functions are its cousins. The square brackets say how it sees the variables around it.
 #
-# /// predict | n is 1, two lambdas are made that add it to k, then n becomes 100. What do they give for 5? And what would Python say?
+# /// predict | n is 1, two lambdas are made that add it to k, then n becomes 100. What do they return for 5? And what would Python say?
 # `seen` is made with `[&]`, `kept` with `[=]`.
 #
 # - [ ] 6 and 6, and Python 6
@@ -694,36 +698,38 @@ print("[&] and [=]:", *called.tolist())
 print("Python:     ", in_python(5))
 
 # %% [markdown]
-# The kernels use `[&]` throughout. `begin_tile()` in L6 sets `a_from` and `k_left` of the kernel around it, and nothing needs to be passed. It costs no
-# call: the compiler writes the body out wherever the lambda is used.
+# The kernels use `[&]` throughout. `begin_tile()` in L6 sets `a_from` and `k_left` of the kernel around it, and nothing needs to
+# be passed. There is no cost of a call: the compiler writes out the body wherever the lambda is used.
 #
 # ### asm volatile: one instruction, by its name
 #
-# C++ has no word for *copy 16 bytes without waiting* or *multiply on the tensor core*. PTX has. `asm` puts a line of it into your kernel. This one is
-# from `matrix_instructions.cuh`; it rounds two floats to bf16 and packs them into one register:
+# C++ has no word for *copy 16 bytes without waiting* or for *multiply on the tensor core*. PTX does, and `asm` puts a line of PTX
+# into your kernel. This one is from `matrix_instructions.cuh`; it rounds two floats to bf16 and packs them into one register:
 #
 # ```cuda
 # asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
 # ```
 #
-# Between the colons stands first what comes out, then what goes in, then what else it touches. `%0`, `%1`, `%2` are those, counted through.
+# The colons separate three lists: what comes out, what goes in, and what else the line touches. `%0`, `%1`, `%2` are the items of
+# the first two lists, in order.
 #
 # | written | means |
 # |---|---|
 # | `"=r"(both)` | an output, in a register of 32 bits |
 # | `"f"(first)`, `"r"(n)`, `"l"(address)` | an input: a float, 32 bits, 64 bits |
 # | `"+f"(d[0])` | read *and* written: a sum that is added to |
-# | `"n"(N)` | a number that is known when you compile, such as that of a template |
-# | `"memory"` | it reads or writes memory: no other access may be moved to its other side |
-# | `volatile` | do it, as often as it stands there |
+# | `"n"(N)` | a number that is known when you compile, such as a template's |
+# | `"memory"` | it reads or writes memory: no other access may be moved across it |
+# | `volatile` | do it exactly as often as it is written |
 #
-# /// predict | 32 threads each add 1 to two numbers, by an atomic of PTX: to the first with plain asm, to the second with asm volatile. Nobody uses the old value that comes out. What do the numbers say?
+# /// predict | 32 threads each add 1 to two numbers, with an atomic of PTX: to the first with plain asm, to the second with asm volatile. Nobody uses the old value that comes out. What are the two numbers?
 # - [ ] 32 and 32
 # - [x] 0 and 32
 # - [ ] 1 and 32
 # /// reveal
-# **0 and 32.** A plain `asm` is a formula to the compiler: something goes in, something comes out. If nobody wants what comes out, the line goes. That it
-# also changes memory stands only in the text, and the compiler does not read that. `volatile` says that there is more to this line than its output.
+# **0 and 32.** To the compiler, a plain `asm` is a formula: something goes in, something comes out. If nobody uses what comes
+# out, the line is dropped. Only the text in quotes says that it also changes memory, and the compiler does not read that.
+# `volatile` says that there is more to this line than its output.
 # ///
 
 # %%
@@ -742,7 +748,7 @@ extern "C" __global__ void by_name(int *added) {
 print("asm, asm volatile:", *added.tolist())
 
 # %% [markdown]
-# And the line from `matrix_instructions.cuh`, for 1 and 2. In bf16 they are `3f80` and `4000`.
+# Now the line from `matrix_instructions.cuh`, for 1 and 2. In bf16 they are `3f80` and `4000`.
 
 # %%
 if torch.cuda.get_device_capability() >= (8, 0):  # older cards have no bf16
@@ -762,60 +768,62 @@ extern "C" __global__ void pair(int *packed, float first, float second) {
     print("1 and 2 in one register:", hex(packed[0].item()))
 
 # %% [markdown]
-# This one needs no `volatile`: all that it does is its output. But look at the order. `first` lies in the lower half, on the right, although it is
-# named last. Nobody checks such a thing either. The text between the quotes is not C++, and the compiler believes
-# what you say about it. Each such line of the course is therefore wrapped in a function with a comment, in one of the `.cuh` files that L5 and L6 show.
+# This one needs no `volatile`: its output is all that it does. But look at the order. `first` ends up in the lower half, on the
+# right, although it is named last. Nobody checks that either. The text between the quotes is not C++, and the compiler believes
+# what you say about it. So the course wraps each such line in a function with a comment, in one of the `.cuh` files that L5 and
+# L6 show.
 #
-# And a few more words that you meet there:
+# You will also meet these:
 #
 # | word | means |
 # |---|---|
 # | `constexpr int BM = 128;` | a constant, known when it is compiled |
-# | `static_assert(A_ROWS % 8 == 0, "…")` | checked when it is compiled; if not true, it does not compile |
+# | `static_assert(A_ROWS % 8 == 0, "…")` | checked when it is compiled; if it is not true, the file does not compile |
 # | `using Half = unsigned short;` | another name for a type |
 # | `struct Corner { int m, n; };`, `return {0, 8};` | a small record, and one made on the spot |
-# | `extern __shared__ char tiles[];` | shared memory whose size the launch says |
-# | `__launch_bounds__(256, 2)` | at most 256 threads in a block, and two blocks are to fit into an SM: so many registers, and no more |
-# | `#ifndef BM` … `#endif` | only if nobody has said what `BM` is; the launcher may |
+# | `extern __shared__ char tiles[];` | shared memory whose size the launch sets |
+# | `__launch_bounds__(256, 2)` | at most 256 threads in a block, and two blocks must fit on an SM: that limits the registers |
+# | `#ifndef BM` … `#endif` | only if nobody has defined `BM`; the launcher may |
 # | `wmma::mma_sync` | the `mma_sync` of the library `wmma` |
 # | `a ^ b`, `a << 4`, `a & 7` | exclusive or, bits moved up by four, the lowest three bits |
-# | `copy(0), close();` | with a comma: first the one, then the other |
+# | `copy(0), close();` | a comma: first the one, then the other |
 #
 # /// exercise | Read a line of L6
-# `template <int N> __device__ inline void wait_for_all_but() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }`. What do the two colons side by
-# side mean? Why is N a template's number, and no argument? And what could go wrong without `"memory"`?
+# `template <int N> __device__ inline void wait_for_all_but() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }`.
+# What do the two colons side by side mean? Why is N a template parameter and not an argument? And what could go wrong without
+# `"memory"`?
 # /// answer
-# There is no output, so nothing stands between the first colon and the second. The instruction has its number built in, so it must be known when the
-# kernel is compiled; `"n"` insists on that, and an argument is known only when it runs.
+# There is no output, so there is nothing between the first colon and the second. The number is built into the instruction, so it
+# must be known when the kernel is compiled. `"n"` insists on that, and an argument is known only at run time.
 #
-# Without `"memory"` the compiler does not know that this line has to do with memory at all. It may then read the tile *before* the wait, when the
-# copies have not arrived.
+# Without `"memory"`, the compiler does not know that this line has anything to do with memory. It may then read the tile *before*
+# the wait, when the copies have not arrived.
 # ///
 
 # %% [markdown]
 # ## The words that Hopper adds
 #
-# The kernels of [the workshop on Hopper](workshops/w2_hopper.py) speak the words above. Their headers, in
-# `src/course_kernels/cuda/hopper/`, need some more, since one name there stands for many instructions. You can read W2
-# without them; come back here when you open one.
+# The kernels of [the workshop on Hopper](workshops/w2_hopper.py) use the words above. Their headers, in
+# `src/course_kernels/cuda/hopper/`, need a few more, because one name there covers many instructions. You can read W2
+# without them; come back here when you open such a header.
 #
 # | written | means |
 # |---|---|
-# | `template <class... At>`, and `At... x` | as many types as you like, and an argument of each: one `load_tile` for tiles of two to five dimensions |
+# | `template <class... At>`, and `At... x` | as many types as you like, and an argument of each type: one `load_tile` for tiles of two to five dimensions |
 # | `sizeof...(At)` | how many they are |
 # | `(hold(d), ...)` | `hold` of each of them, one after the other; it is called a *fold* |
-# | `if constexpr (sizeof...(At) == 2) … else …` | asked when it is compiled: only one side is compiled at all |
-# | `template <> struct Product<256> …` | a template once more, written for one value in the hole |
-# | `#define PRODUCT(N, …) … "m64n" #N "k16"` | text that is put in before anything is compiled; `#N` is N in quotes, and `A##N` glues it to a name |
+# | `if constexpr (sizeof...(At) == 2) … else …` | decided at compile time: only one side is compiled at all |
+# | `template <> struct Product<256> …` | a version of the template written for one value in the hole |
+# | `#define PRODUCT(N, …) … "m64n" #N "k16"` | text that is substituted before anything is compiled; `#N` is N in quotes, and `A##N` glues it to a name |
 # | `enum class Major { k, mn };` | a type with two values, `Major::k` and `Major::mn` |
-# | `const __grid_constant__ TensorMap map` | an argument that stays where the launch has put it, the same for all threads: so it has an address, and the copy engine wants one |
-# | `extern __shared__ __align__(1024) char memory[];` | shared memory, as much as the launch says, beginning at a multiple of 1024 |
-# | `__launch_bounds__(384, 1)` | one block of 384 threads on an SM is enough: each may have so many registers that they just fit |
+# | `const __grid_constant__ TensorMap map` | an argument that stays where the launch has put it, the same for all threads: so it has an address, which the copy engine needs |
+# | `extern __shared__ __align__(1024) char memory[];` | shared memory of the size that the launch sets, beginning at a multiple of 1024 |
+# | `__launch_bounds__(384, 1)` | one block of 384 threads on an SM is enough: each thread may have as many registers as just fit |
 
 # %% [markdown]
 # ## Where this leads
 #
-# - [Your first kernel](start_here.py), read again: there is now no word in it that you do not know
-# - [The CUDA model](lectures/l2_the_cuda_model.py): who `threadIdx` and `blockIdx` are
+# - [Your first kernel](start_here.py), to read again: you now know every word in it
+# - [The CUDA model](lectures/l2_the_cuda_model.py): what `threadIdx` and `blockIdx` stand for
 # - [When it goes wrong](when_it_goes_wrong.py): what C does not check, and who does
 # - [The words](glossary.md) of the course

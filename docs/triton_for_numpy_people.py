@@ -10,34 +10,35 @@
 # %% [markdown]
 # # Triton for NumPy people
 #
-# In NumPy you write one line, and a whole array moves. In Triton you write one line, and a whole *tile* of an array moves.
-# Which tile, and how many of them at once, you say yourself. That is nearly all there is to it, and it fits on one page. When you
-# are through you can
+# In NumPy you write one line, and a whole array moves. In Triton you write one line, and a whole *tile* of an array moves. You
+# say yourself which tile, and how many of them at once. That is nearly all there is to it, and it fits on one page. At the end
+# you can
 #
-# - launch a kernel, and say which of its programs does what;
-# - read and write a tile in one and in two dimensions, and keep off what is not yours;
-# - add up along an axis and across programs, and lose nothing;
+# - launch a kernel, and say which of its programs does which part;
+# - read and write a tile in one and in two dimensions, and stay off memory that is not yours;
+# - add up along an axis and across programs without losing anything;
 # - say what Triton's interpreter shows you without a card, and what it cannot;
 # - read what Triton says when it refuses.
 #
-# You know Python and NumPy. Seven [labs](#where-the-labs-are) ask for hardly more than you find here.
+# You need Python and NumPy. Seven [labs](#where-the-labs-are) ask for little more than you find here.
 #
 # Each section has something to type and something to break. Say first what will come out. Then run it.
 
 # %% [markdown]
 # ## What you need to type along
 #
-# Put the cells into a file of your own, such as `mine.py`. A file, not the prompt: Triton reads the text of your
-# function, and at the prompt there may be none. A notebook will do, too. Which Python has Triton says Set up, for
-# [your own card](set_up.md#door-one-your-own-card) and for [no card](set_up.md#door-four-no-card); the line that imports from `course_kernels.measure` you leave out.
+# Put the cells into a file of your own, such as `mine.py`. It must be a file, not the prompt: Triton reads the text of your
+# function, and at the prompt there may be none. A notebook works, too. *Set up* says which Python has Triton, with [your own card](set_up.md#door-one-your-own-card)
+# and with [no card](set_up.md#door-four-no-card). Leave out the line that imports from `course_kernels.measure`.
 #
 # ```bash
 # python mine.py                      # with a card
 # TRITON_INTERPRET=1 python mine.py   # without one
 # ```
 #
-# The second line runs your kernels in [Triton's interpreter](#the-interpreter). There you write `"cpu"` wherever this page says `"cuda"`. The variable
-# must be set before Triton is imported. What stands in `record(…)` is for this page alone: it is how its text gets its numbers. Leave it out.
+# The second line runs your kernels in [Triton's interpreter](#the-interpreter). There you write `"cpu"` wherever this page says
+# `"cuda"`. The variable must be set before Triton is imported. Leave out `record(…)`, too: it only passes this page's numbers to
+# its text.
 
 # %%
 import textwrap
@@ -62,17 +63,17 @@ def said(launch):
 # %% [markdown]
 # ## One call, many programs
 #
-# A kernel is written for one **program**. In the kitchen of [the first page](start_here.py) a program is one table of cooks. The
-# launch says how many tables there are, and each finds out its own number.
+# A kernel is written for one **program**. In the kitchen of [the first page](start_here.py), a program is one table of cooks.
+# The launch says how many tables there are, and each table finds out its own number.
 #
-# /// predict | The list has six places, all −1. Four programs each write ten times their number. What stands in the list?
-# Do not forget the places that nobody is sent to. Say all six.
+# /// predict | The list has six places, all −1. Four programs each write ten times their number. What is in the list then?
+# Do not forget the places that no program is sent to. Say all six.
 #
 # - [ ] 0, 10, 20, 30, 40, 50
 # - [x] 0, 10, 20, 30, −1, −1
 # - [ ] 10, 20, 30, 40, −1, −1
 # /// reveal
-# 0, 10, 20, 30, and then −1 and −1. The programs are 0, 1, 2 and 3; nobody is number 4 or 5.
+# 0, 10, 20, 30, and then −1 and −1. The programs are 0, 1, 2 and 3; there is no number 4 or 5.
 # ///
 
 
@@ -91,15 +92,16 @@ print(out.tolist())
 # %% [markdown]
 # Read the launch from left to right: `kernel[how many](with what)`.
 #
-# - In the square brackets stands the **grid**, a tuple of one to three numbers. `(4,)` are four programs. `(4, 3)` are twelve, each with
-#   two numbers: `tl.program_id(0)` and `tl.program_id(1)`.
-# - In the round ones stands what every program gets. They all get the same. A tensor arrives as a *pointer*: the address of its first number.
+# - In the square brackets is the **grid**, a tuple of one to three numbers. `(4,)` is four programs. `(4, 3)` is twelve, each
+#   with two numbers: `tl.program_id(0)` and `tl.program_id(1)`.
+# - In the parentheses is what every program gets. They all get the same. A tensor arrives as a *pointer*: the address of its first number.
 # - Nothing is returned. A kernel writes into a tensor that you made for it.
 # - `tl.num_programs(0)` is how many there are.
-# - Which number counts what, the launch decides: the first number of the grid is `tl.program_id(0)`. Read the grid before you use it. In
-#   `grey` number 0 is the row and number 1 the piece of the row; in `transpose` and `sgemm_tiles` number 0 goes along a row of the matrix, number 1 down it.
+# - The launch decides what each number counts: `tl.program_id(0)` goes with the first number of the grid. Read the grid before
+#   you use it. In `grey`, number 0 is the row and number 1 the piece of the row; in `transpose` and `sgemm_tiles`, number 0 goes
+#   along a row of the matrix and number 1 down it.
 #
-# There is no order among them. Program 3 may be done before program 0 has begun.
+# The programs have no order. Program 3 may be done before program 0 has begun.
 #
 # **Break it.** Leave the brackets out, then forget that a grid is a tuple:
 
@@ -112,8 +114,8 @@ said(lambda: sign[4](out))
 # %% [markdown]
 # ## A pointer and a row of numbers are a row of places
 #
-# NumPy cuts a piece out of an array: `x[8:16]`. Triton has no slices. It has an address, and you add a row of numbers to
-# it. What comes out is a row of addresses, and `tl.load` looks behind all of them at once. Each place in such a row is a *seat*, and the whole row
+# NumPy cuts a piece out of an array: `x[8:16]`. Triton has no slices. It has an address, and you add a row of numbers to it. That
+# gives a row of addresses, and `tl.load` reads at all of them at once. Each place in such a row is a *seat*, and the whole row is
 # a *tile*.
 #
 # /// figure | docs/assets/figures/house_numbers.svg
@@ -121,7 +123,7 @@ said(lambda: sign[4](out))
 # caption: One number added to the address is one house. A row of numbers is a row of houses.
 # ///
 #
-# How many seats there are, here `BLOCK`, is fixed when the kernel is compiled. `tl.constexpr` says so; [more of that](#constants-and-powers-of-two)
+# The number of seats, here `BLOCK`, is fixed when the kernel is compiled. `tl.constexpr` says so; there is [more on that](#constants-and-powers-of-two)
 # further down.
 
 
@@ -142,17 +144,17 @@ print(out.tolist())
 # %% [markdown]
 # The row `i` need not go up by ones. Any whole numbers will do, just as in NumPy's `x[i]` with a list of indices. So guess:
 #
-# /// predict | Every seat looks behind the place with half its number, rounded down. What comes out for 0, 1, 2 … 7?
+# /// predict | Every seat reads the place with half its number, rounded down. What comes out for 0, 1, 2 … 7?
 # `x = tl.load(x_ptr + i // 2)`, then `tl.store(out_ptr + i, x)`.
 #
 # - [ ] 0, 2, 4, 6 and so on
 # - [x] 0, 0, 1, 1, 2, 2, 3, 3
 # - [ ] An error, because two seats ask for the same place
 # /// reveal
-# 0, 0, 1, 1, 2, 2, 3, 3. Seat 5 looks behind place 2, as `x[np.arange(8) // 2]` does. Many may *read* one place.
+# 0, 0, 1, 1, 2, 2, 3, 3. Seat 5 reads place 2, as `x[np.arange(8) // 2]` does. Many seats may *read* one place.
 # ///
 #
-# **Break it.** Forget the number of the program, the first slip that the labs wait for. Both programs then do the same piece:
+# **Break it.** Forget the number of the program, the first slip that the labs look for. Both programs then do the same piece:
 
 
 # %%
@@ -179,7 +181,7 @@ same_piece[(2,)](x, out, BLOCK=8)
 print("same piece:", out.tolist())
 
 # %% [markdown]
-# Nobody complains. Half of the output was never written. That is why we filled it with −1 first, and why the grader of the labs fills
+# Nothing complains. Half of the output was never written. That is why we filled it with −1 first, and why the labs' grader fills
 # it with NaN.
 #
 # ## Masks: keep off what is not yours
@@ -191,8 +193,8 @@ print("same piece:", out.tolist())
 # - [ ] None, and an error
 # - [x] None, and no error
 # /// reveal
-# None, and no error. The spare seats wrote into somebody else's numbers. In this cell they are ours, so nothing is hurt. (`MASKED` only says
-# which of the two lines it is to be.)
+# None, and no error. The spare seats wrote into somebody else's numbers. In this cell they are ours, so no harm is done.
+# (`MASKED` only chooses between the two lines.)
 # ///
 
 
@@ -217,18 +219,18 @@ for masked in (False, True):
 # `mask` is a row of True and False, as long as the row of places. In NumPy `x[mask]` makes a *shorter* array. Here the row keeps its
 # length, and a seat with False sits still: it neither reads nor writes.
 #
-# But a row that keeps its length must have *something* in it at those seats. Say what, with `other`. Without it nobody promises you
-# anything there [^triton-masked].
+# But a row that keeps its length must have *something* in those seats. Use `other` to say what. Without it, Triton promises
+# nothing about them [^triton-masked].
 #
-# /// predict | The list is −3, −2, −5, in a tile of four. Where there is no number, a zero stands. What is the largest?
+# /// predict | The list is −3, −2, −5, in a tile of four. The seat without a number gets a zero. What is the largest?
 # `tl.max(tl.load(x_ptr + i, mask=i < N, other=0.0), axis=0)`
 #
 # - [ ] −2
 # - [x] 0
 # - [ ] −5
 # /// reveal
-# **0.** The seat that has no number brought a zero, and zero is the largest. What does not exist must not win: here that takes
-# `other=-float("inf")`. For a sum it is 0, for a product 1, for a smallest `float("inf")`.
+# **0.** The seat without a number holds a zero, and zero is the largest. What does not exist must not win, and here that takes
+# `other=-float("inf")`. For a sum it is 0, for a product 1, for a minimum `float("inf")`.
 # ///
 
 
@@ -250,23 +252,24 @@ for other in (0.0, -float("inf")):
 # %% [markdown]
 # ## Tiles in two dimensions
 #
-# A matrix lies in memory row after row, so the number in row `m` and column `n` is at place `m * N + n`
-# ([why](c_for_python_people.py#a-matrix-is-a-list)). For a whole tile you need a whole square of such places. NumPy would make it by
+# A matrix is stored in memory row after row, so the number in row `m` and column `n` is at place `m * N + n`
+# ([why](c_for_python_people.py#a-matrix-is-a-list)). For a whole tile you need a whole rectangle of such places. NumPy would make
+# it by
 # broadcasting a column against a row, and so does Triton:
 #
 # `m[:, None] * N + n[None, :]`
 #
 # By hand, with N = 5, `m` = 0, 1 and `n` = 0, 1, 2: the column is 0, 5, the row 0, 1, 2, and together they are the places 0, 1, 2 and 5, 6, 7.
 #
-# A tile in two dimensions can reach past two edges. So the mask has two parts, joined by `&`, each in brackets.
+# A tile in two dimensions can reach past two edges. So the mask has two parts, joined by `&`, each in parentheses.
 #
 # /// predict | Here is the sum of each row of a 3 × 5 matrix, in a tile of 4 × 8. Somebody masks the rows and forgets the columns. What becomes of row 0, which is 0, 1, 2, 3, 4?
 # - [x] 28, the sum of 0 to 7
 # - [ ] An error
 # - [ ] 10, as it should be
 # /// reveal
-# **28.** Behind the end of row 0 begins row 1. Three of its numbers are counted in, and no access leaves the matrix. Row 2 looks
-# right, but only because we laid zeros after it.
+# **28.** Row 1 begins right after the end of row 0. Three of its numbers are counted in, and no access leaves the matrix. Row 2
+# looks right, but only because we put zeros after it.
 # ///
 
 
@@ -304,28 +307,28 @@ for both in (True, False):
 print("torch:     ", matrix.sum(dim=1).tolist())
 
 # %% [markdown]
-# `BOTH` is a constant of the kernel. So its `if` is decided while the kernel is compiled, and only one side of it exists in the end.
+# `BOTH` is a constant of the kernel. So the `if` is decided while the kernel is compiled, and only one side of it is left in the end.
 #
-# Swap the two axes in `places`, `m[None, :] * N + n[:, None]`, and the tile comes in *transposed*: the same numbers, turned round on the
-# way. `tl.trans(tile)` turns a tile that is already there. In [the lecture on memory](lectures/l3_memory.py) it makes all the
-# difference which of the two you take.
+# Swap the two axes in `places`, `m[None, :] * N + n[:, None]`, and the tile comes in *transposed*: the same numbers, turned round
+# on the way. `tl.trans(tile)` transposes a tile that you already have. In [the lecture on memory](lectures/l3_memory.py), it
+# makes all the difference which of the two you choose.
 #
 # ## Sums, and the axis that goes away
 #
-# `tl.sum(x, axis=1)` is NumPy's: axis 1 goes away, and one number for each row is left. `tl.max` and `tl.min` work alike. Without an
-# axis `tl.sum(x)` is one number for the whole tile.
+# `tl.sum(x, axis=1)` works as in NumPy: axis 1 goes away, and one number for each row is left. `tl.max` and `tl.min` work the
+# same way. Without an axis, `tl.sum(x)` is one number for the whole tile.
 #
-# What NumPy does badly here, Triton does too. A row of `[T]` numbers meets a tile of `[T, T]`. Which axis is it laid along?
+# Triton also has NumPy's trap. A row of `[T]` numbers meets a tile of `[T, T]`. Along which axis is it laid?
 #
-# /// predict | You have the largest of each row, and want it taken away from its row. The tile is square. What does plain minus do?
+# /// predict | You have the largest number of each row, and want to subtract it from its row. The tile is square. What does a plain minus do?
 # `top = tl.max(x, axis=1)`, then `x - top`.
 #
 # - [ ] Each row loses its own largest
 # - [ ] An error
 # - [x] Each *column* loses the largest of some row
 # /// reveal
-# Each column loses the largest of the row with the same number. A missing axis is put in *front*, so `top` lies along the rows. Were
-# the tile not square, you would get an error, and be glad of it. Write `top[:, None]`.
+# Each column loses the largest of the row with the same number. A missing axis is put in *front*, so `top` is laid along the
+# rows. If the tile were not square, you would get an error, and be glad of it. Write `top[:, None]`.
 # ///
 
 
@@ -350,23 +353,23 @@ for right in (True, False):
     print("top[:, None]:" if right else "top:         ", out.tolist())
 
 # %% [markdown]
-# It is the step that every softmax begins with. The labs have rows of a length that is no square, so there you are told.
+# Every softmax begins with this step. In the labs the tiles are not square, so there Triton tells you.
 #
 # ## tl.dot, and the digits it leaves out
 #
-# `tl.dot(a, b)` multiplies two tiles, as `a @ b`. Too small a tile is refused; 16 × 16 is always large enough.
-# A multiply of large matrices is a loop of such dots: `sums += tl.dot(a, b)`, one tile of A and one of B at a time. A loop is written as in
-# Python, with `for k in range(…)` or `while`, and its end may be an argument.
+# `tl.dot(a, b)` multiplies two tiles, like `a @ b`. A tile that is too small is refused; 16 × 16 is always large enough. To
+# multiply large matrices, you loop over such dots: `sums += tl.dot(a, b)`, one tile of A and one of B at a time. A loop is
+# written as in Python, with `for k in range(…)` or `while`, and its end may be an argument.
 #
-# The card has units of its own for this, the *tensor cores*. They do not take fp32 as it is. By default Triton gives them **TF32**, which has
-# the range of fp32 and only 10 bits after the point, where fp32 has 23 [^triton-dot].
+# The card has special units for this, the *tensor cores*. They do not take fp32 as it is. By default Triton gives them **TF32**,
+# which has the range of fp32 but only 10 bits after the point, where fp32 has 23 [^triton-dot].
 #
-# /// predict | A is the unit matrix. Every number of B is 1 + 2⁻¹², a float without any rounding. What is A B?
+# /// predict | A is the identity matrix. Every number of B is 1 + 2⁻¹², which a float holds without any rounding. What is A B?
 # - [dot.default > 1.0001 and dot.default < 1.0005] B, since it is multiplied by one
 # - [dot.default < 1.0001] 1, everywhere
 # - [dot.default >= 1.0005] 1 + 2⁻¹⁰
 # /// reveal
-# {{ dot.default:.9f }} on our card, and {{ dot.ieee:.9f }} with `input_precision="ieee"`. The cell below is where these two come from.
+# {{ dot.default:.9f }} on our card, and {{ dot.ieee:.9f }} with `input_precision="ieee"`. Both numbers come from the cell below.
 # ///
 
 
@@ -399,22 +402,22 @@ print("ieee:    ", by_one(True))
 
 # %% [markdown]
 # /// claim | dot.default == 1 and dot.ieee > dot.default
-# Multiplied by one, and no longer what it was. Ten bits end at 2⁻¹⁰, so the 2⁻¹² is cut away before anything is multiplied.
+# Multiplied by one, and no longer the same. Ten bits end at 2⁻¹⁰, so the 2⁻¹² is cut away before anything is multiplied.
 # /// otherwise
 # On this card both come out as {{ dot.ieee:.9f }}, or nearly so: a card without tensor cores has no TF32.
 # ///
 #
-# Ten bits are three digits. Whether they are enough is a question about your problem, but they are not what you asked for when you
-# wrote float32. The grader holds an fp32 lab to fp32, so there you write `input_precision="ieee"`. Inputs of 16 bits are multiplied as they
-# are, and added up in fp32.
+# Ten bits are three decimal digits. Whether that is enough depends on your problem, but it is not what you asked for when you
+# wrote float32. The grader holds an fp32 lab to fp32 precision, so there you write `input_precision="ieee"`. Inputs of 16 bits
+# are multiplied as they are, and added up in fp32.
 #
 # ## Adding up across programs
 #
-# `tl.sum` adds inside one tile. Two programs share nothing but memory. So how do 2000 programs count themselves?
+# `tl.sum` adds within one tile. Two programs share nothing but memory. So how do 2000 programs count themselves?
 #
 # Picture a blackboard. Every cook reads the number on it, adds one in her head, and writes the new number down.
 #
-# /// predict | 2000 programs do just that, with a load and a store. What does the board say in the end?
+# /// predict | 2000 programs do exactly that, with a load and a store. What does the board say in the end?
 # - [board.plain < 1000] Less than half of 2000
 # - [1000 <= board.plain < 1999] Less than 2000, and more than half of it
 # - [board.plain >= 1999] 2000
@@ -454,23 +457,23 @@ print("load, add, store:", counted(False))
 print("atomic_add:      ", counted(True))
 
 # %% [markdown]
-# The two lines above are a second run. Is the first number a different one from the one in the box? That is what a *race* looks like: an answer that
-# depends on who came first.
+# The two lines above come from a second run. Does its first number differ from the one in the box? That is what a *race* looks
+# like: an answer that depends on who came first.
 #
 # Three rules go with it.
 #
 # - A plain store is fine while no two programs write to the same place. Most kernels are cut up so that they never do.
 # - `tl.atomic_add` adds to what is there. So begin with `torch.zeros`, not with `torch.empty`.
-# - Each one waits for the others at that place. So add up your own tile first, and go to the board once:
+# - Every program waits for the others at that place. So add up your own tile first, and go to the board once:
 #   `tl.atomic_add(board_ptr, tl.sum(x))`.
 #
-# With floats there is a fourth. Sums are rounded, and the order is not the same twice, so the last digits may differ from run to
-# run.
+# With floats there is a fourth rule. Sums are rounded, and the order is never the same twice, so the last digits may differ from
+# run to run.
 #
 # ## Whole numbers end here
 #
-# A whole number in Python has no end. In a kernel it has 32 bits. `tl.program_id`, `tl.arange` and every argument that
-# fits are of that kind. NumPy's `int32` is no better.
+# A whole number in Python has no limit. In a kernel it has 32 bits: `tl.program_id`, `tl.arange` and every argument
+# that fits are of that kind. NumPy's `int32` is no better.
 #
 # /// predict | Row 40 000 of a matrix that is 65 536 wide begins at place 40 000 × 65 536. What does a kernel make of that product?
 # - [ ] 2 621 440 000
@@ -502,8 +505,9 @@ print("Python:             ", 40_000 * 65_536)
 #
 # ## Constants, and powers of two
 #
-# What is marked `tl.constexpr` is no argument but a part of the program, as if you had typed the number itself. Another value is another kernel, compiled
-# anew on its first call. Sizes of tiles must be of this kind, and `tl.arange` takes nothing but powers of two.
+# A parameter marked `tl.constexpr` is not an argument but a part of the program, as if you had typed the number itself. A
+# different value makes a different kernel, compiled on its first call. Sizes of tiles must be constants of this kind, and
+# `tl.arange` takes only powers of two.
 #
 # **Break it.** Three ways to get a size wrong:
 
@@ -540,16 +544,17 @@ for wrong in (lambda: hundred[(1,)](out), lambda: any_size[(1,)](out, 8)):
 said(lambda: from_outside[(1,)](out))
 
 # %% [markdown]
-# What do you do with a row of 100? Take the next power of two and a mask: `BLOCK=triton.next_power_of_2(100)` and `mask=i < 100`. And a number
-# of the file either comes in as a constant of the kernel, or is written as `FACTOR = tl.constexpr(3)`.
+# What do you do with a row of 100? Take the next power of two and a mask: `BLOCK=triton.next_power_of_2(100)` and `mask=i < 100`.
+# And a global variable either comes in as a constant of the kernel, or is written as `FACTOR = tl.constexpr(3)`.
 #
 # ## The interpreter
 #
-# With `TRITON_INTERPRET=1` nothing is compiled. Every line of a kernel is done in NumPy, and the programs come one after the other
-# [^triton-debugging]. You can put a `print(x)` into a kernel there. It finds the wrong index, the forgotten mask, the swapped axis. All of the cells
-# above run in it, and most of them print the same.
+# With `TRITON_INTERPRET=1`, nothing is compiled. NumPy does every line of a kernel, and the programs run one after the other
+# [^triton-debugging]. There you can put a `print(x)` into a kernel. The interpreter finds the wrong index, the forgotten mask,
+# the swapped axis. All of the cells above run in it, and most of them print the same.
 #
-# Most, not all; and its messages read otherwise. Here is a file with what matters most. It runs in a Python of its own, since the choice is made at the import.
+# Most, not all, and its messages are worded differently. Here is a file with the differences that matter most. It runs in a
+# Python of its own, because the choice is made at the import.
 
 # %%
 import inspect
@@ -645,7 +650,7 @@ for name, value in interpreted.items():
     print(f"{name:10}", value)
 
 # %% [markdown]
-# And the same on the card, all but the last: an address so far outside would end this Python's use of the card.
+# Now the same on the card, all but the last: after an access that far outside, this Python could not use the card any more.
 
 
 # %%
@@ -727,53 +732,56 @@ record(
 # ///
 #
 # /// claim | interpreter.plain == board.programs and board.plain < board.programs
-# The first line is the one to remember. **The interpreter cannot show a race**: its programs come one after the other, so nobody is ever in
-# between. A kernel that is right there has not been tried for this at all.
+# The first line is the one to remember. **The interpreter cannot show a race**: its programs run one after the other, so nobody
+# is ever in between. A kernel that is right there has not been tested for races at all.
 # /// otherwise
-# The first line is the one to remember. The interpreter cannot show a race: its programs come one after the other. On this card the
+# The first line is the one to remember. The interpreter cannot show a race: its programs run one after the other. On this card the
 # race came out as {{ board.plain:.0f }} of {{ board.programs:.0f }}.
 # ///
 #
 # The rest of the list:
 #
-# - **Precision.** It has no tensor cores, so it has no TF32. A forgotten `input_precision` shows on a card only.
-# - **bf16** lies in it as whole numbers of 16 bits, and they are added as such. You get an answer, and it means nothing. Use fp32 there.
-# - **Compile errors.** It is Python, so it runs much that the compiler refuses. It also reads `and` between two masks as Python does, which
-#   drops one of them, and says nothing; the compiler warns. Write `&`.
-# - **Reading past the end.** A little outside, it reads what happens to lie there. Often that is a 0, and the sum comes out right. Far
-#   outside, the process dies without a word.
-# - **Speed.** It has none, and says nothing about it. Keep lists small.
+# - **Precision.** It has no tensor cores, so it has no TF32. A forgotten `input_precision` shows only on a card.
+# - **bf16.** It keeps bf16 numbers as 16-bit integers, and adds them as such. You get an answer, and it means nothing. Use fp32 there.
+# - **Compile errors.** It is Python, so it runs much that the compiler refuses. It also treats `and` between two masks as Python
+#   does, and silently drops one of them; the compiler warns. Write `&`.
+# - **Reading past the end.** A little way outside, it reads whatever happens to be there. Often that is a 0, and the sum comes
+#   out right. Far outside, the process dies without a word.
+# - **Speed.** It is slow, and says nothing about how fast your kernel is. Keep lists small.
 #
 # ### What the grader adds
 #
-# The [grader](start_here.py#type-it-yourself) of the labs runs your file in the interpreter where there is no card. It lays guard zones around every
-# tensor, so a *store* past an end is found and named. It fills fresh room with NaN, so what you never wrote shows. It tries a size that nothing divides.
-# And it compares with the same thing worked out in float64, not with what you hoped for.
+# The [grader](start_here.py#type-it-yourself) of the labs runs your file in the interpreter where there is no card. It puts guard
+# zones around every tensor, so a *store* past an end is found and named. It fills fresh memory with NaN, so anything that you
+# never wrote shows. It tries a size that nothing divides. And it compares with the same thing worked out in float64, not with
+# what you hoped for.
 #
-# Two things that the bare interpreter takes it refuses. `and`, `or`, `not` and `if` of a row, which have no one answer. And what only a compiler refuses:
-# once your file is right, its kernels are compiled for a card, which takes no card.
+# It refuses two things that the bare interpreter accepts. The first is `and`, `or`, `not` and `if` on a row, which have no single
+# answer. The second is anything that only a compiler refuses: once your file is right, its kernels are compiled for a card, and
+# compiling needs no card.
 #
-# A `print` in a kernel shows its line several times: for every program, and because the grader calls your function several times.
+# A `print` in a kernel shows its line several times: once for every program, and the grader also calls your function several times.
 #
-# It does not see a *load* past an end, with a card or without. Without one it sees no race and no TF32. With one it sees most races,
-# since their answers are wrong, and a wrong answer is what it looks for.
+# It does not see a *load* past an end, with a card or without. Without a card it sees no race and no TF32. With a card it sees
+# most races, because their answers are wrong, and it looks for wrong answers.
 #
 # /// exercise | Right at home, wrong on the card
-# Your sum of a long list is *right* at home, in the interpreter. On a card the grader says *wrong*, and every time by another amount. What is
-# the first thing to look for? And if it is wrong by the same small amount every time, in a matrix multiply?
+# Your sum of a long list is *right* at home, in the interpreter. On a card the grader says *wrong*, and each time by a different
+# amount. What do you look for first? And what if it is wrong by the same small amount every time, in a matrix multiply?
 # /// answer
-# Another amount every time: a race. Somewhere several programs store to one place, and an atomic, or a place for each, is missing.
+# A different amount each time: a race. Somewhere several programs store to one place, and what is missing is an atomic, or a
+# place for each.
 #
-# The same small amount every time, in a multiply: precision. `tl.dot` took TF32. Look whether the error is near one part in a thousand,
-# then write `input_precision="ieee"`.
+# The same small amount every time, in a multiply: precision. `tl.dot` used TF32. Check whether the error is near one part in a
+# thousand, then write `input_precision="ieee"`.
 # ///
 
 # %% [markdown]
 # ## What Triton says
 #
-# A message of the compiler is read from the bottom. The last line says *what*. Above it stands the kernel as far as the compiler came, with a `^`
-# under the place. The first line, `at 3:26`, counts lines from the `def` and columns from 0. Here are four that everybody meets, on a card; the
-# interpreter has no compiler, so it says less, and often in Python's words:
+# Read the compiler's message from the bottom. The last line says *what* is wrong. Above it is the kernel up to where the compiler
+# stopped, with a `^` under the place. The first line, `at 3:26`, counts lines from the `def` and columns from 0. Here are four
+# messages that everybody meets on a card. The interpreter has no compiler, so it says less, and often in Python's words:
 
 
 # %%
@@ -820,30 +828,31 @@ for wrong in (
 # |---|---|---|
 # | *Cannot call @triton.jit'd outside of the scope of a kernel* | *no attribute 'grid_idx'*, and after a first launch *no attribute 'scalar'* | the launch brackets are missing |
 # | *object of type 'int' has no len()* | the same | a grid is a tuple: `(4,)` |
-# | *missing 1 required positional argument: 'BLOCK'* | the same | a constant is an argument of the launch too |
-# | *Pointer argument … cannot be accessed from Triton (cpu tensor?)* | nothing: it works in the host's memory | the tensor lies in the host's memory: `.cuda()` |
-# | *arange's range must be a power of 2* | the same | the next power of two, and a mask |
+# | *missing 1 required positional argument: 'BLOCK'* | the same | a constant must be passed to the launch, too |
+# | *Pointer argument … cannot be accessed from Triton (cpu tensor?)* | nothing: it works in the host's memory | the tensor is in the host's memory: `.cuda()` |
+# | *arange's range must be a power of 2* | the same | take the next power of two, and a mask |
 # | *arange's arguments must be of type tl.constexpr* | the same | mark the size `tl.constexpr` |
 # | *Cannot access global variable …* | nothing: it takes the variable | pass it in, or make it a `tl.constexpr` |
 # | *unsupported tensor index* | *'int' object is not iterable* | `x_ptr[1]` is NumPy; write `tl.load(x_ptr + 1)` |
-# | *incompatible dimensions at index 0: 4 and 8* | the same | two shapes that do not broadcast; write every shape after its line |
+# | *incompatible dimensions at index 0: 4 and 8* | the same | two shapes that do not broadcast; write the shape after every line |
 # | *Value argument cannot be block type if pointer argument is not a block* | the same | many numbers for one place: `+ i` is missing from the store |
 # | *Loop-carried variable … has initial type …* | nothing: it goes on with the new type | begin with `0.0`, or with `tl.zeros([BLOCK], dtype=tl.float32)` |
-# | *Boolean value of Tensor with more than one value is ambiguous* | nothing: the `if` is taken | `if` takes one truth: use a mask, or `tl.where(mask, x, y)` |
+# | *Boolean value of Tensor with more than one value is ambiguous* | nothing: the `if` is taken | `if` needs a single truth value: use a mask, or `tl.where(mask, x, y)` |
 # | *K >= 16* | nothing: it multiplies | a tile too small for `tl.dot` |
 # | *an illegal memory access was encountered* | nothing: the process dies | an address far outside; [what now](when_it_goes_wrong.py#the-gpu-gives-up) |
 #
-# What the interpreter finds it wraps once more: `InterpreterError: ValueError("…")`. The words that count stand in the brackets. And where
-# it says nothing, the kernel is still wrong: the card tells you so, on the day that you meet one.
+# The interpreter wraps its errors once more: `InterpreterError: ValueError("…")`. The words that count are in the parentheses.
+# And where it says nothing, the kernel is still wrong: the card will tell you so, on the day that you get one.
 #
-# **Write the shape after every line**, `# [TILE_M, TILE_N]`, as the kernels of this course do. Most of these then never come up.
+# **Write the shape after every line**, `# [TILE_M, TILE_N]`, as the kernels of this course do. Then most of these errors never
+# come up.
 
 # %% [markdown]
 # ## NumPy and Triton, side by side
 #
 # | NumPy | Triton |
 # |---|---|
-# | `-(-N // BLOCK)`, a division rounded up | `triton.cdiv(N, BLOCK)`, outside of the kernel |
+# | `-(-N // BLOCK)`, a division rounded up | `triton.cdiv(N, BLOCK)`, outside the kernel |
 # | `for k in range(programs): f(k)` | `kernel[(programs,)](…)`, and `tl.program_id(0)` inside |
 # | `np.arange(8)` | `tl.arange(0, 8)`, powers of two only |
 # | `x[i]` with a row of indices | `tl.load(x_ptr + i)` |
@@ -862,8 +871,8 @@ for wrong in (
 # | `x ** 2`, `len(x)`, slices, lists, `break` | not in a kernel: `x * x`, an argument, places, tiles, a `while` |
 #
 # /// exercise | Turn a list round
-# Write a kernel for `out = x[::-1]`, for a list of any length N, with tiles of 256. Which program reads the end of the list? Which
-# seats must sit still?
+# Write a kernel for `out = x[::-1]`, for a list of any length N, with tiles of 256. Which program reads the end of the list?
+# Which seats must sit still?
 # /// answer
 # Only the places change. Number `i` of the output is number `N − 1 − i` of the list.
 #
@@ -878,16 +887,16 @@ for wrong in (
 # turn[(triton.cdiv(N, 256),)](x, out, N, BLOCK=256)
 # ```
 #
-# Program 0 reads the end. In the last program the seats with `i` of N or more sit still, for the load too: `N − 1 − i` is negative
-# there, a place in *front* of the list. `triton.cdiv` divides and rounds up.
+# Program 0 reads the end. In the last program, the seats whose `i` is N or more sit still, and for the load as well: `N − 1 − i`
+# is negative there, a place in *front* of the list. `triton.cdiv` divides and rounds up.
 # ///
 #
 # /// exercise | Softmax of a row
-# One program, one row of N numbers, N at most BLOCK: subtract the largest, take `tl.exp`, divide by the sum. Which `other` does the load
-# need, and why does the sum then need no mask of its own?
+# One program takes one row of N numbers, N at most BLOCK: subtract the largest, take `tl.exp`, divide by the sum. Which `other`
+# does the load need, and why does the sum then need no mask of its own?
 # /// answer
-# `other=-float("inf")`. It never is the largest, as long as the row has one number. And exp(−∞) is 0, so a seat without a number adds nothing to
-# the sum. The store still needs the mask.
+# `other=-float("inf")`. It is never the largest, as long as the row has one number. And exp(−∞) is 0, so a seat without a number
+# adds nothing to the sum. The store still needs the mask.
 # ///
 
 # %% [markdown]
@@ -905,7 +914,7 @@ for wrong in (
 # | `plain_attention` | a softmax in one program, `tl.where` | [Attention](lectures/l8_attention.py) |
 # | `add_rmsnorm` | a row in one program, `tl.sum`, 16 bits in and out | [Serving](workshops/w4_serving.py) |
 #
-# And in `bottleneck`, the lab of [Profiling](lectures/l7_profiling.py), you mend kernels that are written in Triton. That one wants a card.
+# And in `bottleneck`, the lab of [Profiling](lectures/l7_profiling.py), you fix kernels that are written in Triton. That one needs a card.
 #
 # ```bash
 # nox -s lab -- first_kernel
@@ -914,7 +923,7 @@ for wrong in (
 #
 # ## Where this leads
 #
-# - [Your first kernel](start_here.py), now with nothing in it that you do not know
+# - [Your first kernel](start_here.py), where you now know everything
 # - [C for Python people](c_for_python_people.py): the other language, in which you are one cook and not a whole table
 # - [When it goes wrong](when_it_goes_wrong.py): what nobody checks for you, and who does
 # - [The words](glossary.md) of the course

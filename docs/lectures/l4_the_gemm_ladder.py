@@ -16,15 +16,15 @@
 # - read the counter that shows whether you were right;
 # - and, beyond the core, use the words for tiles as the libraries use them.
 #
-# **The headline: {{ ladder.register_tile.of_peak:.0%}} of peak, four steps above the kernel that everybody writes
-# first.** Where that one stands, you will guess. The library's kernel stands at {{ ladder.cublas.of_peak:.0%}}. The rest of the
-# way is [the next lecture](l5_the_top_of_the_ladder.py).
+# **The headline: {{ ladder.register_tile.of_peak:.0%}} of peak, four steps above the kernel that everybody writes first.** You
+# will get to guess where that one ends up. The library's kernel reaches {{ ladder.cublas.of_peak:.0%}}. The rest of the way is
+# [the next lecture](l5_the_top_of_the_ladder.py).
 
 # %% [markdown]
 # ## A patient cook
 #
-# Nearly all the arithmetic in a model is this: C = A × B, for grids of numbers. *GEMM*, say those who
-# need a short word: general matrix multiply. One number of C takes a row of A and a column of B.
+# Nearly all the arithmetic in a model is this: C = A × B, for grids of numbers. The short name is *GEMM*, general
+# matrix multiply. One number of C takes a row of A and a column of B.
 #
 # /// figure | docs/assets/figures/sgemm_one_number.svg
 # alt: "Three grids. A on the left with row m marked, B above with column n marked, C where they meet, with one number marked. At each of the K steps one number of A and one of B are fetched, multiplied, and added to the sum: eight bytes for one multiply-add."
@@ -53,9 +53,9 @@ print("A and B together hold", 2 * 3 + 3 * 2)
 
 # %% [markdown]
 # Each number was fetched twice here, because each is used twice. In a grid of 4096 by 4096, each is used 4096
-# times. That is what makes this job different from all in [the last lecture](l3_memory.py): a copy and a
-# transpose use a number once. So write down both sums, the bytes that *must* be carried and the bytes that
-# the patient cook *asks for*.
+# times. That is what makes this job different from every job in [the last lecture](l3_memory.py): a copy and a
+# transpose use each number once. So work out both totals, the bytes that *must* be carried and the bytes that the
+# patient cook *asks for*.
 
 # %%
 N = 4096
@@ -101,25 +101,25 @@ record(
 # caption: "The last column: if every byte came from HBM at the rate of the data sheet. The arithmetic alone takes {{ ladder.cublas.compute_floor_us / 1e3:.1f }} ms at the data sheet's peak."
 # ///
 #
-# The *arithmetic intensity*, FLOP for each byte, has two values here, and they are
-# {{ job.intensity / job.asked_intensity:.0f }}-fold apart. The card's ridge lies
-# at {{ card.peak / card.bandwidth * 1e3:.0f }} FLOP for each byte. So the *job* is
-# bound by arithmetic, by far. Whether a *kernel* is, depends on how often it lets the same number be carried.
+# The *arithmetic intensity*, FLOP per byte, has two values here, and one is {{ job.intensity / job.asked_intensity:.0f }}
+# times the other. The card's ridge is at {{ card.peak / card.bandwidth * 1e3:.0f }} FLOP per byte. So the *job* is
+# bound by arithmetic, by a wide margin. Whether a *kernel* is depends on how often it has the same number carried.
 #
 # /// exercise | A flat multiply | 3 minutes
-# A is 1 × 4096, B is 4096 × 4096. How many FLOP for each byte, at best? Which side of the ridge?
+# A is 1 × 4096, B is 4096 × 4096. How many FLOP per byte, at best? Which side of the ridge is that?
 # /// answer
-# 2 × 4096² FLOP, and B alone is 4 × 4096² bytes: half a FLOP for each byte. Far on the memory side, and no tile in the
-# world helps: each number of B is used *once*. Reuse comes from both M and N being large.
+# 2 × 4096² FLOP, and B alone is 4 × 4096² bytes: half a FLOP per byte. That is far on the memory side, and no tile in
+# the world helps: each number of B is used *once*. You get reuse only when both M and N are large.
 # ///
 
 # %% [markdown]
 # ## What an SM can do in one tick
 #
-# The job has a roof on paper. But a kernel does not hit paper. It hits whatever gives out first on the SM (the
-# room) where it runs. There are four candidates. Three you know. The fourth is the *issue slot* (a call): in each tick a
-# scheduler has one, and gives one warp its next instruction. From here on the words of the trade lead; the
-# [kitchen key](../start_here.py#the-kitchen-key) has both. Here is what each can do in *one tick of the clock*.
+# The job has a roof on paper. But a kernel does not run on paper. It is held back by whatever runs out first on the SM
+# (the room) where it runs. There are four candidates. Three you know. The fourth is the *issue slot* (a call): each
+# scheduler has one in every tick, and uses it to give one warp its next instruction. From here on the words of the trade
+# come first; the [kitchen key](../start_here.py#the-kitchen-key) has both. Here is what each can do in *one tick of the
+# clock*.
 #
 # | on an SM | can do, in one tick | and that is a roof of |
 # |---|---|---|
@@ -128,26 +128,25 @@ record(
 # | **shared memory** (the tray), and L1 | one *wavefront* (a turn), at most 32 words | as many as a wavefront can feed |
 # | **L2 and HBM** (the hall): what they send | see below | as many as a byte can feed |
 #
-# Look at the second line. The issue slots are exactly enough for the lanes. So every other instruction, each load, each
-# step of a loop counter, takes the place of a warp's multiply-add. A warp that is told *load, load, multiply-add* multiplies in
-# one slot of three at best.
+# Look at the second line. There are exactly enough issue slots to keep the lanes busy. So every other instruction, each load,
+# each step of a loop counter, takes the place of a warp's multiply-add. A warp whose instructions are *load, load,
+# multiply-add* multiplies in one slot of three at best.
 #
-# For L2 and HBM we have our own numbers. On the last page L2 handed out
-# {{ l3.reading.k16384 / card.sms:.0f }} bytes in a tick for each SM; HBM,
-# by its data sheet, {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }}.
+# For L2 and HBM we have our own numbers. In the last lecture L2 delivered {{ l3.reading.k16384 / card.sms:.0f }} bytes
+# in a tick to each SM; HBM, by its data sheet, delivers {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }}.
 #
-# Now to the kernels. Here are all five, in a line each. You need not see yet how they do it: each has its own section below.
+# Now to the kernels. Here are all five, one line each. You need not see yet how they work: each has its own section below.
 #
 # | kernel | a thread makes, of C | words it takes in one step along K | multiply-adds |
 # |---|---|---|---|
-# | **naive** | one number; a warp's numbers stand below each other | 1 of A, 1 of B | 1 |
-# | **coalesced** | one number; a warp's numbers stand side by side | 1 of A, 1 of B | 1 |
+# | **naive** | one number; a warp's numbers are one below the other | 1 of A, 1 of B | 1 |
+# | **coalesced** | one number; a warp's numbers are side by side | 1 of A, 1 of B | 1 |
 # | **shared tiles** | the same, but its words come from shared memory, out of tiles of 32 × 32 | 1 of A, 1 of B | 1 |
-# | **register column** | 8 numbers below each other; tiles of a block: 64 wide | 8 of A, 1 of B | 8 |
-# | **register tile** | 8 × 8 numbers; tiles of a block: 128 wide | 8 of A, 8 of B | 64 |
+# | **register column** | 8 numbers, one below the other; block tiles 64 wide | 8 of A, 1 of B | 8 |
+# | **register tile** | 8 × 8 numbers; block tiles 128 wide | 8 of A, 8 of B | 64 |
 #
 # Take one warp and one step along K. Which places do its 32 lanes want? The longest queue at a bank decides. L1 is the
-# same memory as shared memory. So we count it as if it had the same 32 banks, and the hardware's counters will say whether
+# same memory as shared memory, so we treat it as if it had the same 32 banks. The hardware's counters will say whether
 # that was right.
 #
 # ### The same count, as Python {.beyond}
@@ -200,17 +199,16 @@ record(hand=hand, hall=hall)
 # %% [markdown]
 # ### Five forecasts
 #
-# Divide, and you have the most multiply-adds that an SM can do in one tick. Do the first row by hand:
+# Divide, and you have the most multiply-adds that an SM can do in one tick. Here is the first row by hand:
 #
-# - *By shared memory.* The 32 words of A lie 4096 words apart. 32 divides 4096, so all stand in one bank (a window): 32 wavefronts. The
-#   word of B is the same for all lanes: one wavefront. So 33 wavefronts for 32 multiply-adds, 32 ÷ 33 = {{ hand.naive.by_tray:.2f }} in
-#   a tick.
-# - *By issue slots.* Two loads come with each multiply-add. One slot in three is left for it: 128 ÷ 3 =
-#   {{ hand.naive.by_calls:.0f }}.
+# - *By shared memory.* The 32 words of A are 4096 words apart. 32 divides 4096, so all are in one bank (a window): 32 wavefronts.
+#   The word of B is the same for all lanes: one wavefront. That makes 33 wavefronts for 32 multiply-adds, 32 ÷ 33 = {{ hand.naive.by_tray:.2f }}
+#   in a tick.
+# - *By issue slots.* Each multiply-add needs two loads. That leaves it one slot in three: 128 ÷ 3 = {{ hand.naive.by_calls:.0f }}.
 #
-# L2 needs a tile, so take the third row. In a tile of 32 × 32 each number that was carried is used 32 times. So a
-# multiply-add costs 4/32 bytes of A and 4/32 of B, a quarter of a byte. What L2 hands an SM in a tick feeds
-# {{ l3.reading.k16384 / card.sms / hall.shared_tiles:.0f }} of them. The lowest of the roofs holds.
+# For L2 you need a tile, so take the third row. In a tile of 32 × 32 each number, once carried, is used 32 times. So a
+# multiply-add costs 4/32 bytes of A and 4/32 of B, a quarter of a byte. The bytes that L2 gives an SM in a tick feed {{ l3.reading.k16384 / card.sms / hall.shared_tiles:.0f }}
+# of them. The lowest roof decides.
 #
 # /// table
 # columns: [kernel, "wavefronts for 32 multiply-adds", "by shared memory", "by issue slots", "by L2"]
@@ -223,27 +221,28 @@ record(hand=hand, hall=hall)
 # caption: "Multiply-adds in one tick of one SM; the lanes could do 128. Each word is counted as a load of its own."
 # ///
 #
-# Five forecasts, before anything ran. The lowest roof is shared memory in all of them but one. Would you have bet on L2 or HBM?
-# With a tile it never gives out first. (The question marks: without a tile nobody knows how much L1 catches. The
-# hardware's counters will tell.)
+# Five forecasts, before anything has run. In all of them but one the lowest roof is shared memory. Would you have bet on L2 or
+# HBM? With a tile they never run out first. (The question marks: without a tile nobody knows how much L1 catches. The
+# hardware's counters will show it.)
 #
-# *Forecast*, from here on, is the lowest of these roofs, times {{ card.sms:.0f }} SMs, times the clock that the card ran
-# at. It leaves out waiting, and every instruction but loads and multiply-adds. So a kernel should stay
-# below it. Where one does not, we have overlooked something.
+# From here on, the *forecast* is the lowest of these roofs, times {{ card.sms:.0f }} SMs, times the clock that the card
+# ran at. It leaves out waiting, and every instruction except loads and multiply-adds. So a kernel should stay below it.
+# If one does not, we have overlooked something.
 #
 # /// exercise | The sixth
-# A thread keeps 16 × 8 sums, and no lane queues. How many wavefronts for 32 multiply-adds? What do shared memory and the issue slots allow?
+# A thread keeps 16 × 8 sums, and no lane queues. How many wavefronts does it take for 32 multiply-adds? What do shared memory and
+# the issue slots allow?
 # /// answer
 # 24 words for 128 multiply-adds: 24 / 128 = 0.19 wavefronts, so shared memory would allow 171, more than there are lanes. The
-# issue slots: 128 × 128 / (128 + 24) = 108. From the register tile on, the issue slots are the lowest roof, and the way up is to spend
-# fewer of them on anything but multiply-adds. The next lecture begins there.
+# issue slots: 128 × 128 / (128 + 24) = 108. From the register tile on, the issue slots are the lowest roof, and the way up is to
+# spend fewer of them on anything other than multiply-adds. The next lecture begins there.
 # ///
 
 # %% [markdown]
 # ## One race
 #
-# All five kernels, and cuBLAS with TF32 off, take turns on the same A and B: 4096 by 4096, fp32. First each
-# answer is checked against float64. Then the counters look at each kernel once. Predict before you read on: the
+# All five kernels, and cuBLAS with TF32 off, take turns on the same A and B: 4096 by 4096, fp32. First each answer is
+# checked against float64. Then the hardware's counters are read once for each kernel. Predict before you read on: the
 # results come rung by rung.
 
 # %%
@@ -356,14 +355,14 @@ record(
 # %% [markdown]
 # ## Rung 1: one thread, one number
 #
-# The formula as it stands. A thread picks an m and an n and adds up K products. It is the kernel that everybody
+# This is the formula as it stands. A thread picks an m and an n and adds up K products. It is the kernel that everybody
 # writes first. Look at where m comes from: `threadIdx.x` counts rows.
 #
 # /// source | src/course_kernels/sgemm/k01_naive.cu
 # ///
 #
 # /// figure | docs/assets/figures/sgemm_naive.svg
-# alt: "The lanes of a warp compute numbers of C that stand below each other. In one step they want 32 numbers of A, each in a row of its own, and all in one bank: 32 wavefronts. And one and the same number of B: one wavefront. Together 33 wavefronts for 32 multiply-adds."
+# alt: "The lanes of a warp compute numbers of C that are one below the other. In one step they want 32 numbers of A, each in a row of its own, and all in one bank: 32 wavefronts. And they all want the same number of B: one wavefront. Together that is 33 wavefronts for 32 multiply-adds."
 # caption: Neighbours in the warp are strangers in A.
 # ///
 #
@@ -406,17 +405,17 @@ record(
 #
 # /// claim | 0.85 * forecast.naive < ladder.naive.tflops < 1.1 * forecast.naive and abs(vital.naive.turns - 33) < 0.5 and vital.naive.tray > 0.9
 # The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. The pencil said 33 wavefronts,
-# the hardware counted {{ vital.naive.turns:.1f }}, and took one in {{ vital.naive.tray:.0%}} of all ticks. The roof is hit, and
-# L1 queues as shared memory with 32 banks would. This kernel is not slow for a mysterious reason: 32 lanes stand in line at
-# one bank.
+# the hardware counted {{ vital.naive.turns:.1f }}, and took one in {{ vital.naive.tray:.0%}} of all ticks. The kernel has
+# reached its roof, and L1 queues as shared memory with 32 banks would. There is nothing mysterious about why this kernel is
+# slow: 32 lanes stand in line at one bank.
 # /// otherwise
-# The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. Turns for 32
+# The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. Wavefronts for 32
 # multiply-adds, counted: {{ vital.naive.turns:.1f }}.
 # ///
 #
 # /// claim | vital.naive.seats > 0.9 and vital.naive.calls < 0.1
-# And look at what people quote first. Occupancy: {{ vital.naive.seats:.0%}}, all seats taken. Everybody is there, and
-# nobody works: the schedulers find a warp to issue in {{ vital.naive.calls:.1%}} of the ticks.
+# Now look at the number that people quote first. Occupancy: {{ vital.naive.seats:.0%}}, all seats taken. Everybody is
+# there, and nobody works: the schedulers find a warp to issue in {{ vital.naive.calls:.1%}} of the ticks.
 # /// otherwise
 # Occupancy is {{ vital.naive.seats:.0%}}; the schedulers find a warp to issue in {{ vital.naive.calls:.0%}} of the ticks.
 # ///
@@ -424,7 +423,7 @@ record(
 # **Why not faster?** The rows of A begin 4096 words apart, and 32 divides 4096. So all 32 lanes want the same bank.
 #
 # /// claim | ladder.naive.ms > 1.5 * job.asks / card.bandwidth / 1e6
-# One more comparison, because it is absurd. The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If *no cache existed* and
+# One more comparison, because the result is absurd. The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If *no cache existed* and
 # HBM served every byte at its full rate, that would take {{ job.asks / card.bandwidth / 1e6:.0f }} ms. The naive kernel, with
 # all its caches, takes {{ ladder.naive.ms:.0f }}.
 # /// otherwise
@@ -434,27 +433,27 @@ record(
 # ///
 #
 # /// exercise | Not for bytes | 1 minute
-# What does the naive kernel wait for, if not for bytes?
+# If the naive kernel does not wait for bytes, what does it wait for?
 # /// answer
-# For wavefronts. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}. Of the 8 bytes that each
-# multiply-add asks for, {{ vital.naive.hall:.2f }} came from L2: L1 had nearly everything.
-# But it hands out one word in a wavefront, where 32 banks could hand out 32. Bytes are only one of the four roofs.
+# For wavefronts. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}. Of the 8 bytes that
+# each multiply-add asks for, {{ vital.naive.hall:.2f }} came from L2: L1 had nearly everything. But it delivers one word per
+# wavefront, where 32 banks could deliver 32. Bytes are only one of the four roofs.
 # ///
 
 # %% [markdown]
 # ## Rung 2: stand side by side
 #
-# Swap two indices. `threadIdx.x` counts columns now.
+# Swap two indices. Now `threadIdx.x` counts columns.
 #
 # /// diff | src/course_kernels/sgemm/k01_naive.cu | src/course_kernels/sgemm/k02_coalesced.cu
 # ///
 #
 # /// figure | docs/assets/figures/sgemm_coalesced.svg
-# alt: "The lanes of a warp compute numbers of C that stand side by side. In one step they want 32 numbers of B side by side: four sectors, one wavefront. And one and the same number of A: one wavefront. Together two wavefronts for 32 multiply-adds."
-# caption: Same arithmetic, same numbers asked for. Other neighbours.
+# alt: "The lanes of a warp compute numbers of C that are side by side. In one step they want 32 numbers of B side by side: four sectors, one wavefront. And they all want the same number of A: one wavefront. Together that is two wavefronts for 32 multiply-adds."
+# caption: The same arithmetic, the same numbers asked for, different neighbours.
 # ///
 #
-# /// predict | The same multiply-adds, the same 8 bytes asked for with each. How many times as fast?
+# /// predict | The same multiply-adds, the same 8 bytes asked for with each. How many times as fast will it be?
 # - [ladder.naive.us / ladder.coalesced.us < 1.4] As fast as before
 # - [1.4 <= ladder.naive.us / ladder.coalesced.us < 5] About twice
 # - [ladder.naive.us / ladder.coalesced.us >= 5] About ten times, or more
@@ -490,8 +489,8 @@ record(
 # ///
 #
 # /// claim | ladder.coalesced.us < 0.2 * ladder.naive.us and abs(vital.coalesced.sectors - 2.5) < 0.2
-# A load touches {{ vital.coalesced.sectors:.1f }} sectors on average where it touched {{ vital.naive.sectors:.1f }}: 4 for
-# B, 1 for A, by hand 2.5. Two indices swapped, and the kernel takes
+# A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, compared with {{ vital.naive.sectors:.1f }} before:
+# 4 for B and 1 for A, by hand 2.5. Two indices are swapped, and the kernel takes
 # {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time. No other step on this page is as cheap to type.
 # /// otherwise
 # A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, where it touched {{ vital.naive.sectors:.1f }}. The kernel
@@ -500,50 +499,52 @@ record(
 # ///
 #
 # /// claim | ladder.coalesced.tflops < 0.8 * forecast.coalesced and vital.coalesced.instructions > 6
-# And it stays well below its forecast. The pencil allowed it three instructions for 32 multiply-adds, two loads and the
-# multiply-add itself. Counted are {{ vital.coalesced.instructions:.1f }}: somebody has to work out addresses and count the
-# loop, in 64 bits. The schedulers issue in {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the wavefronts are taken.
-# So neither roof is reached. The rest is waiting, and {{ waits.coalesced.hall:.0%}} of that is for a word from L1 or beyond.
+# And it stays well below its forecast. The pencil allowed it three instructions for 32 multiply-adds: two loads and the
+# multiply-add itself. The counters say {{ vital.coalesced.instructions:.1f }}, because somebody has to compute addresses and
+# count the loop, in 64 bits. The schedulers issue in {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}}
+# of the wavefronts are used. So it reaches neither roof. The rest is waiting, and {{ waits.coalesced.hall:.0%}} of that is for a
+# word from L1 or beyond.
 # /// otherwise
 # Instructions for 32 multiply-adds, counted: {{ vital.coalesced.instructions:.1f }}. The schedulers issue in
-# {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the wavefronts are taken.
+# {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the wavefronts are used.
 # ///
 #
-# **Why not faster?** Even on paper two wavefronts for 32 multiply-adds are a roof of {{ hand.coalesced.by_tray:.0f }} in a tick,
-# where the lanes could do 128.
+# **Why not faster?** Even on paper, two wavefronts for 32 multiply-adds mean a roof of {{ hand.coalesced.by_tray:.0f }} in a
+# tick, where the lanes could do 128.
 #
 # /// exercise | Block of 16 | 3 minutes
 # Suppose the block were 16 × 16 threads instead of 32 × 32. A warp then covers two rows of 16 columns. How many wavefronts and
 # how many sectors does one step take?
 # /// answer
-# B: 16 neighbours, 64 bytes: 2 sectors, 1 wavefront. A: two numbers, a row of 4096 words apart: 2 sectors, and the same bank, so
-# 2 wavefronts. Together 3 wavefronts where it was 2.
+# B: 16 neighbours, 64 bytes: 2 sectors, 1 wavefront. A: two numbers, one row of 4096 words apart: 2 sectors, and the same bank,
+# so 2 wavefronts. Together that is 3 wavefronts instead of 2.
 # ///
 
 # %% [markdown]
 # ## Rung 3: carry a tile into shared memory
 #
-# Now the classic. The threads of a block stand in a tile of 32 × 32 of C. In 32 steps along K, all of them together
-# want 32 × 32 numbers of A and 32 × 32 of B. Each of those numbers is wanted by *32* of them: one of A by all threads of
-# its row, one of B by all of its column. So carry it once.
+# Now the classic. The threads of a block cover a tile of 32 × 32 of C. In 32 steps along K, all of them together want 32
+# × 32 numbers of A and 32 × 32 of B. Each of those numbers is wanted by *32* of them: a number of A by all threads of
+# its row, a number of B by all threads of its column. So carry it once.
 #
-# Each thread brings one number of A and one of B into shared memory. All wait. Then each reads 32 of each from there. All
-# wait again, and the next tile comes.
+# Each thread brings one number of A and one of B into shared memory. They all wait. Then each thread reads 32 of each
+# from there. They all wait again, and the next tile comes.
 #
 # /// figure | docs/assets/figures/sgemm_shared_tiles.svg
-# alt: "A block makes one tile of C. A tile of A and a tile of B lie in the block's shared memory; after use the next tile along the row of A and down the column of B takes their place. L1 and L2 are asked for one number where it had been 32. Shared memory still hands out eight bytes for each multiply-add."
+# alt: "A block makes one tile of C. A tile of A and a tile of B are in the block's shared memory; after use, the next tile along the row of A and the next tile down the column of B take their place. L1 and L2 are asked for one number instead of 32. Shared memory still delivers eight bytes for each multiply-add."
 # caption: The tile of C stays. The tiles of A and B pass through shared memory.
 # ///
 #
 # /// diff | src/course_kernels/sgemm/k02_coalesced.cu | src/course_kernels/sgemm/k03_shared_tiles.cu
 # ///
 #
-# /// predict | L1 and L2 are asked for one number where it had been 32. How much faster?
+# /// predict | L1 and L2 are asked for one number instead of 32. How much faster will it be?
 # - [ladder.coalesced.us / ladder.shared_tiles.us < 2] Less than twice
 # - [2 <= ladder.coalesced.us / ladder.shared_tiles.us < 16] Several times
 # - [ladder.coalesced.us / ladder.shared_tiles.us >= 16] 32 times
 # /// reveal
-# **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times.** Look at the forecast again: *by shared memory*, nothing changed.
+# **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times.** Look at the forecast again: *by shared memory*, nothing has
+# changed.
 #
 # /// define | forecast.shared_tiles = 2 * hand.shared_tiles.best * card.sms * ladder.shared_tiles.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -573,42 +574,42 @@ record(
 # ///
 #
 # /// claim | 0.4 * ladder.coalesced.us < ladder.shared_tiles.us < 0.9 * ladder.coalesced.us and vital.shared_tiles.hall > 0.6 * vital.coalesced.hall
-# Shared memory is what the textbooks open with, and here it gives a factor of
-# {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }}. The line in bold says why it is no more. The tile should bring the
-# bytes from L2 down to {{ hall.shared_tiles:.2f }} for each multiply-add, and there they are: {{ vital.shared_tiles.hall:.2f }}.
-# But it was {{ vital.coalesced.hall:.2f }} before. L1 had been catching the reuse within a block, unasked. What the tile did save
-# are instructions, {{ vital.coalesced.instructions:.1f }} before and {{ vital.shared_tiles.instructions:.1f }} now, and waiting for L1
-# and what lies beyond it: {{ waits.coalesced.hall:.0%}} of all waiting before, {{ waits.shared_tiles.hall:.0%}} now.
+# Textbooks open with shared memory, and here it gives a factor of {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }}. The
+# line in bold says why it does not give more. The tile should bring the bytes from L2 down to {{ hall.shared_tiles:.2f }} for
+# each multiply-add, and it does: {{ vital.shared_tiles.hall:.2f }}. But it was {{ vital.coalesced.hall:.2f }} before: L1 had been
+# catching the reuse within a block, unasked. The tile did save instructions, {{ vital.coalesced.instructions:.1f }} before and {{ vital.shared_tiles.instructions:.1f }}
+# now, and waiting for L1 and whatever is beyond it: {{ waits.coalesced.hall:.0%}} of all waiting before, {{ waits.shared_tiles.hall:.0%}}
+# now.
 # /// otherwise
 # Shared memory gives a factor of {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} here. Bytes from L2 for a multiply-add:
 # {{ vital.coalesced.hall:.2f }} before, {{ vital.shared_tiles.hall:.2f }} now, {{ hall.shared_tiles:.2f }} by hand.
 # ///
 #
-# (A little less than by hand can come out, because one answer of L2 very likely serves several SMs at times, as
+# (It can come out a little lower than by hand, because one answer from L2 very likely serves several SMs at times, as
 # [in the last lecture](l3_memory.py#how-much-at-once).)
 # ///
 #
 # /// claim | vital.shared_tiles.tray > 0.75 and vital.shared_tiles.calls < 0.6
-# Now a roof is near: of all wavefronts of shared memory {{ vital.shared_tiles.tray:.0%}} are taken.
+# Now a roof is near: {{ vital.shared_tiles.tray:.0%}} of all wavefronts of shared memory are used.
 # /// otherwise
-# Of all wavefronts of shared memory {{ vital.shared_tiles.tray:.0%}} are taken.
+# {{ vital.shared_tiles.tray:.0%}} of all wavefronts of shared memory are used.
 # ///
 #
-# So why keep it? Because now *you* decide what lies in shared memory, and how long. The next two rungs stand on it.
+# So why keep the tile? Because now *you* decide what is in shared memory, and for how long. The next two rungs build on it.
 
 # %% [markdown]
 # ### Who saved the wavefronts? {.beyond}
 #
 # /// claim | vital.shared_tiles.turns < 1.8 and ladder.shared_tiles.tflops > 0.9 * forecast.shared_tiles
-# But one thing does not fit. The kernel comes in at {{ ladder.shared_tiles.tflops:.2f }} TFLOP/s against a forecast of
-# {{ forecast.shared_tiles:.2f }}, which left out all waiting; and the hardware counted {{ vital.shared_tiles.turns:.2f }} wavefronts where
-# we had 2, stores and all. Who saved them?
+# But one thing does not fit. The kernel reaches {{ ladder.shared_tiles.tflops:.2f }} TFLOP/s against a forecast of {{ forecast.shared_tiles:.2f }},
+# which left out all waiting. And the hardware counted {{ vital.shared_tiles.turns:.2f }} wavefronts, stores included, where we
+# had 2. Who saved them?
 # /// otherwise
 # The hardware counted {{ vital.shared_tiles.turns:.2f }} wavefronts for 32 multiply-adds, where the pencil had 2.
 # ///
 #
-# Look at what the compiler made of the inner loop. `LDS` is a load from shared memory, `LDS.128` one of 16 bytes, `FFMA`
-# a multiply-add.
+# Look at what the compiler made of the inner loop. `LDS` is a load from shared memory, `LDS.128` is a load of 16 bytes,
+# and `FFMA` is a multiply-add.
 
 # %% tags=["fold"]
 import re
@@ -644,18 +645,18 @@ for rung, kinds in found.items():
     print(f"{rung:16}", dict(kinds))
 
 # %% [markdown]
-# In the plain reading of the source, 32 steps take 64 loads. The machine code has
+# If you read the source literally, 32 steps take 64 loads. The machine code has
 # {{ code.shared_tiles.words:.0f }} of one word and {{ code.shared_tiles.fours:.0f }} of four:
-# {{ code.shared_tiles.words + code.shared_tiles.fours:.0f }} loads for {{ code.shared_tiles.fmas:.0f }} multiply-adds. Four neighbours in a
-# row of A's tile are wanted by the same lane, one after the other. So the compiler fetches all four in one go. For B it
-# cannot, because the next word stands a row further on. *The pencil counts words, the compiler counts loads.* Keep that in
-# mind for the rungs below.
+# {{ code.shared_tiles.words + code.shared_tiles.fours:.0f }} loads for {{ code.shared_tiles.fmas:.0f }} multiply-adds. The same
+# lane wants four neighbours in a row of A's tile, one after the other. So the compiler fetches all four in one go. For B it
+# cannot, because the next word is one row further on. *The pencil counts words, the compiler counts loads.* Keep that in mind for
+# the rungs below.
 #
 # /// claim | abs(vital.shared_tiles.turns - (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas) < 0.05
-# Do the wavefronts come out now? Bringing the two tiles takes a thread four more moves in each round: two loads, two stores. If
-# every move were one wavefront, that would make
+# Does the number of wavefronts come out now? Bringing in the two tiles takes a thread four more moves in each round: two loads
+# and two stores. If every move were one wavefront, that would make
 # {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} wavefronts for 32 multiply-adds.
-# {{ vital.shared_tiles.turns:.2f }} are counted. It fits if a load of *four* words takes two wavefronts:
+# The counter says {{ vital.shared_tiles.turns:.2f }}. It fits if a load of *four* words takes two wavefronts:
 # {{ (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }}. Four words in one go save
 # issue slots and wavefronts, but they are not free.
 # /// otherwise
@@ -669,15 +670,16 @@ for rung, kinds in found.items():
 # **Why not faster?** Each multiply-add takes two words from shared memory.
 #
 # /// exercise | Two barriers | 2 minutes
-# The kernel waits twice in each round: once before the tile is used, and once after. Leave out the second. What can go
-# wrong?
+# The kernel waits twice in each round: once before the tile is used, and once after. Leave out the second wait. What
+# can go wrong?
 # /// answer
-# A quick warp goes on to the next round and overwrites the tile while a slow one still multiplies with it. The sums are
-# wrong, though perhaps not today: it is a race. [When it goes wrong](../when_it_goes_wrong.py) shows how to catch one.
+# A fast warp goes on to the next round and overwrites the tile while a slow warp is still multiplying with it. The sums
+# are wrong, though perhaps not today: it is a race. [When it goes wrong](../when_it_goes_wrong.py) shows how to catch
+# one.
 # ///
 #
-# You have everything to type it yourself, with tiles, in Triton, CUDA C++ or NumPy, from the plain sum to the third rung. It
-# takes about an hour. The rungs below do not need it, so you may as well read on and type later.
+# You now have everything you need to type it yourself, with tiles, in Triton, CUDA C++ or NumPy, from the plain sum to the
+# third rung. It takes about an hour. The rungs below do not need it, so you can also read on and type later.
 #
 # /// lab | sgemm_tiles
 # ///
@@ -685,29 +687,30 @@ for rung, kinds in found.items():
 # %% [markdown]
 # ## Rung 4: keep one in the hand {.beyond}
 #
-# Two words from shared memory for one multiply-add. How could it be fewer? By using a word *twice* once it is in a
-# register. So let a thread make not one number of C, but 8 below each other. All 8 need the same number of B. It
-# takes it in her hand once, and meets 8 numbers of A with it: 9 words, 8 multiply-adds.
+# Two words from shared memory for one multiply-add. How could it take fewer? By using a word *more than once* while it
+# is in a register. So let a thread make not one number of C but 8, one below the other. All 8 need the same number of
+# B. The thread takes it in its hand once and multiplies it by 8 numbers of A: 9 words, 8 multiply-adds.
 #
 # /// figure | docs/assets/figures/sgemm_register_column.svg
-# alt: "A block tile of C, 64 by 64, in which one thread owns a column of eight numbers. Enlarged: one number b of B is combined with eight numbers of A, a0 to a7, and added to eight sums in registers. Nine words from shared memory for eight multiply-adds, where it had been sixteen."
+# alt: "A block tile of C, 64 by 64, in which one thread owns a column of eight numbers. Enlarged: one number b of B is multiplied by eight numbers of A, a0 to a7, and added to eight sums in registers. Nine words from shared memory for eight multiply-adds, instead of sixteen."
 # caption: The sums live in registers. So does b.
 # ///
 #
 # Four names are new in the code. A block makes BM × BN = 64 × 64 numbers of C, and walks along K in steps of BK = 8. A thread
-# makes TM = 8 of them, so it takes 64 × 64 / 8 = 512 threads. Why steps of 8? Then a tile of A has 64 × 8 = 512 numbers: one
-# for each thread to bring. `#pragma unroll` has the compiler write a loop out, so that `sums[r]` can be a register.
+# makes TM = 8 of them, so a block has 64 × 64 / 8 = 512 threads. Why steps of 8? Because a tile of A then has 64 × 8 = 512
+# numbers: one for each thread to bring. `#pragma unroll` makes the compiler write the loop out, so that `sums[r]` can be a
+# register.
 #
 # /// diff | src/course_kernels/sgemm/k03_shared_tiles.cu | src/course_kernels/sgemm/k04_register_column.cu
 # ///
 #
-# /// predict | Shared memory hands out 9 words where it handed out 16. And there are fewer threads. What happens to the speed?
+# /// predict | Shared memory delivers 9 words where it delivered 16. And there are fewer threads. What happens to the speed?
 # - [ladder.shared_tiles.us / ladder.register_column.us < 1] It falls: the seats are empty
 # - [1 <= ladder.shared_tiles.us / ladder.register_column.us <= hand.shared_tiles.turns / hand.register_column.turns] It rises, by 16/9 at most
 # - [ladder.shared_tiles.us / ladder.register_column.us > hand.shared_tiles.turns / hand.register_column.turns] It rises, by more than 16/9
 # /// reveal
 # **{{ ladder.shared_tiles.us / ladder.register_column.us:.2f }} times** as fast. The pencil
-# allows {{ hand.shared_tiles.turns / hand.register_column.turns:.2f }}. What the pencil left out stands below the table.
+# allows {{ hand.shared_tiles.turns / hand.register_column.turns:.2f }}. Below the table is what the pencil left out.
 #
 # /// define | forecast.register_column = 2 * hand.register_column.best * card.sms * ladder.register_column.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -739,50 +742,52 @@ for rung, kinds in found.items():
 # /// claim | ladder.register_column.us < 0.7 * ladder.shared_tiles.us and vital.register_column.turns < 0.6 * vital.shared_tiles.turns and ladder.register_column.tflops > forecast.register_column
 # The counter to look at is the one for wavefronts: from {{ vital.shared_tiles.turns:.2f }} to {{ vital.register_column.turns:.2f }} for
 # 32 multiply-adds. The instructions fell with them, from {{ vital.shared_tiles.instructions:.1f }} to
-# {{ vital.register_column.instructions:.1f }}. And the kernel passes its forecast. The pencil counts words, and here, too, the
+# {{ vital.register_column.instructions:.1f }}. And the kernel exceeds its forecast. The pencil counts words, and here too the
 # compiler takes four words of A in one load.
 # /// otherwise
 # Wavefronts for 32 multiply-adds: {{ vital.shared_tiles.turns:.2f }} before, {{ vital.register_column.turns:.2f }} now.
 # ///
 #
 # /// claim | vital.register_column.seats < 0.6 and 40 < vital.register_column.registers < 48.5 and ladder.register_column.tflops > 1.5 * ladder.shared_tiles.tflops
-# Half of the seats are empty now: {{ vital.register_column.seats:.0%}} are taken, where it was
-# {{ vital.shared_tiles.seats:.0%}}. Registers are why. A thread needs {{ vital.register_column.registers:.0f }}, and a card hands
-# them out in eights, so it takes 48. A block of 512 threads takes 24 576 of the 65 536 of an SM: two blocks fit, a third does not. The kernel is
+# Half of the seats are empty now: {{ vital.register_column.seats:.0%}} are taken, compared with {{ vital.shared_tiles.seats:.0%}}
+# before.
+# The reason is registers. A thread needs {{ vital.register_column.registers:.0f }}, and a card allocates them in eights, so it
+# takes 48. A block of 512 threads takes 24 576 of the 65 536 registers of an SM: two blocks fit, a third does not. The kernel is
 # faster all the same.
 # /// otherwise
-# Of the seats {{ vital.register_column.seats:.0%}} are taken, where it was {{ vital.shared_tiles.seats:.0%}}.
+# {{ vital.register_column.seats:.0%}} of the seats are taken; before it was {{ vital.shared_tiles.seats:.0%}}.
 # ///
 # ///
 #
-# **Why not faster?** Each number of A is used once and dropped. Eight of the nine words do no more than they did before.
+# **Why not faster?** Each number of A is used once and dropped. Eight of the nine words do no more work than they did before.
 #
 # /// exercise | A longer column
-# A thread with a column of 16, or of 32. How many words for each multiply-add? Where does that lead?
+# Give a thread a column of 16, or of 32. How many words does each multiply-add take? Where does that lead?
 # /// answer
-# 17/16 and 33/32. However long the column, it never falls below 1: each multiply-add still brings a word of A. One hand
-# alone does not do it.
+# 17/16 and 33/32. However long the column is, it never falls below 1: each multiply-add still needs a word of A. One
+# hand alone is not enough.
 # ///
 
 # %% [markdown]
 # ## Rung 5: both hands full
 #
-# Eight numbers of A in one hand, eight of B in the other. Each of the one meets each of the other:
-# 8 × 8 = 64 multiply-adds, for 16 words. Mathematicians call it an *outer product*. The words grow with the sides of
-# the tile, the work with its area. That is the whole idea behind every tile on this page.
+# Take eight numbers of A in one hand and eight of B in the other. Each number in one hand meets each number in the
+# other: 8 × 8 = 64 multiply-adds, for 16 words. Mathematicians call this an *outer product*. The words grow with the
+# sides of the tile, the work with its area. That is the whole idea behind every tile on this page.
 #
 # /// figure | docs/assets/figures/sgemm_register_tile.svg
 # alt: "A block tile of C, 128 by 128, in which one thread owns a square of 8 by 8. Enlarged: eight numbers of A, a0 to a7, at the left, eight of B, b0 to b7, on top, and 64 sums. Each sum adds one a times one b: an outer product. Sixteen words from shared memory for 64 multiply-adds."
 # caption: 64 sums in registers, for as long as the kernel runs.
 # ///
 #
-# One new word stands before the kernel's name: `__launch_bounds__(THREADS, BLOCKS)`, here 256 and 2. It tells the compiler that a block has 256
-# threads and that an SM is to hold two such blocks. 65 536 / 512 = 128, so a thread gets 128 registers at most.
+# There is something new before the kernel's name: `__launch_bounds__(THREADS, BLOCKS)`, here with 256 and 2. It tells the
+# compiler that a block has 256 threads and that an SM should hold two such blocks. 65 536 / 512 = 128, so a thread gets at most
+# 128 registers.
 #
 # /// diff | src/course_kernels/sgemm/k04_register_column.cu | src/course_kernels/sgemm/k05_register_tile.cu
 # ///
 #
-# /// predict | 64 sums take 64 registers and more. An SM has 65 536. What will the occupancy be, and what the speed?
+# /// predict | 64 sums take 64 registers and more. An SM has 65 536. What will the occupancy be, and what will the speed be?
 # - [vital.register_tile.seats >= 0.5 and ladder.register_column.us / ladder.register_tile.us > 1] High and fast
 # - [vital.register_tile.seats < 0.5 and ladder.register_column.us / ladder.register_tile.us <= 1] Low and slow
 # - [vital.register_tile.seats < 0.5 and ladder.register_column.us / ladder.register_tile.us > 1] Low and fast
@@ -819,8 +824,8 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | ladder.register_tile.us < 0.8 * ladder.register_column.us and vital.register_tile.turns < 0.7 * vital.register_column.turns
-# Turns again: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }} now, and
-# {{ vital.register_tile.instructions:.2f }} instructions for 32 multiply-adds, of which one *is* the multiply-add. The idea works:
+# Wavefronts again: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }} now, and {{ vital.register_tile.instructions:.2f }}
+# instructions for 32 multiply-adds, of which one *is* the multiply-add. The idea works:
 # {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times as fast, with {{ vital.register_tile.seats:.0%}} of the seats taken.
 # /// otherwise
 # Wavefronts for 32 multiply-adds: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }} now. Of the seats
@@ -829,40 +834,42 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | ladder.register_tile.tflops < 0.75 * forecast.register_tile and vital.register_tile.tray < 0.85 and vital.register_tile.calls < 0.85
-# And now look closer, because here the pencil promised too much. It allowed {{ forecast.register_tile:.0f }} TFLOP/s, and there
-# are {{ ladder.register_tile.tflops:.0f }}. Which roof is it? None is reached. Shared memory is busy in {{ vital.register_tile.tray:.0%}} of
+# Now look closer, because here the pencil promised too much. It allowed {{ forecast.register_tile:.0f }} TFLOP/s, and the kernel
+# reaches {{ ladder.register_tile.tflops:.0f }}. Which roof stops it? None of them. Shared memory is busy in {{ vital.register_tile.tray:.0%}}
+# of
 # the ticks, the schedulers issue in {{ vital.register_tile.calls:.0%}}.
 # /// otherwise
-# The pencil allowed {{ forecast.register_tile:.0f }} TFLOP/s, and there are {{ ladder.register_tile.tflops:.0f }}. Shared memory is busy in
+# The pencil allowed {{ forecast.register_tile:.0f }} TFLOP/s, and the kernel reaches {{ ladder.register_tile.tflops:.0f }}.
+# Shared memory is busy in
 # {{ vital.register_tile.tray:.0%}} of the ticks, the schedulers in {{ vital.register_tile.calls:.0%}}.
 # ///
 #
 # /// claim | 96 < vital.register_tile.registers < 160 and vital.register_tile.seats < 0.4
-# They wait. With {{ vital.register_tile.registers:.0f }} registers for each of 256 threads an SM holds two blocks: 16 warps, four for
-# each scheduler. When those four wait, nobody is there to be issued instead. In
-# [the last lecture](l3_memory.py#how-many-must-be-walking) empty seats did no harm, because full registers had enough under way.
-# Here the registers are full of *sums*, and the code sends for the next tile only when the last one is used up. So very likely
-# the warps of a block wait together; [the staircase](#the-staircase) counts for what.
+# The warps wait. With {{ vital.register_tile.registers:.0f }} registers for each of 256 threads, an SM holds two blocks: 16
+# warps, four for each scheduler. When those four wait, there is no other warp to issue instead. In [the last lecture](l3_memory.py#how-many-must-be-walking)
+# empty seats did no harm, because full registers had enough under way. Here the registers are full of *sums*, and the code sends
+# for the next tile only when the last one has been used up. So very likely the warps of a block wait together; [the staircase](#the-staircase)
+# counts what they wait for.
 # /// otherwise
-# It takes {{ vital.register_tile.registers:.0f }} registers a thread, and {{ vital.register_tile.seats:.0%}} of the seats are taken.
+# It takes {{ vital.register_tile.registers:.0f }} registers per thread, and {{ vital.register_tile.seats:.0%}} of the seats are taken.
 # ///
 #
-# **Why not faster?** There are few warps for each scheduler, and in {{ 1 - vital.register_tile.calls:.0%}} of the ticks it
-# issues none. Very likely they wait together.
+# **Why not faster?** Each scheduler has few warps, and in {{ 1 - vital.register_tile.calls:.0%}} of the ticks it issues
+# none of them. Very likely they wait together.
 #
 # /// claim | vital.register_tile.queues > 0.08
-# (And there is a queue. The threads of a warp read B's tile at every eighth word, so several stand at one bank:
-# {{ vital.register_tile.queues:.2f }} of the {{ vital.register_tile.turns:.2f }} wavefronts are lost to it.)
+# (There is also a queue. The threads of a warp read every eighth word of B's tile, so several of them stand at one
+# bank: {{ vital.register_tile.queues:.2f }} of the {{ vital.register_tile.turns:.2f }} wavefronts are lost to it.)
 # /// otherwise
 # (Wavefronts lost in bank conflicts: {{ vital.register_tile.queues:.2f }} for 32 multiply-adds.)
 # ///
 #
 # /// exercise | 4 × 4 or 16 × 16? | 3 minutes
-# How many words for a multiply-add, and how many registers for the sums, with a register tile of 4 × 4, of 8 × 8, of
-# 16 × 16? A thread has 255 registers at most.
+# How many words does a multiply-add take, and how many registers do the sums take, with a register tile of 4 × 4, of 8
+# × 8, of 16 × 16? A thread has at most 255 registers.
 # /// answer
-# 8/16 = 0.5 and 16 registers; 16/64 = 0.25 and 64; 32/256 = 0.125 and 256, more than there are. So it stops between
-# 8 × 8 and 16 × 16.
+# 8/16 = 0.5 and 16 registers; 16/64 = 0.25 and 64; 32/256 = 0.125 and 256, more than there are. So the limit is
+# somewhere between 8 × 8 and 16 × 16.
 # ///
 
 # %% [markdown]
@@ -880,7 +887,7 @@ for rung, kinds in found.items():
 # references:
 #   - {label: cuBLAS, value: ladder.cublas.tflops}
 #   - {label: data sheet, value: card.peak}
-# alt: "A staircase of TFLOP/s: naive {{ ladder.naive.tflops:.1f }}, coalesced {{ ladder.coalesced.tflops:.1f }}, shared tiles {{ ladder.shared_tiles.tflops:.1f }}, register column {{ ladder.register_column.tflops:.1f }}, register tile {{ ladder.register_tile.tflops:.1f }}. cuBLAS stands at {{ ladder.cublas.tflops:.1f }}, the data sheet above it."
+# alt: "A staircase of TFLOP/s: naive {{ ladder.naive.tflops:.1f }}, coalesced {{ ladder.coalesced.tflops:.1f }}, shared tiles {{ ladder.shared_tiles.tflops:.1f }}, register column {{ ladder.register_column.tflops:.1f }}, register tile {{ ladder.register_tile.tflops:.1f }}. cuBLAS is at {{ ladder.cublas.tflops:.1f }}, the data sheet above it."
 # ///
 #
 # /// table
@@ -895,7 +902,7 @@ for rung, kinds in found.items():
 # caption: Peak is the data sheet's, fp32 without tensor cores.
 # ///
 #
-# How full is each roof? This table is the whole page in one place. Read along a row, and look for the largest number.
+# How close is each kernel to each roof? This table is the whole page in one place. Read along a row, and look for the largest number.
 #
 # /// table
 # columns: [kernel, lanes, "issue slots", "shared memory", L2, HBM]
@@ -910,13 +917,13 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | max(vital.naive.l2, vital.coalesced.l2, vital.shared_tiles.l2, vital.register_column.l2, vital.register_tile.l2) < 0.4 and max(vital.naive.hbm, vital.coalesced.hbm, vital.shared_tiles.hbm, vital.register_column.hbm, vital.register_tile.hbm) < 0.4 and vital.cublas.calls > 0.7
-# L2 and HBM are nobody's roof, from the first rung to the last. And the library's row shows what a full roof
-# looks like that one can be proud of: its schedulers issue in {{ vital.cublas.calls:.0%}} of the ticks.
+# L2 and HBM are nobody's roof, from the first rung to the last. And the library's row shows what a full roof to be
+# proud of looks like: its schedulers issue in {{ vital.cublas.calls:.0%}} of the ticks.
 # /// otherwise
 # In the library's row the schedulers issue in {{ vital.cublas.calls:.0%}} of the ticks.
 # ///
 #
-# And what does a warp wait for that is not issued?
+# And when a warp is not issued, what is it waiting for?
 #
 # /// table
 # columns: [kernel, "word from L1", "line for L1", "word from shared memory", "line for shared memory", barrier, "its turn"]
@@ -927,36 +934,38 @@ for rung, kinds in found.items():
 #   - [register column, "{{ waits.register_column.hall:.0%}}", "{{ waits.register_column.hall_queue:.0%}}", "{{ waits.register_column.tray:.0%}}", "{{ waits.register_column.tray_queue:.0%}}", "{{ waits.register_column.barrier:.0%}}", "{{ waits.register_column.turn:.0%}}"]
 #   - [register tile, "{{ waits.register_tile.hall:.0%}}", "{{ waits.register_tile.hall_queue:.0%}}", "{{ waits.register_tile.tray:.0%}}", "{{ waits.register_tile.tray_queue:.0%}}", "{{ waits.register_tile.barrier:.0%}}", "{{ waits.register_tile.turn:.0%}}"]
 #   - ["*cuBLAS*", "{{ waits.cublas.hall:.0%}}", "{{ waits.cublas.hall_queue:.0%}}", "{{ waits.cublas.tray:.0%}}", "{{ waits.cublas.tray_queue:.0%}}", "{{ waits.cublas.barrier:.0%}}", "{{ waits.cublas.turn:.0%}}"]
-# caption: "Shares of the waiting. L1 stands for L1 and all that lies beyond it. The last column is the good one: the warp could be issued, and another one was. Missing to 100%: waits of a fixed length, and for a lane that is taken."
+# caption: "Shares of the waiting. L1 means L1 and everything beyond it. The last column is the good one: the warp could have been issued, and a different one was. The rest, up to 100%, is waits of a fixed length and waits for a lane that is taken."
 # ///
 #
 # /// claim | waits.naive.hall_queue > 0.7 and waits.shared_tiles.tray_queue > 0.25 and waits.register_column.tray > 0.25 and waits.register_tile.turn > 0.3 and vital.register_tile.calls < 0.7
 # It tells the same story as a walk through the kitchen. In the naive kernel everybody stands in line for L1. With shared
-# tiles the longest line is at shared memory. With the register column they wait for the word itself. With the register tile
-# {{ waits.register_tile.turn:.0%}} of the waiting is of the good kind, and yet in {{ 1 - vital.register_tile.calls:.0%}} of the ticks
-# nobody can be issued. It comes in bursts, very likely: all wait for a tile, then all want to multiply at once.
+# tiles the longest line is at shared memory. With the register column warps wait for the word itself. With the register tile {{ waits.register_tile.turn:.0%}}
+# of the waiting is of the good kind, and yet in {{ 1 - vital.register_tile.calls:.0%}} of the ticks no warp can be issued. Very
+# likely it comes in bursts: all wait for a tile, then all want to multiply at once.
 # /// otherwise
-# In the naive kernel {{ waits.naive.hall_queue:.0%}} of the waiting is standing in line for L1, with shared tiles
-# {{ waits.shared_tiles.tray_queue:.0%}} is standing in line for shared memory.
+# In the naive kernel {{ waits.naive.hall_queue:.0%}} of the waiting is standing in line for L1; with shared tiles {{ waits.shared_tiles.tray_queue:.0%}}
+# is standing in line for shared memory.
 # ///
 #
 # /// exercise | Which rung next?
-# Cover the names in the table of roofs. For each of our five rows say what holds the kernel, and what you would change.
+# Cover the names in the table of roofs. For each of our five rows, say what holds the kernel back and what you would change.
 # /// answer
-# Is a roof nearly full? Then it holds the kernel. For naive, shared tiles and the register column shared memory comes closest:
-# {{ vital.naive.tray:.0%}}, {{ vital.shared_tiles.tray:.0%}} and {{ vital.register_column.tray:.0%}}. So make the wavefronts fewer:
-# let neighbours read neighbours, use a word more often in the hand. Is no roof near full? Then it waits. The fullest of
-# the coalesced kernel is at {{ max(vital.coalesced.tray, vital.coalesced.calls):.0%}}, of the register tile at
-# {{ max(vital.register_tile.tray, vital.register_tile.calls):.0%}}. So find out what they wait for, in the second table.
+# Is a roof nearly reached? Then it holds the kernel back. For naive, shared tiles and the register column, shared memory comes
+# closest:
+# {{ vital.naive.tray:.0%}}, {{ vital.shared_tiles.tray:.0%}} and {{ vital.register_column.tray:.0%}}. So reduce the wavefronts:
+# let neighbours read neighbours, and use a word more often while it is in the hand. Is no roof near? Then the kernel is waiting.
+# The coalesced kernel comes no closer to a roof than {{ max(vital.coalesced.tray, vital.coalesced.calls):.0%}}, the register tile
+# no closer than {{ max(vital.register_tile.tray, vital.register_tile.calls):.0%}}. So find out in the second table what they wait
+# for.
 # ///
 #
-# Mind the two columns of per cent in the first table. Such ladders are usually quoted in per cent *of the library*. The best known one,
-# from which this one has its order, goes from 1.3 % to 68.7 % of cuBLAS with the same five ideas, on an RTX A6000
-# [^boehm2022]. That is no percent of peak, for cuBLAS is not at the peak either.
+# Note that the first table has two columns of percentages. Such ladders are usually quoted in percent *of the library*. The
+# best-known one, from which this one takes its order, goes from 1.3 % to 68.7 % of cuBLAS with the same five ideas, on an RTX
+# A6000 [^boehm2022]. That is not percent of peak, because cuBLAS is not at the peak either.
 #
 # /// claim | ladder.cublas.of_peak < 0.9
 # Here cuBLAS is at {{ ladder.cublas.of_peak:.0%}} of the data sheet. So for the register tile {{ register_tile_of_cublas:.0%}} of cuBLAS is
-# {{ ladder.register_tile.of_peak:.0%}} of peak. Whoever gives you one of the two figures should say which.
+# {{ ladder.register_tile.of_peak:.0%}} of peak. If somebody gives you one of the two figures, ask which one it is.
 # /// otherwise
 # Here cuBLAS is at {{ ladder.cublas.of_peak:.0%}} of the data sheet.
 # ///
@@ -964,15 +973,15 @@ for rung, kinds in found.items():
 # %% [markdown]
 # ## Other sizes {.beyond}
 #
-# A ladder that is climbed at one size only proves one size. So here are sizes from 128 to 4096 (the naive kernel only to
-# 2048, for the sake of your patience), and three that no tile divides.
+# A ladder that is climbed at only one size proves only one size. So here are sizes from 128 to 4096 (up to 2048 for the
+# naive kernel, for the sake of your patience), and three that no tile divides.
 #
-# /// predict | 1023 is an ugly size: 1023 × 1023 × 1023, and no tile fits. Which kernel will be much quicker there than at 1024?
+# /// predict | 1023 is an ugly size: 1023 × 1023 × 1023, and no tile fits. Which kernel will be much faster there than at 1024?
 # - [ugly.register_tile.n1023.us / sizes.register_tile.n1024.us < 0.7 and ugly.register_tile.n1023.us / sizes.register_tile.n1024.us < min(ugly.coalesced.n1023.us / sizes.coalesced.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us)] The register tile
 # - [ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < 0.7 and ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us)] The coalesced one
 # - [ugly.naive.n1023.us / sizes.naive.n1024.us < 0.7 and ugly.naive.n1023.us / sizes.naive.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.coalesced.n1023.us / sizes.coalesced.n1024.us)] The naive one
 # /// reveal
-# The naive one: {{ ugly.naive.n1023.ms:.2f }} ms at 1023, {{ sizes.naive.n1024.ms:.2f }} ms at 1024. You have all you need to say
+# The naive one: {{ ugly.naive.n1023.ms:.2f }} ms at 1023, {{ sizes.naive.n1024.ms:.2f }} ms at 1024. You know all you need to say
 # why.
 # ///
 
@@ -1023,10 +1032,10 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ///
 #
 # /// claim | sizes.register_tile.n128.us > 1.6 * sizes.coalesced.n128.us and 0.8 < sizes.shared_tiles.n128.us / sizes.cublas.n128.us < 1.25
-# Read it from the left. At 128 the order is another one: the best kernel of this page takes
-# {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times the time of the second rung. Its block tile is
-# 128 × 128, so the whole of C is *one* block, on one SM, and {{ card.sms - 1:.0f }} SMs are dark. Large tiles want
-# large matrices. And the third rung, with its small tiles, is level with cuBLAS there: {{ sizes.shared_tiles.n128.us:.1f }} µs
+# Read it from the left. At 128 the order is different: the best kernel of this page takes
+# {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times the time of the second rung. Its block tile is 128 ×
+# 128, so the whole of C is *one* block, on one SM, and {{ card.sms - 1:.0f }} SMs are idle. Large tiles need large matrices.
+# And the third rung, with its small tiles, is level with cuBLAS there: {{ sizes.shared_tiles.n128.us:.1f }} µs
 # against {{ sizes.cublas.n128.us:.1f }}.
 # /// otherwise
 # At 128 the register tile takes {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times the time of the
@@ -1054,7 +1063,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ///
 #
 # /// claim | ugly.register_tile.n4095.us < 1.25 * ladder.register_tile.us and ugly.register_tile.n4095.us > 0.7 * ladder.register_tile.us
-# At the edges a block reaches past the matrix. There it puts zeros into shared memory and writes nothing, and that costs a
+# At the edges a block reaches past the matrix. There it puts zeros into shared memory and writes nothing, which costs a
 # comparison or two. At 4095 the register tile takes {{ ugly.register_tile.n4095.us / ladder.register_tile.us:.2f }} times its
 # time at 4096.
 # /// otherwise
@@ -1062,41 +1071,40 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ///
 #
 # /// claim | sizes.naive.n1024.us > 2 * ugly.naive.n1023.us > 4 * ugly.coalesced.n1023.us and vital.naive_1023.turns < 5 and vital.naive_1023.calls < 0.35 and vital.naive_1023.l2 < 0.4 and vital.naive_1023.hbm < 0.4
-# And the naive kernel at 1023. It takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024, for very nearly
-# the same work. Its rows of A are 1023 words apart there, and 1023 leaves a remainder of 31 by 32. So the 32 lanes stand at 32
-# *different* banks: {{ vital.naive_1023.turns:.1f }} wavefronts for 32 multiply-adds are counted, where it is
-# {{ vital.naive_1024.turns:.1f }} at 1024. You met the trick as padding: somebody has padded A by accident. (Now only
-# {{ vital.naive_1023.tray:.0%}} of the wavefronts are taken, and still it is far from the coalesced kernel. Something holds it that is
-# none of our four roofs: {{ vital.naive_1023.calls:.0%}} of the issue slots are taken, {{ vital.naive_1023.l2:.0%}} of L2 and
-# {{ vital.naive_1023.hbm:.1%}} of HBM. Each load of A touches 32 lines, and we suspect that L1 looks up each of them. What
-# that costs, this page does not measure.)
+# And the naive kernel at 1023? It takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024, for very nearly
+# the same work. Its rows of A are 1023 words apart there, and 1023 divided by 32 leaves a remainder of 31. So the 32 lanes stand
+# at 32 *different* banks: the counter shows {{ vital.naive_1023.turns:.1f }} wavefronts for 32 multiply-adds, compared with {{ vital.naive_1024.turns:.1f }}
+# at 1024. You met this trick as padding: here A is padded by accident. (Now only {{ vital.naive_1023.tray:.0%}} of the wavefronts
+# are used, and the kernel is still far from the coalesced one. Something holds it back that is none of our four roofs: {{ vital.naive_1023.calls:.0%}}
+# of the issue slots are used, {{ vital.naive_1023.l2:.0%}} of L2 and {{ vital.naive_1023.hbm:.1%}} of HBM. Each load of A touches
+# 32 lines, and we suspect that L1 looks up each of them. This page does not measure what that costs.)
 # /// otherwise
-# The naive kernel takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024 when the size is 1023. Wavefronts for
-# 32 multiply-adds, counted: {{ vital.naive_1023.turns:.1f }} and {{ vital.naive_1024.turns:.1f }}.
+# When the size is 1023, the naive kernel takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024.
+# Wavefronts for 32 multiply-adds, counted: {{ vital.naive_1023.turns:.1f }} and {{ vital.naive_1024.turns:.1f }}.
 # ///
 #
 # /// exercise | And at 1000?
-# Rows of 1000 words. How many wavefronts for 32 multiply-adds, by hand?
+# Now the rows have 1000 words. By hand, how many wavefronts do 32 multiply-adds take?
 # /// answer
-# 1000 leaves a remainder of 8 by 32. So the lanes stand at banks 0, 8, 16 and 24, eight at each: 8 wavefronts for A, one for B,
-# 9 together. Counted: {{ vital.naive_1000.turns:.1f }}.
+# 1000 divided by 32 leaves a remainder of 8. So the lanes stand at banks 0, 8, 16 and 24, eight at each: 8 wavefronts for A,
+# one for B, 9 together. Counted: {{ vital.naive_1000.turns:.1f }}.
 # ///
 #
-# /// exercise | How many SMs are lit?
-# 1024 × 1024, block tile 128 × 128, 132 SMs. How many blocks, and what is the best percent of peak such a kernel can
-# reach? And with a block tile of 64 × 64?
+# /// exercise | How many SMs have work?
+# 1024 × 1024, block tile 128 × 128, 132 SMs. How many blocks are there, and what is the best percentage of peak that
+# such a kernel can reach? And with a block tile of 64 × 64?
 # /// answer
-# 8 × 8 = 64 blocks for 132 SMs: 68 stay dark, more than half. With 64 × 64: 256 blocks, two for most SMs and one for the
-# last eight, so every SM is lit. Smaller tiles ask more of shared memory and more of L2, though. That is the trade, and no shape wins it
-# everywhere.
+# 8 × 8 = 64 blocks for 132 SMs: 68 have no work, more than half. With 64 × 64: 256 blocks, two for most SMs and one for the last
+# eight, so every SM has work. But smaller tiles ask more of shared memory and more of L2. That is the trade-off, and no shape
+# wins everywhere.
 # ///
 
 # %% [markdown]
 # ## Is it still fp32? {.beyond}
 #
 # The card has a faster way to multiply fp32 numbers: round them to TF32, which keeps 10 bits of fraction instead of 23,
-# and give them to the tensor cores. It is easy to win a benchmark by accident in this way. In our race it is off. You
-# need not believe it. The error tells.
+# and give them to the tensor cores. It is easy to win a benchmark this way by accident. In our race it is off. You need
+# not take our word for it: the error shows it.
 
 # %%
 from course_kernels.gemm import library as tensor_core_library
@@ -1117,51 +1125,53 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # ///
 #
 # /// claim | max(ladder.naive.error, ladder.coalesced.error, ladder.shared_tiles.error, ladder.register_column.error, ladder.register_tile.error, ladder.cublas.error) < 0.02 * tf32.error and tf32.tflops > 4 * ladder.cublas.tflops
-# TF32 is {{ tf32.tflops / ladder.cublas.tflops:.1f }} times as fast, and its worst element is off by
-# {{ tf32.error / ladder.cublas.error:.0f }} times as much. None of the six above is anywhere near that error, so none of them
-# used it. What tensor cores are good for, when you *choose* them, is a lecture of its own.
+# TF32 is {{ tf32.tflops / ladder.cublas.tflops:.1f }} times as fast, and its worst element is off by {{ tf32.error / ladder.cublas.error:.0f }}
+# times as much. None of the six above is anywhere near that error, so none of them used it. There is a separate lecture on
+# what tensor cores are good for when you *choose* them.
 # /// otherwise
 # With TF32 the worst element is off by {{ tf32.error / ladder.cublas.error:.1f }} times as much as without.
 # ///
 #
-# /// exercise | The same sum, another error
+# /// exercise | The same sum, a different error
 # Our five kernels add the K products of an element in the same order, one after the other. Would you expect the same
 # error from all of them? And from cuBLAS?
 # /// answer
-# The same order with the same rounding gives the same bits, and so the same worst error: look at the table. cuBLAS is free
-# to choose. At 4096 its worst error is {{ ladder.cublas.error * 1e6:.2f }} millionths, ours {{ ladder.naive.error * 1e6:.2f }}; at 512 it
-# is {{ sizes.cublas.n512.error * 1e6:.2f }}, ours {{ sizes.naive.n512.error * 1e6:.2f }}. Where they differ, it has added in another
-# order, neither better nor worse as a rule. To compare two kernels, compare each with the truth, never with each other.
+# The same order with the same rounding gives the same bits, and so the same worst error: look at the table. cuBLAS is free to
+# choose its own order. At 4096 its worst error is {{ ladder.cublas.error * 1e6:.2f }} millionths, ours {{ ladder.naive.error * 1e6:.2f }};
+# at 512 it
+# is {{ sizes.cublas.n512.error * 1e6:.2f }}, ours {{ sizes.naive.n512.error * 1e6:.2f }}. Where they differ, it has added in a
+# different order, which as a rule is neither better nor worse. To compare two kernels, compare each with the truth, never one
+# with the other.
 # ///
 
 # %% [markdown]
 # ## The words for tiles {.beyond}
 #
-# From here on the tiles nest, and people mix up their names. On this site they are fixed.
+# From here on the tiles are nested, and people mix up their names. On this site the names are fixed.
 #
 # /// figure | docs/assets/figures/sgemm_tile_words.svg
-# alt: "C is cut into block tiles, BM by BN, one for each block, whose strips of A and B lie in shared memory. A block tile is cut into warp tiles, WM by WN, one for each warp. A warp tile is cut into register tiles, TM by TN, one for each thread, whose sums live in registers."
-# caption: C, and what of it belongs to a block, to a warp, to a thread.
+# alt: "C is cut into block tiles, BM by BN, one for each block, whose strips of A and B are in shared memory. A block tile is cut into warp tiles, WM by WN, one for each warp. A warp tile is cut into register tiles, TM by TN, one for each thread, whose sums live in registers."
+# caption: C, and which part of it belongs to a block, to a warp, to a thread.
 # ///
 #
-# | here | made by | its numbers lie in | in CUTLASS |
+# | here | made by | its numbers are in | in CUTLASS |
 # |---|---|---|---|
 # | **block tile**, BM × BN, in steps of BK | a block | strips of A and B in shared memory | threadblock tile, CTA tile |
 # | **warp tile**, WM × WN | a warp | what its lanes read together | warp tile |
 # | **register tile**, TM × TN | a thread | registers: the sums, and a column of A and a row of B | thread tile |
 # | *one instruction's tile*, on tensor cores | a warp, or four of them | registers, or shared memory | MMA tile, instruction tile |
 #
-# CUTLASS is NVIDIA's own library of such kernels, to be read and reused. Its documentation describes the same
-# nest: threadblock, warp, thread, each with its own tile, and an outer product at the bottom [^cutlass-gemm].
+# CUTLASS is NVIDIA's own library of such kernels, made to be read and reused. Its documentation describes the same
+# nesting: threadblock, warp, thread, each with its own tile, and an outer product at the bottom [^cutlass-gemm].
 # When you read its code, you will meet `ThreadblockShape`: that is BM, BN and BK.
 #
-# The kernels of this page have no warp tile of their own. A warp's lanes lie where the block's numbering
-# happens to put them. The next lecture gives them one, and measures what it is worth. There too stands
-# [a picture with knobs](l5_the_top_of_the_ladder.py#try-a-tile): turn BM, BN, BK, TM and TN, and see what they ask of an SM.
+# The kernels of this page do not have warp tiles of their own. A warp's lanes are wherever the block's numbering happens to
+# put them. The next lecture gives warps a tile, and measures what it is worth. It also has [a picture with knobs](l5_the_top_of_the_ladder.py#try-a-tile):
+# turn BM, BN, BK, TM and TN, and see what they ask of an SM.
 #
 # /// exercise | Which tile?
-# (a) Its numbers cost no wavefront of shared memory. (b) Made larger, it lets less come from L2. (c) It decides how many
-# registers a thread needs. (d) Made larger, it leaves SMs dark when the matrix is small.
+# (a) Its numbers cost no wavefront of shared memory. (b) When it is larger, less comes from L2. (c) It decides how many
+# registers a thread needs. (d) When it is larger, it leaves SMs idle if the matrix is small.
 # /// answer
 # (a) The register tile. (b) The block tile. (c) The register tile. (d) The block tile.
 # ///
@@ -1169,7 +1179,7 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # %% [markdown]
 # ## Before you leave the board
 #
-# **You can now** build five kernels, and you know of each why it is faster than the last:
+# **You can now** build five kernels, and you know why each is faster than the last:
 #
 # 1. *naive*: the formula;
 # 2. *coalesced*: the lanes of a warp ask for neighbours;
@@ -1177,10 +1187,10 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # 4. *register column*: a number of B is used eight times in the hand;
 # 5. *register tile*: so is a number of A.
 #
-# And you have a way to ask. Not "how do I make it fast?", but: **which roof holds it, and what would
-# raise that roof?** Four roofs, one pencil.
+# And you have a better question. Not "how do I make it fast?", but: **which roof holds it back, and what would raise
+# that roof?** Four roofs, one pencil.
 #
 # **Where this leads.** The register tile still brings its tiles in word by word. It loses wavefronts in queues. And it waits with
-# folded hands while the next tile comes. Each of the three is a rung, and there are more: that is
-# [the next lecture](l5_the_top_of_the_ladder.py). How the clock and the counters work: [how every number here is measured](../how_we_measure.py). Each
-# number with its spread: [the ledger](../numbers.md).
+# folded hands while the next tile comes. Each of the three is a rung, and there are more: that is [the next lecture](l5_the_top_of_the_ladder.py).
+# To see how the clock and the counters work, read [how every number here is measured](../how_we_measure.py). For each number with
+# its spread, see [the ledger](../numbers.md).

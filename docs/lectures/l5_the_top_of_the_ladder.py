@@ -10,33 +10,33 @@
 #
 # By the end of this page you can
 #
-# - read a step of the ladder as a diff, and say which counter must move before you run it;
+# - read a step of the ladder as a diff, and say before you run it which counter must move;
 # - check that it moved, and by how much;
-# - work out by hand what a tile asks of an SM: issue slots, bytes from shared memory, blocks over the card;
+# - work out by hand what a tile asks of an SM: issue slots, bytes from shared memory, blocks across the card;
 # - say why the last kernel is not faster, and point at the number that says so.
 #
-# **The headline: {{ ladder.persistent.of_peak:.0%}} of peak, in plain fp32, by a kernel you can read.** The naive one has
-# {{ ladder.naive.of_peak:.1%}}. The library, cuBLAS, has {{ ladder.cublas.of_peak:.0%}}, so we end at
-# **{{ sgemm.last_of_cublas:.1%}} of the library**.
+# **The headline: {{ ladder.persistent.of_peak:.0%}} of peak, in plain fp32, by a kernel you can read.** The naive one
+# reaches {{ ladder.naive.of_peak:.1%}}. The library, cuBLAS, reaches {{ ladder.cublas.of_peak:.0%}}, so we end at **{{ sgemm.last_of_cublas:.1%}}
+# of the library**.
 #
-# [The lecture before](l4_the_gemm_ladder.py) climbed the first five steps. Each of them carried less: less from HBM,
-# then less from shared memory. It ended with three complaints: lanes queue at the banks, one instruction fetches one word, and all wait with
-# folded hands while the next tile comes. Each of them is a step here, and there are more.
+# [The previous lecture](l4_the_gemm_ladder.py) climbed the first five steps. Each of them carried less: less from HBM, then less
+# from shared memory. It ended with three complaints: lanes queue at the banks, one instruction fetches one word, and everybody
+# waits with folded hands while the next tile comes. Each complaint is a step here, and there are more.
 
 # %% [markdown]
 # ## The whole ladder, once
 #
-# Twelve kernels and the library, side by side, in one run: they take turns on the same two matrices of
-# 4096 × 4096 numbers. Each had its answer checked first. TF32 is off, and the check would see it if it were not.
+# Here are twelve kernels and the library, side by side, in one run: they take turns on the same two matrices of 4096 ×
+# 4096 numbers. Each answer was checked first. TF32 is off, and the check would notice if it were not.
 #
-# Eleven of the twelve are steps of the ladder. Number 8 is a *side note*: a sound idea from good books, and on this card, at
-# this size, it does not pay by itself. You will see why, and that is worth as much as a step.
+# Eleven of the twelve are steps of the ladder. Number 8 is a *side note*: it is a sound idea from good books, but on this
+# card, at this size, it does not pay by itself. You will see why, and that is worth as much as a step.
 #
-# The last two, 11 and 12, need a word of warning: each is a **tuning bundle**. Several changes go in at once, as they do in
-# a library, so the step as a whole is measured and no single one of them. [Further down](#one-change-at-a-time) some are taken out
-# again, one at a time.
+# The last two, 11 and 12, need a word of warning: each is a **tuning bundle**. Several changes go in at once, as they do in a
+# library, so the measurement is of the step as a whole and not of any single change. [Further down](#one-change-at-a-time) we
+# take some of them out again, one at a time.
 #
-# The core of the page is the lab and the steps 6, 7 and 9: each of the three turns on another counter. The other steps are
+# The core of the page is the lab and steps 6, 7 and 9: each of the three hinges on a different counter. The other steps are
 # folded, and so is the section on [what holds the last one back](#why-is-the-last-one-not-faster). Unfold them when you want
 # to go all the way up.
 
@@ -98,8 +98,8 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 # references:
 #   - {label: cuBLAS, value: ladder.cublas.tflops}
 #   - {label: data sheet, value: ladder.cublas.tflops / ladder.cublas.of_peak}
-# alt: "A staircase of eleven steps and a side note, in TFLOP/s: naive {{ ladder.naive.tflops:.1f }}, coalesced {{ ladder.coalesced.tflops:.1f }}, shared tiles {{ ladder.shared_tiles.tflops:.1f }}, register column {{ ladder.register_column.tflops:.1f }}, register tile {{ ladder.register_tile.tflops:.1f }}, vector loads {{ ladder.vectorised.tflops:.1f }}, conflict-free {{ ladder.conflict_free.tflops:.1f }}, side note warp tiles {{ ladder.warp_tiles.tflops:.1f }}, asynchronous {{ ladder.asynchronous.tflops:.1f }}, tuned {{ ladder.tuned.tflops:.1f }}, register banks {{ ladder.register_banks.tflops:.1f }}, persistent {{ ladder.persistent.tflops:.1f }}. cuBLAS stands at {{ ladder.cublas.tflops:.1f }}, the data sheet at {{ ladder.cublas.tflops / ladder.cublas.of_peak:.0f }}."
-# caption: The first five steps are the lecture before. The strong part of a step is what it added; for the side note, 8, it may be noise.
+# alt: "A staircase of eleven steps and a side note, in TFLOP/s: naive {{ ladder.naive.tflops:.1f }}, coalesced {{ ladder.coalesced.tflops:.1f }}, shared tiles {{ ladder.shared_tiles.tflops:.1f }}, register column {{ ladder.register_column.tflops:.1f }}, register tile {{ ladder.register_tile.tflops:.1f }}, vector loads {{ ladder.vectorised.tflops:.1f }}, conflict-free {{ ladder.conflict_free.tflops:.1f }}, side note warp tiles {{ ladder.warp_tiles.tflops:.1f }}, asynchronous {{ ladder.asynchronous.tflops:.1f }}, tuned {{ ladder.tuned.tflops:.1f }}, register banks {{ ladder.register_banks.tflops:.1f }}, persistent {{ ladder.persistent.tflops:.1f }}. cuBLAS is at {{ ladder.cublas.tflops:.1f }}, the data sheet at {{ ladder.cublas.tflops / ladder.cublas.of_peak:.0f }}."
+# caption: The first five steps are from the previous lecture. The solid part of a step is what it added; for the side note, 8, it may be noise.
 # ///
 #
 # /// table
@@ -118,7 +118,7 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 #   - [11 register banks, "{{ ladder.register_banks.of_peak:.1%}}", "{{ ladder.register_banks.tflops / ladder.cublas.tflops:.1%}}", "{{ ladder.register_banks.tflops:.1f }}", "{{ ladder.tuned.us / ladder.register_banks.us:.2f }}"]
 #   - ["**12 persistent**", "**{{ ladder.persistent.of_peak:.1%}}**", "**{{ ladder.persistent.tflops / ladder.cublas.tflops:.1%}}**", "{{ ladder.persistent.tflops:.1f }}", "{{ ladder.register_banks.us / ladder.persistent.us:.3f }}"]
 #   - ["*cuBLAS*", "*{{ ladder.cublas.of_peak:.1%}}*", "*100 %*", "*{{ ladder.cublas.tflops:.1f }}*", ""]
-# caption: Medians of {{ ladder.cublas.n }} rounds. Per cent of peak is of the data sheet, per cent of cuBLAS of the same rounds.
+# caption: Medians of {{ ladder.cublas.n }} rounds. Percent of peak refers to the data sheet, percent of cuBLAS to the same rounds.
 # ///
 #
 # /// define | sgemm.first_of_cublas = ladder.naive.tflops / ladder.cublas.tflops
@@ -132,36 +132,36 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 # ///
 #
 # /// claim | sgemm.first_of_cublas < 0.015 and abs(sgemm.last_of_cublas - 1) < 0.07
-# From {{ sgemm.first_of_cublas:.1%}} of the library to {{ sgemm.last_of_cublas:.1%}}. Call that level, and no more: on another card
-# either may be ahead, though hardly by as much as 7 %. Read the second column beside the third, always. The library itself is at
-# {{ ladder.cublas.of_peak:.0%}} of the data sheet, so a kernel that equals it still leaves {{ 1 - ladder.cublas.of_peak:.0%}} of the card unused. *Where those go* is the last question of this page.
+# From {{ sgemm.first_of_cublas:.1%}} of the library to {{ sgemm.last_of_cublas:.1%}}. Call that level, and no more: on a
+# different card either may be ahead, though hardly by as much as 7 %. Always read the second column beside the third. The library
+# itself is at {{ ladder.cublas.of_peak:.0%}} of the data sheet, so a kernel that equals it still leaves {{ 1 - ladder.cublas.of_peak:.0%}}
+# of the card unused. *Where that goes* is the last question of this page.
 # /// otherwise
 # From {{ sgemm.first_of_cublas:.1%}} of the library to {{ sgemm.last_of_cublas:.1%}}. The library itself is at
 # {{ ladder.cublas.of_peak:.0%}} of the data sheet.
 # ///
 #
 # /// claim | ladder.naive.us > 5 * ladder.coalesced.us and ladder.coalesced.us > ladder.shared_tiles.us and ladder.shared_tiles.us > ladder.register_column.us and ladder.register_column.us > ladder.register_tile.us
-# The steps of the last lecture hold in this run as well: each of the first five kernels is faster than the one before
-# it.
+# The steps of the last lecture hold in this run too: each of the first five kernels is faster than the one before it.
 # /// otherwise
 # In this run not every one of the first five kernels is faster than the one before it; see the table.
 # ///
 #
-# So the times are no secret any more. The predictions below ask for something else: what the *counters* will say.
+# So the times are no longer a secret. The predictions below ask for something else: what the *counters* will say.
 #
-# Others have climbed this before us. The best known ladder, Boehm's, ended at 93.7 % of cuBLAS on an RTX A6000, and three of its twelve kernels were slower than one before them
-# [^boehm2022]. It is a fine text. On another card other steps pay, as you will see.
+# Others have climbed this before us. The best-known ladder, Boehm's, ended at 93.7 % of cuBLAS on an RTX A6000, and three of its
+# twelve kernels were slower than an earlier one [^boehm2022]. It is a fine text. On a different card, different steps pay, as you
+# will see.
 
 # %% [markdown]
 # ## Every other instruction costs a multiply-add
 #
-# You know [what an SM can do in one tick](l4_the_gemm_ladder.py#what-an-sm-can-do-in-one-tick). Its four schedulers have
-# one *issue slot* each: one instruction, for one warp. (The kitchen's *call*.) The peak of the card is
-# all four issuing *multiply and add* in every tick. **Every other instruction takes the place of a multiply-add**: a fetch, an
-# address, a barrier.
+# You know [what an SM can do in one tick](l4_the_gemm_ladder.py#what-an-sm-can-do-in-one-tick). Each of its four schedulers
+# has one *issue slot* (the kitchen's *call*): one instruction, for one warp. The card is at its peak when all four issue *multiply
+# and add* in every tick. **Every other instruction takes the place of a multiply-add**: a fetch, an address, a barrier.
 #
-# So the first bound is a share: how many of the instructions are multiply-adds? Take one thread and one step of k. It holds
-# 8 × 8 sums. It needs 8 numbers of A and 8 of B.
+# So the first bound is a share: how many of the instructions are multiply-adds? Take one thread and one step along K. It
+# holds 8 × 8 sums. It needs 8 numbers of A and 8 of B.
 
 
 # %%
@@ -194,15 +194,15 @@ record(by_hand=by_hand)
 #   - [8 × 8, "4", "{{ by_hand.t8x8_by4.share:.1%}}", "{{ by_hand.t8x8_by4.bytes:.2f }}"]
 #   - [8 × 8, "16", "{{ by_hand.t8x8_by16.share:.1%}}", "{{ by_hand.t8x8_by16.bytes:.2f }}"]
 #   - [16 × 8, "16", "{{ by_hand.t16x8_by16.share:.1%}}", "{{ by_hand.t16x8_by16.bytes:.2f }}"]
-# caption: By hand, for a thread on its own. Addresses, the loop and the barriers are not in it.
+# caption: By hand, for a single thread. Addresses, the loop and the barriers are not included.
 # ///
 #
-# The last column is the second bound. Shared memory (the tray) hands out {{ l3.per_clock.shared:.0f }} bytes in a tick, as
-# [you measured](l3_memory.py#how-much-at-once), and the lanes want 128 multiply-adds in a tick. So **one byte for each multiply-add** is the
-# budget, and an 8 × 8 tile uses up all of it. What saves us is that lanes want the *same* numbers: a number that several lanes of
-# a warp want leaves shared memory once. (Step 8 looks closer at that *once*.)
+# The last column is the second bound. Shared memory (the tray) delivers {{ l3.per_clock.shared:.0f }} bytes in a tick, as [you measured](l3_memory.py#how-much-at-once),
+# and the lanes can do 128 multiply-adds in a tick. So the budget is **one byte for each multiply-add**, and an 8 × 8 tile uses up
+# all of it. What saves us is that lanes want the *same* numbers: a number that several lanes of a warp want leaves shared memory
+# only once. (Step 8 takes a closer look at that *once*.)
 #
-# Now ask the hardware. This is the only visit to the counters on this page, for all its kernels. It stays folded;
+# Now ask the hardware. This is the only visit to the counters on this page, for all its kernels. It stays folded, and
 # later sections quote from it.
 
 # %% tags=["fold"]
@@ -314,24 +314,24 @@ record(
 #   - [5 register tile, "{{ vital.register_tile.issued:.0%}}", "{{ vital.register_tile.share:.0%}}", "{{ vital.register_tile.issued * vital.register_tile.share:.0%}}", "{{ ladder.register_tile.of_peak:.0%}}"]
 #   - [12 persistent, "{{ vital.persistent.issued:.0%}}", "{{ vital.persistent.share:.0%}}", "{{ vital.persistent.issued * vital.persistent.share:.0%}}", "{{ ladder.persistent.of_peak:.0%}}"]
 #   - [cuBLAS, "{{ vital.cublas.issued:.0%}}", "{{ vital.cublas.share:.0%}}", "{{ vital.cublas.issued * vital.cublas.share:.0%}}", "{{ ladder.cublas.of_peak:.0%}}"]
-# caption: The first two columns are counted by Nsight Compute on one launch, the last is timed.
+# caption: Nsight Compute counted the first two columns on one launch; the last one is timed.
 # ///
 #
 # **Issue slots used × share of multiply-adds.** Everything on this page works on one of the two. A step makes the share larger
-# (fewer other instructions), or it uses more of the slots (less waiting). And the two together nearly *are* the per cent of
-# peak. We come back to that at the end.
+# (fewer other instructions), or it uses more of the slots (less waiting). And the product of the two nearly *is* the
+# percentage of peak. We come back to that at the end.
 #
 # /// exercise | A 4 × 4 register tile | 3 minutes
-# How many of its instructions are multiply-adds, with 16-byte loads? How many bytes from shared memory for one multiply-add?
-# Which of the two bounds is the worse one?
+# With 16-byte loads, how many of its instructions are multiply-adds? How many bytes does one multiply-add take from shared
+# memory? Which of the two bounds is worse?
 # /// answer
 # 16 multiply-adds, 4 + 4 numbers, two loads: 16 of 18 instructions are multiply-adds. 32 bytes for 16 multiply-adds is 2
-# bytes each, and the budget is one. So for a thread on its own shared memory is worse. With lanes that want the same
-# numbers it may still work.
+# bytes each, and the budget is one. So for a single thread shared memory is worse. If lanes want the same numbers, it
+# may still work.
 # ///
 #
-# Now to your own hands. All that follows stands on the register tile of step 5. In the lab you type it, from the prediction to the square of
-# 8 × 8. It needs nothing from the rest of this page, so do it now, or after reading.
+# Now it is your turn. Everything that follows builds on the register tile of step 5. In the lab you type it, from the prediction
+# to the square of 8 × 8. It needs nothing from the rest of this page, so do it now, or after reading.
 #
 # /// lab | register_tile
 # ///
@@ -346,20 +346,20 @@ record(
 # alt: "What a thread carries for one step of eight along K. Number by number: 8 loads from global memory and 8 stores into shared memory, 16 instructions. Sixteen bytes at a time: 2 loads, and 5 stores, because the four numbers of A go to four rows of the tile: 7 instructions."
 # ///
 #
-# Four neighbours must *be* neighbours. In A and B they are: along a row. But from shared memory a thread wants 8 numbers of A that lie
-# *below* each other, so the tile of A is laid down turned round, once, on the way in. That costs four stores of one number each.
+# Four neighbours must *be* neighbours. In A and B they are: along a row. But from shared memory a thread wants 8 numbers of A
+# that are *one below the other*, so the tile of A is stored turned round, once, on the way in. That costs four stores of one
+# number each.
 #
 # /// diff | src/course_kernels/sgemm/k05_register_tile.cu | src/course_kernels/sgemm/k06_vectorised.cu
 # title: "What changes: k05_register_tile.cu → k06_vectorised.cu"
 # ///
 #
-# `template`, `alignas` and what else from here on is new C++ stands
-# [on the page on C](../c_for_python_people.py#five-more-words-for-the-top-of-the-ladder).
+# `template`, `alignas` and the other C++ that is new from here on are explained [on the page on C](../c_for_python_people.py#five-more-words-for-the-top-of-the-ladder).
 #
-# Besides the instructions in the picture, each load from global memory has an address, and a question before it: am I still inside
-# the matrix? Two loads for eight are a quarter of the questions.
+# Besides the instructions in the picture, each load from global memory needs an address, and before it a question: am I still
+# inside the matrix? Two loads instead of eight mean a quarter of the questions.
 #
-# /// predict | The bytes stay. What falls: loads from shared memory, instructions that carry, or both?
+# /// predict | The bytes stay the same. What falls: loads from shared memory, instructions that carry, or both?
 # - [vital.vectorised.loads < 0.8 * vital.register_tile.loads and vital.vectorised.carried < 0.8 * vital.register_tile.carried] Both
 # - [vital.vectorised.loads >= 0.8 * vital.register_tile.loads and vital.vectorised.carried < 0.8 * vital.register_tile.carried] Only the instructions that carry
 # - [vital.vectorised.loads < 0.8 * vital.register_tile.loads and vital.vectorised.carried >= 0.8 * vital.register_tile.carried] Only the loads from shared memory
@@ -374,21 +374,22 @@ record(
 # rows:
 #   - [5 register tile, "{{ ladder.register_tile.of_peak:.1%}}", "{{ vital.register_tile.registers:.0f }}", "{{ vital.register_tile.shared_kib:.1f }}", "{{ vital.register_tile.occupancy:.0%}}", "{{ vital.register_tile.loads:.4f }}", "{{ vital.register_tile.carried:.4f }}", "{{ vital.register_tile.share:.1%}}"]
 #   - ["**6 vector loads**", "**{{ ladder.vectorised.of_peak:.1%}}**", "{{ vital.vectorised.registers:.0f }}", "{{ vital.vectorised.shared_kib:.1f }}", "{{ vital.vectorised.occupancy:.0%}}", "{{ vital.vectorised.loads:.4f }}", "{{ vital.vectorised.carried:.4f }}", "{{ vital.vectorised.share:.1%}}"]
-# caption: "Shared memory here and below: with the 1 KiB that the system keeps for itself in every block."
+# caption: "Shared memory, here and below, includes the 1 KiB that the system keeps for itself in every block."
 # ///
 #
 # /// claim | abs(vital.register_tile.loads / by_hand.t8x8_by16.loads - 1) < 0.1 and abs(vital.vectorised.loads / by_hand.t8x8_by16.loads - 1) < 0.1
 # Look at the loads from shared memory: {{ vital.register_tile.loads:.4f }} for one multiply-add *before* the change, where the
-# source reads single numbers and the pencil says {{ by_hand.t8x8_by4.loads:.2f }}. **The compiler was here first.** It saw
-# that these numbers are neighbours and took 16 bytes at a time without being asked. On the way in it could not. There the source of kernel 5
-# hands neighbouring numbers to neighbouring threads, and no thread has four in a row. Read the counter before you improve a thing that is done.
+# source reads single numbers and the pencil says {{ by_hand.t8x8_by4.loads:.2f }}. **The compiler was here first.** It saw that
+# these numbers are neighbours and took 16 bytes at a time without being asked. On the way in it could not do so. There the source
+# of kernel 5 gives neighbouring numbers to neighbouring threads, and no thread has four in a row. Read the counter before you
+# improve something that is already done.
 # /// otherwise
 # Loads from shared memory for one multiply-add: {{ vital.register_tile.loads:.4f }} before and {{ vital.vectorised.loads:.4f }} now; the
 # pencil says {{ by_hand.t8x8_by4.loads:.4f }} and {{ by_hand.t8x8_by16.loads:.4f }}.
 # ///
 # ///
 #
-# For 512 multiply-adds of a thread, 16 instructions before and 7 now.
+# For 512 multiply-adds of a thread, that is 16 instructions before and 7 now.
 
 # %%
 record(
@@ -401,46 +402,45 @@ record(
 # %% [markdown]
 # /// claim | ladder.register_tile.us > ladder.vectorised.us and vital.vectorised.carried < 0.7 * vital.register_tile.carried
 # **{{ ladder.vectorised.of_peak:.1%}} of peak**, {{ ladder.register_tile.us / ladder.vectorised.us:.2f }} times the speed of
-# the register tile. Of all instructions {{ vital.vectorised.share:.1%}} are multiply-adds now, and before it were
-# {{ vital.register_tile.share:.1%}}.
+# the register tile. Now {{ vital.vectorised.share:.1%}} of all instructions are multiply-adds; before, it was {{ vital.register_tile.share:.1%}}.
 # /// otherwise
-# {{ ladder.vectorised.of_peak:.1%}} of peak, against {{ ladder.register_tile.of_peak:.1%}}; of all instructions
-# {{ vital.vectorised.share:.1%}} are multiply-adds, before it were {{ vital.register_tile.share:.1%}}.
+# {{ ladder.vectorised.of_peak:.1%}} of peak, against {{ ladder.register_tile.of_peak:.1%}}; {{ vital.vectorised.share:.1%}}
+# of all instructions are multiply-adds; before, it was {{ vital.register_tile.share:.1%}}.
 # ///
 #
-# **Why not faster?** A load from shared memory takes {{ vital.vectorised.turns_a_load:.1f }} wavefronts, and
-# {{ vital.vectorised.conflicts:.1f }} of them are queues.
+# **Why not faster?** A load from shared memory takes {{ vital.vectorised.turns_a_load:.1f }} wavefronts, and {{ vital.vectorised.conflicts:.1f }}
+# of them are spent in queues.
 #
 # /// exercise | Sixteen bytes need an address | 2 minutes
 # K is 1023. Row 1 of A begins 4092 bytes after row 0. Can a thread read its first four numbers with one load of 16 bytes?
 # What must the kernel do?
 # /// answer
-# No: 4092 is not a multiple of 16, and a 16-byte load must begin at one. The kernel asks once whether K and N are
-# multiples of 4. If not, it fetches number by number. These are the *ugly sizes* in a [table further down](#from-small-to-large-and-ugly-ones).
+# No: 4092 is not a multiple of 16, and a 16-byte load must begin at one. The kernel checks once whether K and N are multiples of 4.
+# If not, it fetches number by number. These are the *ugly sizes* in a [table further down](#from-small-to-large-and-ugly-ones).
 # ///
 
 # %% [markdown]
 # ## 7 · Eight lanes, thirty-two banks {#7-nobody-queues}
 #
-# 32 lanes ask for 16 bytes each. Shared memory has 32 banks (the windows) of 4 bytes, 128 bytes in one wavefront (a turn). So eight lanes at a time,
-# if no two of them want different words of one bank.
+# 32 lanes ask for 16 bytes each. Shared memory has 32 banks (the windows) of 4 bytes: 128 bytes in one wavefront (a turn). That
+# serves eight lanes at a time, as long as no two of them want different words in one bank.
 #
-# In kernel 6 a thread owns 8 columns side by side. Its neighbour begins 8 words further on. Look what that
-# does to the banks.
+# In kernel 6 a thread owns 8 columns side by side. Its neighbour begins 8 words further on. Look at what that does to
+# the banks.
 #
 # /// figure | docs/assets/figures/sgemm_windows.svg
 # alt: "Eight lanes read 16 bytes each from 32 banks. If a thread owns 8 neighbouring columns, lanes 0 to 3 use banks 0 to 3, 8 to 11, 16 to 19 and 24 to 27, and lanes 4 to 7 want the same banks again: two wavefronts, and half of the banks idle. If a thread owns 4 columns and another 4 further on, the eight lanes cover all 32 banks: one wavefront."
 # ///
 #
-# So hand the columns out otherwise. A thread still owns 8, but four here, and four half a tile further on. The same sums, only
-# dealt out to other threads. And A's tile, which is written down its columns, gets four spare words at the end of each row, so that the
-# *writers* do not meet at one bank either.
+# So hand out the columns differently. A thread still owns 8, but four here and four half a tile further on. They are the same
+# sums, only dealt to different threads. And A's tile, which is written down its columns, gets four spare words at the end of each
+# row, so that the *writers* do not meet at one bank either.
 #
 # /// diff | src/course_kernels/sgemm/k06_vectorised.cu | src/course_kernels/sgemm/k07_conflict_free.cu
 # title: "What changes: k06_vectorised.cu → k07_conflict_free.cu"
 # ///
 #
-# Count it on your fingers first: eight neighbouring lanes, 16 bytes of B each, and the longest queue.
+# First count it on your fingers: eight neighbouring lanes, 16 bytes of B each, and the longest queue.
 
 # %%
 from collections import Counter
@@ -464,7 +464,7 @@ record(
 )
 
 # %% [markdown]
-# /// predict | No byte is saved, and no multiply-add. Which counter moves?
+# /// predict | This saves not a single byte and not a single multiply-add. Which counter moves?
 # - [vital.conflict_free.loads < 0.8 * vital.vectorised.loads] Loads from shared memory
 # - [vital.conflict_free.turns_a_load < 0.8 * vital.vectorised.turns_a_load] Wavefronts for one load
 # - [vital.conflict_free.registers < 0.9 * vital.vectorised.registers] Registers of a thread
@@ -478,7 +478,7 @@ record(
 # rows:
 #   - [6 vector loads, "{{ ladder.vectorised.of_peak:.1%}}", "{{ vital.vectorised.registers:.0f }}", "{{ vital.vectorised.shared_kib:.1f }}", "{{ vital.vectorised.occupancy:.0%}}", "{{ vital.vectorised.turns_a_load:.2f }}", "{{ vital.vectorised.conflicts:.2f }}", "{{ vital.vectorised.turns:.3f }}"]
 #   - ["**7 conflict-free**", "**{{ ladder.conflict_free.of_peak:.1%}}**", "{{ vital.conflict_free.registers:.0f }}", "{{ vital.conflict_free.shared_kib:.1f }}", "{{ vital.conflict_free.occupancy:.0%}}", "{{ vital.conflict_free.turns_a_load:.2f }}", "{{ vital.conflict_free.conflicts:.2f }}", "{{ vital.conflict_free.turns:.3f }}"]
-# caption: An SM issues four instructions in a tick and shared memory takes one wavefront, so past 0.25 wavefronts for one multiply-add of a warp shared memory is the bound.
+# caption: An SM issues four instructions in a tick and shared memory handles one wavefront, so above 0.25 wavefronts for one multiply-add of a warp, shared memory is the bound.
 # ///
 #
 # /// claim | ladder.vectorised.us > ladder.conflict_free.us and vital.conflict_free.turns_a_load < 0.8 * vital.vectorised.turns_a_load
@@ -490,35 +490,37 @@ record(
 # ///
 #
 # /// claim | abs(vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load - 2 * (queue.side_by_side - queue.interleaved)) < 0.1
-# Do the fingers agree with the counter? They counted eight lanes. A warp is four times eight, so a load of B takes 4 × 2 wavefronts before, and 4 × 1
-# now. Every second load is one of B. The others are of A, and A is read as before. So the average must fall by 2, and it fell by
+# Do your fingers agree with the counter? They counted eight lanes. A warp is four times eight, so a load of B took 4 × 2
+# wavefronts before and takes 4 × 1 now. Every second load is a load of B. The others are of A, and A is read as before. So the
+# average must fall by 2, and it fell by
 # {{ vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load:.2f }}.
 # /// otherwise
-# By hand the average load should take 2 wavefronts less, and it takes {{ vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load:.2f }} less.
+# By hand the average load should take 2 wavefronts fewer, and it takes {{ vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load:.2f }}
+# fewer.
 # ///
 # ///
 #
-# **Why not faster?** One suspicion: a warp spans 16 threads of a row, and still wants 128 different numbers of B in every step. The next
-# section tests it.
+# **Why not faster?** One suspicion: a warp spans 16 threads of a row, so it still wants 128 different numbers of B in every step.
+# The next section tests that.
 #
 # /// exercise | Pad or interleave? | 3 minutes
 # You could also have left the columns side by side and padded. Where would the spare words have to go, so that lanes 0 to 7
 # meet 32 banks, and why is it awkward with 16-byte loads?
 # /// answer
-# Between the columns of lane 3 and lane 4: four spare words after every 32. Then lane 4 begins at bank 4. It works,
-# but a row is no longer one piece. Whoever lays B down has to step over the gaps as well, and each gap must be a whole 16 bytes. Interleaving
-# needs no spare word.
+# Between the columns of lane 3 and lane 4: four spare words after every 32. Then lane 4 begins at bank 4. It works, but a row is
+# no longer in one piece. The code that stores B has to step over the gaps too, and each gap must be exactly 16 bytes.
+# Interleaving needs no spare words.
 # ///
 #
 # ### Shared memory is a roof, too {.beyond}
 #
 # /// claim | vital.vectorised.turns > 0.26 and vital.conflict_free.turns < 0.24 and vital.conflict_free.short_scoreboard < 0.5 * vital.vectorised.short_scoreboard
-# The last line of the table above is a roof. For one multiply-add of a warp shared memory took {{ vital.vectorised.turns:.3f }} wavefronts, and it has only 0.25 to
-# give. So with its queues kernel 6 could never have passed {{ 0.25 / vital.vectorised.turns:.0%}} of peak. It was still well below. What its warps felt was
-# the *wait*: for each instruction they spent {{ vital.vectorised.short_scoreboard:.2f }} ticks waiting for bytes from shared memory, and now
-# {{ vital.conflict_free.short_scoreboard:.2f }}.
+# The last line of the table above is a roof. For one multiply-add of a warp, shared memory took {{ vital.vectorised.turns:.3f }}
+# wavefronts, and it has only 0.25 to give. So with its queues kernel 6 could never have passed {{ 0.25 / vital.vectorised.turns:.0%}}
+# of peak. It was still well below that. What its warps felt was the *wait*: for each instruction they spent {{ vital.vectorised.short_scoreboard:.2f }}
+# ticks waiting for bytes from shared memory, and now it is {{ vital.conflict_free.short_scoreboard:.2f }}.
 # /// otherwise
-# For one multiply-add of a warp shared memory takes {{ vital.conflict_free.turns:.3f }} wavefronts, before {{ vital.vectorised.turns:.3f }}.
+# For one multiply-add of a warp, shared memory takes {{ vital.conflict_free.turns:.3f }} wavefronts; before, it took {{ vital.vectorised.turns:.3f }}.
 # ///
 
 # %% [markdown]
@@ -528,20 +530,20 @@ record(
 #
 # /// figure | docs/assets/figures/sgemm_warp_tile.svg
 # alt: "Two ways to seat 32 threads with a register tile of 8 by 8 each. In two rows of 16 they cover 16 by 128 sums and need 16 numbers of A and 128 of B, 144 together. In four rows of 8 they cover 32 by 64 and need 32 and 64, 96 together."
-# caption: The nearer to a square, the less there is to fetch.
+# caption: The closer to a square, the less there is to fetch.
 # ///
 #
-# So seat the warp 4 × 8. Its 32 × 64 sums are its **warp tile**. It is the one of [the three tiles](l4_the_gemm_ladder.py#the-words-for-tiles)
-# that our kernels did not have yet. CUTLASS gives the same advice for it: choose it large, so that the warp uses
-# again what it has read [^cutlass-gemm].
+# So seat the warp 4 × 8. Its 32 × 64 sums are its **warp tile**. Of [the three tiles](l4_the_gemm_ladder.py#the-words-for-tiles),
+# it is the one that our kernels did not have yet. CUTLASS gives the same advice: choose it large, so that the warp reuses what it
+# has read [^cutlass-gemm].
 #
 # /// diff | src/course_kernels/sgemm/k07_conflict_free.cu | src/course_kernels/sgemm/k08_warp_tiles.cu
 # title: "What changes: k07_conflict_free.cu → k08_warp_tiles.cu"
 # ///
 #
 # /// predict | 96 numbers instead of 144, for the same 2048 multiply-adds of a warp. What do the counters say?
-# - [vital.warp_tiles.loads / vital.conflict_free.loads >= 0.85 and vital.warp_tiles.turns / vital.conflict_free.turns >= 0.85] As many of both
-# - [vital.warp_tiles.turns / vital.conflict_free.turns < 0.85 and vital.warp_tiles.loads / vital.conflict_free.loads >= 0.85] As many loads, a third fewer wavefronts
+# - [vital.warp_tiles.loads / vital.conflict_free.loads >= 0.85 and vital.warp_tiles.turns / vital.conflict_free.turns >= 0.85] The same number of both
+# - [vital.warp_tiles.turns / vital.conflict_free.turns < 0.85 and vital.warp_tiles.loads / vital.conflict_free.loads >= 0.85] The same number of loads, a third fewer wavefronts
 # - [vital.warp_tiles.loads / vital.conflict_free.loads < 0.85] A third fewer loads
 # /// reveal
 # Loads for one multiply-add: {{ vital.warp_tiles.loads:.4f }} now, {{ vital.conflict_free.loads:.4f }} before. Wavefronts:
@@ -556,65 +558,68 @@ record(
 # ///
 #
 # /// claim | abs(vital.warp_tiles.turns / vital.conflict_free.turns - 1) < 0.03
-# **Here the pencil was wrong.** A third fewer numbers, and not one wavefront saved. Why? A load of 16 bytes is too much for one wavefront, so shared memory
-# serves the lanes of a warp in groups. A number that two *groups* want leaves shared memory twice, whatever the pencil says about the warp. Take
-# eight neighbouring lanes again. In both kernels they stand in one row. They want eight times 16 bytes of B, which is a full wavefront, and all the same
-# 16 bytes of A. For such a group nothing has changed. (Which lanes make a group, NVIDIA does not say. That there are groups, the
-# counter shows: {{ vital.warp_tiles.turns_a_load:.1f }} wavefronts for a load without a queue.)
+# **Here the pencil was wrong.** A third fewer numbers, and not one wavefront saved. Why? A load of 16 bytes is too much for one
+# wavefront, so shared memory serves the lanes of a warp in groups. A number that two *groups* want leaves shared memory twice,
+# whatever the pencil says about the warp. Take eight neighbouring lanes again. In both kernels they are in one row. They want
+# eight times 16 bytes of B, which is a full wavefront, and all of them want the same 16 bytes of A. For such a group nothing has
+# changed. (NVIDIA does not say which lanes form a group. The counter shows that there are groups: {{ vital.warp_tiles.turns_a_load:.1f }}
+# wavefronts for a load without a queue.)
 # /// otherwise
-# Wavefronts for one multiply-add: {{ vital.warp_tiles.turns:.3f }}, before {{ vital.conflict_free.turns:.3f }}.
+# Wavefronts for one multiply-add: {{ vital.warp_tiles.turns:.3f }} now, {{ vital.conflict_free.turns:.3f }} before.
 # ///
 # ///
 #
 # /// claim | abs(ladder.warp_tiles.us / ladder.conflict_free.us - 1) < 0.06
-# And what the counter does not show, the clock does not show either: {{ ladder.conflict_free.us:.0f }} µs before,
-# {{ ladder.warp_tiles.us:.0f }} now. That is a tie, to within the 6 % that we vouch for. So the warp tile is no step of this ladder. It stays in the kernels that follow, because whoever reads
-# CUTLASS meets it at every turn, and because on tensor cores it is the warp that multiplies, and its tile is what it multiplies.
+# And the clock does not show a difference either: {{ ladder.conflict_free.us:.0f }} µs before, {{ ladder.warp_tiles.us:.0f }}
+# now. That is a tie, to within the 6 % that we vouch for. So the warp tile is not a step of this ladder. It stays in the kernels
+# that follow, because if you read CUTLASS you will meet it at every turn, and because on tensor cores it is the warp that
+# multiplies, and its tile is what it multiplies.
 # /// otherwise
 # {{ ladder.conflict_free.us:.0f }} µs before, {{ ladder.warp_tiles.us:.0f }} now.
 # ///
 #
-# **Why not faster?** Hardly because of shared memory: for each instruction the warps wait {{ vital.warp_tiles.short_scoreboard:.2f }} ticks for it, and
-# {{ vital.warp_tiles.long_scoreboard:.2f }} for what comes from further away. Everybody stops twice in each step: once until the tile has come, once until all are
-# through with it. The next step counts what that costs.
+# **Why not faster?** Hardly because of shared memory: for each instruction the warps wait {{ vital.warp_tiles.short_scoreboard:.2f }}
+# ticks for it, and {{ vital.warp_tiles.long_scoreboard:.2f }} for what comes from further away. Everybody stops twice in each
+# step: once until the tile has come, and once until all are done with it. The next step counts what that costs.
 #
 # /// exercise | The best seats
 # 32 threads, 8 × 8 sums each. Try 4 × 8, 8 × 4, 2 × 16 and 32 × 1. How many numbers does the warp want in each step?
 # /// answer
-# 4 × 8: 32 + 64 = 96. 8 × 4: the same. 2 × 16: 144. 32 × 1: 256 + 8 = 264. Nearly square wins, as a square has the
+# 4 × 8: 32 + 64 = 96. 8 × 4: the same. 2 × 16: 144. 32 × 1: 256 + 8 = 264. Nearly square wins, because a square has the
 # shortest fence for its area.
 # ///
 
 # %% [markdown]
 # ## 9 · Fetch while you multiply
 #
-# Up to here every step of the outer loop has two halves. All of a block fetch, all wait, all multiply, all wait. While they
-# fetch, their lanes are idle, unless another block on the SM is at work.
+# Up to here every step of the outer loop has two halves. The whole block fetches, waits, multiplies, and waits again. While
+# it fetches, its lanes are idle, unless another block on the SM is at work.
 #
 # /// figure | docs/assets/figures/sgemm_two_trays.svg
 # alt: "Two time lines. With one buffer, fetch 0, multiply 0, fetch 1, multiply 1, fetch 2, multiply 2 come one after the other. With two buffers, tile 1 is fetched while tile 0 is multiplied, and so on: the last multiplication ends earlier."
 # ///
 #
-# Two things are new. First, a second buffer: while one tile is eaten, the next is on its way. Second, `cp.async`, an instruction that brings
-# up to 16 bytes from global memory *straight to shared memory*. A plain load puts them into a register, and somebody has to stand there, hand
-# stretched out, until they come. `cp.async` does not go through registers at all [^nvidia-ampere]. You order now, and ask later whether it
-# has come.
+# Two things are new. First, there is a second buffer: while one tile is eaten, the next is on its way. Second, there is
+# `cp.async`, an instruction that brings up to 16 bytes from global memory *straight to shared memory*. A plain load puts them
+# into a register, and somebody has to stand there, hand stretched out, until they come. `cp.async` does not go through registers
+# at all [^nvidia-ampere]. You order now, and ask later whether the order has arrived.
 #
 # /// diff | src/course_kernels/sgemm/k08_warp_tiles.cu | src/course_kernels/sgemm/k09_asynchronous.cu
 # title: "What changes: k08_warp_tiles.cu → k09_asynchronous.cu"
 # ///
 #
-# Now look at reasons for *waiting*. When a warp cannot be issued, the counters note why. `barrier`: it waits for
-# the others of its block. `long scoreboard`: for bytes from L2 or HBM. `short scoreboard`: for bytes from shared memory.
-# The numbers in the answer are ticks: how long the warps of one scheduler wait for that reason, all of them added up, for each instruction that it issues.
+# Now look at the reasons for *waiting*. When a warp cannot be issued, the counters note why. `barrier`: it is waiting for the
+# other warps of its block. `long scoreboard`: for bytes from L2 or HBM. `short scoreboard`: for bytes from shared memory. The
+# numbers in the answer are ticks: how long all the warps of one scheduler together wait for that reason, for each instruction
+# that it issues.
 #
 # /// predict | Which wait must shrink?
 # - [vital.asynchronous.long_scoreboard >= 0.8 * vital.warp_tiles.long_scoreboard and vital.asynchronous.barrier >= 0.8 * vital.warp_tiles.barrier and vital.asynchronous.short_scoreboard < 0.8 * vital.warp_tiles.short_scoreboard] The one for shared memory
-# - [vital.asynchronous.long_scoreboard < 0.8 * vital.warp_tiles.long_scoreboard] The one for global memory, above all
+# - [vital.asynchronous.long_scoreboard < 0.8 * vital.warp_tiles.long_scoreboard] Above all, the one for global memory
 # - [vital.asynchronous.long_scoreboard >= 0.8 * vital.warp_tiles.long_scoreboard and vital.asynchronous.barrier < 0.8 * vital.warp_tiles.barrier] Only the one for each other
 # /// reveal
-# For global memory, {{ vital.asynchronous.long_scoreboard:.2f }} now and {{ vital.warp_tiles.long_scoreboard:.2f }} before. For each
-# other, {{ vital.asynchronous.barrier:.2f }} and {{ vital.warp_tiles.barrier:.2f }}.
+# The wait for global memory: {{ vital.asynchronous.long_scoreboard:.2f }} now and {{ vital.warp_tiles.long_scoreboard:.2f }}
+# before. The wait for each other: {{ vital.asynchronous.barrier:.2f }} and {{ vital.warp_tiles.barrier:.2f }}.
 #
 # /// table
 # turned: true
@@ -636,31 +641,32 @@ record(
 #
 # /// claim | ladder.conflict_free.us > ladder.asynchronous.us and ladder.warp_tiles.us > ladder.asynchronous.us and vital.asynchronous.long_scoreboard + vital.asynchronous.barrier < 0.6 * (vital.warp_tiles.long_scoreboard + vital.warp_tiles.barrier)
 # **{{ ladder.asynchronous.of_peak:.1%}} of peak**, {{ ladder.conflict_free.us / ladder.asynchronous.us:.2f }} times the speed of
-# kernel 7. An instruction is issued in {{ vital.asynchronous.issued:.0%}} of the ticks, before in {{ vital.warp_tiles.issued:.0%}}.
+# kernel 7. An instruction is issued in {{ vital.asynchronous.issued:.0%}} of the ticks; before, it was {{ vital.warp_tiles.issued:.0%}}.
 # /// otherwise
-# {{ ladder.asynchronous.of_peak:.1%}} of peak, against {{ ladder.conflict_free.of_peak:.1%}}; issue slots used
-# {{ vital.asynchronous.issued:.1%}}, before {{ vital.warp_tiles.issued:.1%}}.
+# {{ ladder.asynchronous.of_peak:.1%}} of peak, against {{ ladder.conflict_free.of_peak:.1%}}; issue slots used: {{ vital.asynchronous.issued:.1%}}
+# now, {{ vital.warp_tiles.issued:.1%}} before.
 # ///
 #
-# **Why not faster?** Hardly anybody waits for global memory any more. But in {{ 1 - vital.asynchronous.issued:.0%}} of the ticks nothing is issued, and
-# {{ 1 - vital.asynchronous.share:.0%}} of the instructions are no multiply-adds.
+# **Why not faster?** Hardly anybody waits for global memory any more. But in {{ 1 - vital.asynchronous.issued:.0%}} of the ticks
+# nothing is issued, and {{ 1 - vital.asynchronous.share:.0%}} of the instructions are not multiply-adds.
 # ///
 #
 # /// exercise | One barrier | 3 minutes
-# Kernel 8 has two barriers in each step, kernel 9 has one. What does that one promise? And why may a thread order the next tile only
-# *after* it?
+# Kernel 8 has two barriers in each step, kernel 9 has one. What does that one barrier promise? And why may a thread order the
+# next tile only *after* it?
 # /// answer
-# It promises two things: this step's tile has come, for all of us; and all of us are through with the tile of the step before. The next
-# tile goes into *that* buffer. Order it before the barrier, and a slow warp may still be eating from there.
+# It promises two things: this step's tile has arrived, for all of us; and all of us are done with the tile of the previous step.
+# The next tile goes into *that* buffer. If you order it before the barrier, a slow warp may still be eating from there.
 # ///
 #
 # ### What it costs {.beyond}
 #
 # /// claim | vital.asynchronous.share < 0.97 * vital.warp_tiles.share and vital.asynchronous.carried < vital.warp_tiles.carried and extra_calls.asynchronous > 1.5 * extra_calls.warp_tiles
-# There is a price, and it stands in the share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}} now. It is not the
-# carrying: {{ vital.asynchronous.carried:.4f }} such instructions for one multiply-add, before {{ vital.warp_tiles.carried:.4f }}. What grew are the instructions that
-# neither carry, nor load from shared memory, nor multiply: from {{ extra_calls.warp_tiles:.3f }} to {{ extra_calls.asynchronous:.3f }}. Very likely they are
-# addresses and questions. `cp.async` cannot turn a tile round on its way, so A is copied number by number, each from its own place and to its own place.
+# There is a price, and you see it in the share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}}
+# now. It is not the carrying: {{ vital.asynchronous.carried:.4f }} such instructions for one multiply-add, down from {{ vital.warp_tiles.carried:.4f }}.
+# What has grown is the number of instructions that neither carry, nor load from shared memory, nor multiply: from {{ extra_calls.warp_tiles:.3f }}
+# to {{ extra_calls.asynchronous:.3f }}. Very likely they are addresses and questions. `cp.async` cannot turn a tile round on its
+# way, so A is copied number by number, each from its own place to its own place.
 # /// otherwise
 # The share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}} now.
 # ///

@@ -12,27 +12,27 @@
 #
 # - take the softmax of a row that you never see whole, with pencil and paper;
 # - write the attention loop in NumPy and in CUDA, and say what every line is for;
-# - forecast how many bytes a kernel moves, and check yourself against the hardware's own counters;
+# - forecast how many bytes a kernel moves, and check your forecast against the hardware's own counters;
 # - say what percent of peak a kernel reaches, and where the rest goes.
 #
 # **The promise: the same cooking, with far fewer trips to the pantry.**
 #
-# You know the kitchen from [your first kernel](../start_here.py). Cooks sit at tables, a block is one table.
-# What a cook holds in her hands are the registers. In the middle of each table stands a tray that all its
-# cooks share: the *shared memory*. And down the hall is the pantry, the HBM: huge, and far. The cooks are
-# quick. The hall is not.
+# You know the kitchen from [your first kernel](../start_here.py). Cooks sit at tables, and a block is one table. What a
+# cook holds in her hands is in registers. In the middle of each table is a tray that all its cooks share, the *shared
+# memory*. And down the hall is the pantry, the HBM: huge, and far away. The cooks are fast. The hall is not.
 
 # %% [markdown]
 # ## The enemy matrix
 #
-# You met it in [the lecture on attention](../lectures/l8_attention.py), where you typed the plain recipe. Here it is once more, in five lines.
+# You met it in [the lecture on attention](../lectures/l8_attention.py), where you typed the plain recipe. Here it is again, in five points.
 #
 # 1. One head, N tokens, d numbers each: $S = Q K^\top / \sqrt d$, $P = \mathrm{softmax}(S)$, $O = P V$. Two multiplies and a softmax.
 # 2. Q, K, V and O are thin, N × d. S and P are square, N × N. Nobody asked for the square, and nobody keeps it.
-# 3. At N = 4096 it has {{ enemy.scores / 1e6:.1f }} million scores; in fp32 they are {{ enemy.square_bytes / 1e6:.1f }} MB, beside {{ enemy.thin_bytes / 1e6:.1f }} MB of Q. A layer of 32 heads
-#    makes {{ enemy.layer_bytes / 1e9:.1f }} GB of scores, uses them once, and throws them away.
+# 3. At N = 4096 the square has {{ enemy.scores / 1e6:.1f }} million scores; in fp32 they are {{ enemy.square_bytes / 1e6:.1f }}
+#    MB, compared with {{ enemy.thin_bytes / 1e6:.1f }} MB for Q. A layer of 32 heads makes {{ enemy.layer_bytes / 1e9:.1f }} GB
+#    of scores, uses them once, and throws them away.
 # 4. The plain recipe [carries it four times](../lectures/l8_attention.py#four-trips-to-hbm): write S, read S, write P, read P.
-# 5. **Room and trips are two bills.** Blocks of queries pay the first. Nothing yet has paid the second.
+# 5. **Room and trips are two separate bills.** Working in blocks of queries pays the first. So far nothing has paid the second.
 
 # %% tags=["fold"]
 from course_kernels.measure import quantity, record
@@ -48,15 +48,15 @@ record(
 )
 
 # %% [markdown]
-# FlashAttention never writes the square down at all. That saves on both bills, and not alike.
+# FlashAttention never writes the square down at all. That saves on both bills, but not equally.
 #
-# - **Storage**, the room it takes: from $O(N^2)$ down to $O(N)$.
-# - **Traffic**, the bytes to and from HBM: from $\Theta(Nd + N^2)$ to $\Theta(N^2 d^2 / M)$, where $M$ is how
-#   many numbers fit on chip. A fine saving, but *not* a factor of N. Even a perfect kernel must fetch Q, K
-#   and V, and bring back O.
+# - **Storage**, the room it takes, falls from $O(N^2)$ to $O(N)$.
+# - **Traffic**, the bytes to and from HBM, falls from $\Theta(Nd + N^2)$ to $\Theta(N^2 d^2 / M)$, where $M$ is how
+#   many numbers fit on chip. A fine saving, but *not* a factor of N. Even a perfect kernel must fetch Q, K and V, and
+#   bring back O.
 #
-# The authors counted it for GPT-2 medium on an A100, N = 1024, d = 64, forward and backward: 40.3 GB of
-# traffic became 4.4 GB, a factor of 9.2 [^dao2022]. Not a thousand. Below we count our own.
+# The authors counted it for GPT-2 medium on an A100, with N = 1024 and d = 64, forward and backward: 40.3 GB of traffic
+# became 4.4 GB, a factor of 9.2 [^dao2022]. Not a thousand. Below we count our own.
 
 # %% [markdown]
 # ## Softmax, one crate at a time
@@ -65,15 +65,15 @@ record(
 # *all* scores of its row. And before that you subtract the row's *largest* score, or the exponentials
 # overflow. You cannot know the largest before you have seen them all.
 #
-# Or can you [^milakov2018]? Picture a cook who seasons a stew, and the ingredients come in crates. She does
-# not wait for the last crate. She seasons for what she has seen, and keeps three notes on her sleeve:
+# Or can you [^milakov2018]? Picture a cook seasoning a stew whose ingredients come in crates. She does not wait for the
+# last crate. She seasons for what she has seen so far, and keeps three notes on her sleeve:
 #
 # - m, the largest score so far;
 # - l, the sum of $e^{s-m}$ so far;
 # - a, the plate: the sum of $e^{s-m}$ times value so far.
 #
 # Then a crate brings a larger score. Every old term was weighed against the wrong m. Does she start again?
-# No. All of them are off by the *same* factor, $e^{m_\text{old} - m_\text{new}}$. One multiply repairs the lot.
+# No. All of them are off by the *same* factor, $e^{m_\text{old} - m_\text{new}}$. One multiply repairs them all.
 #
 # Do it with a pencil. First crate: scores 1 and 3. Second crate: 2 and 5. The values are 10, 20, 30, 40.
 #
@@ -90,8 +90,7 @@ record(
 # - [step.repaired.l < 0.99 * step.one.l] It shrinks
 # - [0.99 * step.one.l <= step.repaired.l <= 1.01 * step.one.l] It stays as it is
 # /// reveal
-# It shrinks, to {{ step.repair:.3f }} of what it was. Weighed against a larger maximum, all that is old looks
-# smaller.
+# It shrinks, to {{ step.repair:.3f }} of what it was. Weighed against a larger maximum, everything old looks smaller.
 # ///
 
 # %%
@@ -146,31 +145,31 @@ record(
 # | a | {{ step.one.a:.3f }} | {{ step.repaired.a:.3f }} | {{ step.two.a:.3f }} | {{ step.direct.a:.3f }} |
 # | served: a / l | | | {{ step.two.out:.3f }} | {{ step.direct.out:.3f }} |
 #
-# Read the second row aloud. The sum is {{ step.one.l:.4f }}. The 5 comes, and the sum is multiplied by
-# $e^{3-5}$, that is {{ step.repair:.4f }}. Now it is {{ step.repaired.l:.4f }}. The new crate adds its own two
-# terms: {{ step.two.l:.4f }}. The last column waited for all four and has {{ step.direct.l:.4f }}.
+# Read the second row aloud. The sum is {{ step.one.l:.4f }}. The 5 comes, and you multiply the sum by $e^{3-5}$, that
+# is {{ step.repair:.4f }}. Now it is {{ step.repaired.l:.4f }}. The new crate adds its own two terms: {{ step.two.l:.4f }}.
+# The last column waited for all four scores and has {{ step.direct.l:.4f }}.
 #
-# The same plate, and nobody ever held more than one crate. Rescaling looked spooky; it is one multiply that
-# changes the ruler for everything measured so far.
+# The same dish, and nobody ever held more than one crate. Rescaling looked like magic; it is one multiply that changes
+# the ruler for everything measured so far.
 #
-# Did you seal [an envelope](../lectures/l8_attention.py#what-stands-in-the-way) in the lecture on attention? Open it now. What did you have already, and
-# what was missing?
+# Did you seal [an envelope](../lectures/l8_attention.py#what-stands-in-the-way) in the lecture on attention? Open it now. What
+# did you already have, and what was missing?
 #
 # /// exercise | The other order
 # Let 2 and 5 come first, then 1 and 3. What is the repair factor now, and does the answer change?
 # /// answer
-# The maximum is 5 from the start, so the factor is $e^0 = 1$. Sum and plate end up the same: adding does not
-# care for order. (Rounding does, so in floating point the last digits may differ.)
+# The maximum is 5 from the start, so the factor is $e^0 = 1$. Sum and plate end up the same: addition does not care
+# about order. (Rounding does, so in floating point the last digits may differ.)
 # ///
 #
-# Now with scores of your own. Step through them, and say the factor before you press *Next*.
+# Now try it with scores of your own. Step through them, and say the factor before you press *Next*.
 #
 # /// explorable | softmax
-# ask: When is what you hold made smaller, and when does it stay as it is? Then try the large scores.
+# ask: When does what you hold get smaller, and when does it stay as it is? Then try the large scores.
 # alt: >-
-#   A row for each of eight scores, in tiles of two. Each score is a dot on a line from −2 to 10, and a ruler stands at m,
-#   the largest so far. Beside it a bar is as long as the score's weight, e to the s − m. The ruler has moved from 5 to 7:
-#   dashed outlines show how long the four old bars were, and all have shrunk by the same factor. Below stand m, l and a.
+#   A row for each of eight scores, in tiles of two. Each score is a dot on a line from −2 to 10, and a ruler marks m, the
+#   largest so far. Beside it a bar is as long as the score's weight, e to the s − m. The ruler has moved from 5 to 7:
+#   dashed outlines show how long the four old bars were, and all have shrunk by the same factor. Below are m, l and a.
 # knobs:
 #   row: {label: a row to begin with, at: page, choices: {page: "the two crates, and two more", order: "the largest first",
 #         large: "large scores", small: "very small scores", masked: "a masked tile first", own: "your own"}}
@@ -179,36 +178,36 @@ record(
 #   mask: {label: "a masked score becomes", at: infinity, choices: {infinity: "−∞", never: "−10³⁰"}}
 #   step: {label: step, at: 5}
 # says:
-#   start: "Nothing has come yet: m is {m}, l is {l} and a is {a}."
+#   start: "No tile has come yet: m is {m}, l is {l} and a is {a}."
 #   first: "Tile {tile} brings {brought}. The largest so far is {m}. What you held, nothing, is multiplied by {factor}."
 #   higher: >-
-#     Tile {tile} brings {brought}. The largest was {old} and is {m}. So all that you hold is multiplied by
-#     e to the {old} − {m}, which is {factor}: l is {l}, and a is {a}.
+#     Tile {tile} brings {brought}. The largest was {old} and is now {m}. So everything you hold is multiplied by e to
+#     the {old} − {m}, which is {factor}: l is {l}, and a is {a}.
 #   same: "Tile {tile} brings {brought}. The largest stays {m}, so the factor is {factor}: l is still {l}, and a is {a}."
 #   broken: >-
-#     Tile {tile} brings {brought}. All so far is masked, and −∞ less −∞ is {factor}, not a number. Mask with −10³⁰ instead,
-#     as the kernel below does.
+#     Tile {tile} brings {brought}. Everything so far is masked, and −∞ minus −∞ is {factor}, not a number. Mask with −10³⁰
+#     instead, as the kernel below does.
 #   add: "The terms of tile {tile} are added: l is {l}, and a is {a}."
-#   still_broken: "Tile {tile} is added: l is {l} now, whatever comes."
+#   still_broken: "Tile {tile} is added: l is now {l}, whatever comes."
 #   served: "All {tiles} tiles have passed. Divide once: a / l is {out}."
 #   nothing_served: "All {tiles} tiles have passed, and a / l is {out}: not a number."
-#   agree: "All scores at once, the largest taken off, give {plain}: the same."
-#   only_plain: "All scores at once give {plain}. Nothing but the order was to blame: a masked tile came first."
-#   no_softmax: "Every score is masked, and a / l is {out}: nothing has no softmax."
-#   without: "With nothing taken off, e to the s alone, the answer is {bare}: these scores are small enough."
-#   overflow: "With nothing taken off there is no answer: e to the s is more than fp32 can hold, and a / l would be {bare}."
-#   underflow: "With nothing taken off there is no answer: every e to the s is 0 in fp32, and 0 / 0 is {bare}."
-#   lost: "With nothing taken off the answer is {bare}: terms so small keep few digits in fp32."
+#   agree: "All scores at once, with the largest subtracted, give {plain}: the same."
+#   only_plain: "All scores at once give {plain}. Only the order was to blame: a masked tile came first."
+#   no_softmax: "Every score is masked, and a / l is {out}: there is no softmax of nothing."
+#   without: "With nothing subtracted, e to the s alone, the answer is {bare}: these scores are small enough."
+#   overflow: "With nothing subtracted there is no answer: e to the s is more than fp32 can hold, and a / l would be {bare}."
+#   underflow: "With nothing subtracted there is no answer: every e to the s is 0 in fp32, and 0 / 0 is {bare}."
+#   lost: "With nothing subtracted the answer is {bare}: terms this small keep few digits in fp32."
 # row: {step: "{step} of {steps}", "the tile brings": "{brought}", m: "{m}", factor: "{factor}", l: "{l}", a: "{a}",
 #       "a / l": "{out}"}
-# caption: "Values are 10, 20, 30 and so on, all sums in fp32. Drag a score sideways, or type it."
+# caption: "The values are 10, 20, 30 and so on; all sums are in fp32. Drag a score sideways, or type it."
 # ///
 
 # %% [markdown]
 # ## The whole algorithm in NumPy
 #
-# Now many rows at once. A tile of queries sits down at the table. Tiles of keys and values are carried past
-# it, one pair after the other. Each row keeps its own three notes.
+# Now take many rows at once. A tile of queries sits down at the table. Tiles of keys and values are carried past it,
+# one pair after the other. Each row keeps its own three notes.
 #
 # /// figure | docs/assets/figures/tiling.svg
 # alt: >-
@@ -223,9 +222,9 @@ record(
 #
 # - [x] 16, one tile
 # - [ ] 40, four rows of ten
-# - [ ] 100, for the softmax needs them
+# - [ ] 100, because the softmax needs them
 # /// reveal
-# {{ tiles.held:.0f }}: one tile. The rows are finished all the same, thanks to the three notes.
+# {{ tiles.held:.0f }}: one tile. The rows still come out complete, thanks to the three notes.
 # ///
 
 
@@ -269,36 +268,36 @@ record(
 print("the two answers agree:", np.allclose(O, P @ V))
 
 # %% [markdown]
-# The worst element differs by {{ tiles.worst:.0e }}: rounding, nothing else. The largest piece of the square
-# that ever existed had {{ tiles.held:.0f }} scores, of {{ tiles.square:.0f }}. And it stays at that, however
-# long the sequence gets. (N = 10 with tiles of 4 is on purpose. The last tile is short, and forgetting the
-# short tile is the commonest bug of all.)
+# The worst element differs by {{ tiles.worst:.0e }}: rounding, nothing else. The largest piece of the square that ever
+# existed had {{ tiles.held:.0f }} scores, of {{ tiles.square:.0f }}. And it stays that size, however long the sequence
+# gets. (We chose N = 10 with tiles of 4 on purpose. The last tile is short, and forgetting the short tile is the most
+# common bug of all.)
 #
-# Note what the loop does *not* save. Every score is computed, both multiplies are done in full, and a little
-# repairing comes on top. Less carrying, not less cooking. In training there is more on top: the backward pass
-# computes the scores a second time rather than fetch them. Extra arithmetic, and a shorter day.
+# Note what the loop does *not* save. It computes every score, does both multiplies in full, and adds a little
+# repairing. Less carrying, not less cooking. Training adds more: the backward pass computes the scores a second time
+# rather than fetching them. Extra arithmetic, and a shorter day.
 #
 # /// exercise | The bug that hides
-# Delete `* repair` from the line of `l`, and only there. For which inputs is the answer still right?
+# Delete `* repair` from the line for `l`, and nowhere else. For which inputs is the answer still right?
 # /// answer
-# For those whose first tile already holds each row's largest score; then every later factor is 1. Constant
-# inputs, for one. So test on random numbers, and look at the worst element, not at the average.
+# For those whose first tile already holds each row's largest score; then every later factor is 1. Constant inputs are
+# one example. So test on random numbers, and look at the worst element, not at the average.
 # ///
 
 # %% [markdown]
 # ## The same loop in CUDA
 #
-# Now the kernel that you type. Plain on purpose: fp32, no tensor cores. The lines are the lines above, in the
-# same order. A block is one table and takes 64 rows of one head. Every row goes to four neighbours, because
-# one thread has too few registers for it: each holds a quarter of the row's q and a quarter of its plate, `acc`.
+# Now the kernel that you will type. It is plain on purpose: fp32, no tensor cores. Its lines are the lines above, in
+# the same order. A block is one table and takes 64 rows of one head. Every row goes to four neighbouring threads,
+# because one thread has too few registers for it: each holds a quarter of the row's q and a quarter of its plate,
+# `acc`.
 #
 # First the block is set up, and each thread finds its row and its part of it.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#setup
 # ///
 #
-# A tile of keys and values comes from HBM, once for the whole block. All wait until it is
-# complete.
+# A tile of keys and values comes from HBM, once for the whole block. All threads wait until it is complete.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#load
 # ///
@@ -314,21 +313,21 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # /// source | src/course_kernels/attention/k02_teaching.cu#online_softmax
 # ///
 #
-# When the last tile has passed: divide once, carry the plate out.
+# When the last tile has passed, divide once and carry the plate out.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#store
 # ///
 #
-# Causal comes last: two lines, because it is two things. A token may look only backwards. Look at the causal
-# half of the picture above. Tiles wholly above the diagonal are **skipped**: the loop ends sooner, and nearly
-# half of the work is gone. But a tile *on* the diagonal is half allowed and half forbidden. There each
-# forbidden score is **masked**: it becomes `NEVER`, so low that its exponential is 0. If you skip and do not
-# mask, every row also counts keys after its own: all rows are wrong but the last of each tile of queries.
+# Causal comes last. It takes two lines, because it is two things. A token may only look backwards. Look at the causal
+# half of the picture above. Tiles wholly above the diagonal are **skipped**: the loop ends sooner, and nearly half of
+# the work is gone. But a tile *on* the diagonal is half allowed and half forbidden. There each forbidden score is **masked**:
+# it becomes `NEVER`, so low that its exponential is 0. If you skip but do not mask, rows also count keys after their
+# own: every row is wrong except the last of each tile of queries.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#causal
 # ///
 #
-# The whole of it:
+# Here is the whole kernel:
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu
 # lines: true
@@ -338,14 +337,14 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # The loop has two barriers: one when the tile has landed, one at its end. Delete the second. What breaks,
 # and will you see it?
 # /// answer
-# A quick thread begins to refill shared memory while a slow one still reads from it. That is a race. On some runs it
-# shows, on others it does not, and one right answer proves nothing. The barrier stays.
+# A fast thread begins to refill shared memory while a slow one still reads from it. That is a race. It shows on some
+# runs and not on others, so one right answer proves nothing. The barrier stays.
 # ///
 #
-# You have read every line. Now type them: five stages, causal last, and after each the grader says what is still
-# wrong. Through NumPy it runs on any laptop. There the tile has 16 rows always, as in CUDA, so the short
-# last tile needs its mask there too. Scroll back up only when you are stuck. And keep your `plain_attention.py` of the lecture open: the four
-# tests that you asked it are good questions to a loop as well.
+# You have read every line. Now type them: five stages, causal last, and after each the grader says what is still wrong. In NumPy
+# it runs on any laptop. There, as in CUDA, a tile always has 16 rows, so the short last tile needs its mask too. Scroll back up
+# only when you are stuck. And keep your `plain_attention.py` from the lecture open: its four tests are good tests for a loop as
+# well.
 #
 # /// lab | flash_attention
 # ///
@@ -353,21 +352,21 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # %% [markdown]
 # ## Is it right?
 #
-# First this, then the clock. Each kernel gets fresh random inputs, and its answer is held against the same
-# formula in float64. What counts is the *worst* element. N = 1000, which no tile here divides.
+# Check this first, then the clock. Each kernel gets fresh random inputs, and its answer is compared with the same
+# formula in float64. What counts is the *worst* element. N is 1000, which no tile here divides.
 #
-# Three more have walked in. *Tuned Triton* is our fast kernel: the same loop, and on Hopper the same 64 rows to a
-# table, with q held in hand as in yours. But it multiplies on the tensor cores. A tile brings 64 keys where
-# yours brings 16, and the next tiles are on their way up while this one is cooked. You read it, you do not type
-# it. *With specialists* is its sister; you meet it [near the end](#what-is-still-lost). *SDPA* is what PyTorch
-# gives you when you ask for attention. It has several engines under one bonnet, so we always name the engine.
+# Three more have joined. *Tuned Triton* is our fast kernel: the same loop and, on Hopper, the same 64 rows to a table,
+# with q in registers as in yours. But it multiplies on the tensor cores. A tile brings 64 keys where yours brings 16,
+# and the next tiles are on their way while this one is cooked. You read it; you do not type it. *With specialists* is
+# its sister; you will meet it [near the end](#what-is-still-lost). *SDPA* is what PyTorch gives you when you ask for
+# attention. It has several engines under one bonnet, so we always name the engine.
 #
 # /// predict | What is further from the truth: your fp32 kernel or the library's bf16?
 # An fp32 number carries about seven decimal digits, a bf16 number between two and three.
 #
 # - [right_fp32.full.teaching.error > 2 * right_bf16.full.sdpa_flash.error] Your kernel: the library is made by experts
-# - [right_bf16.full.sdpa_flash.error > 2 * right_fp32.full.teaching.error] The library's, for its numbers are shorter
-# - [0.5 * right_bf16.full.sdpa_flash.error <= right_fp32.full.teaching.error <= 2 * right_bf16.full.sdpa_flash.error] Both about as far
+# - [right_bf16.full.sdpa_flash.error > 2 * right_fp32.full.teaching.error] The library's, because its numbers are shorter
+# - [0.5 * right_bf16.full.sdpa_flash.error <= right_fp32.full.teaching.error <= 2 * right_bf16.full.sdpa_flash.error] Both about equally far
 # /// reveal
 # The type decides, not the author: {{ right_fp32.full.teaching.error:.0e }} for your kernel,
 # {{ right_bf16.full.sdpa_flash.error:.0e }} for the library's.
@@ -416,7 +415,7 @@ def check(kernels, dtype):
 record(right_fp32=check(IN_FP32, "float32"), right_bf16=check(IN_BF16, "bfloat16"))
 
 # %% [markdown]
-# The distance of the worst element from the float64 answer, relative to its size:
+# How far the worst element is from the float64 answer, relative to its size:
 #
 # /// table
 # columns: [kernel, type, full, causal]
@@ -446,14 +445,14 @@ record(right_fp32=check(IN_FP32, "float32"), right_bf16=check(IN_BF16, "bfloat16
 # /// exercise | A kind test
 # A colleague checks his kernel on inputs of all ones. Name two wrong kernels that pass.
 # /// answer
-# With equal keys all scores are equal, and the answer is the mean of V: ones. So a kernel that never repairs
-# passes. One without the $1/\sqrt d$ passes. One that stops after the first tile passes too. That is three.
+# With equal keys all scores are equal, and the answer is the mean of V: ones. So a kernel that never repairs passes.
+# One without the $1/\sqrt d$ passes. And one that stops after the first tile passes. That makes three.
 # ///
 
 # %% [markdown]
 # ## What did it buy? Count the trips
 #
-# A real batch: 256 heads of N = 4096 and d = 128, in bf16. First by hand. The plain recipe carries Q, K, V
+# A real batch: 256 heads with N = 4096 and d = 128, in bf16. First by hand. The plain recipe carries Q, K, V
 # and O once each, and the square four times. Flash carries Q, K, V and O once each, and no square.
 #
 # /// predict | By what factor does the traffic fall, when the hardware counts it?
@@ -461,8 +460,8 @@ record(right_fp32=check(IN_FP32, "float32"), right_bf16=check(IN_BF16, "bfloat16
 # - [12 <= counted.materialised.gb / counted.flash.gb < 100] By some tens, as N/d = 32
 # - [counted.materialised.gb / counted.flash.gb < 12] By about four, for the four trips
 # /// reveal
-# The counters say {{ counted.materialised.gb / counted.flash.gb:.1f }}. By hand: four squares over four thin ones, and
-# one for the thin ones themselves. That is $1 + N/d$, or {{ by_hand.materialised / by_hand.flash:.0f }}.
+# The counters say {{ counted.materialised.gb / counted.flash.gb:.1f }}. By hand: four squares over four thin matrices,
+# plus one for the thin matrices themselves. That is $1 + N/d$, or {{ by_hand.materialised / by_hand.flash:.0f }}.
 #
 # /// table
 # columns: [kernel, "by hand, GB", "counted, GB", of which read, and written]
@@ -497,10 +496,10 @@ record(
 )
 
 # %% [markdown]
-# Why not a factor of 4096? Because nobody gets to carry nothing. The square is measured against Q, K, V and
-# O, which every kernel must carry. A row of the square has N numbers, a row of Q has d: so it is N/d that
-# counts. The *storage* of both squares is gone, {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic*
-# fell by this factor. Two sentences, and they are not the same.
+# Why not a factor of 4096? Because no kernel can carry nothing. Compare the square with Q, K, V and O, which every
+# kernel must carry. A row of the square has N numbers and a row of Q has d, so what counts is N/d. The *storage* of
+# both squares is gone, all {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic* fell by this factor. Those are
+# two statements, and they are not the same.
 #
 # Now look harder. Does flash really fetch K and V only once? Each tile of queries walks past *all* keys, and
 # one head has {{ by_hand.tiles:.0f }} tiles of 64 rows. If every walk went all the way to HBM, we would count
@@ -508,37 +507,37 @@ record(
 # theory.
 #
 # /// claim | counted.flash.gb < 1.6 * by_hand.flash / 1e9
-# We count {{ counted.flash.gb:.2f }} GB. So nearly all of those walks end in L2. K and V of
-# one head weigh {{ by_hand.keys_and_values / 1e6:.1f }} MB. Most likely the card works on a few heads
-# at a time, and their keys and values wait there, in the L2 cache (the shelf). The order in which
-# we number the blocks should help: first every tile of one head, then the next head. We have not tried another.
+# We count {{ counted.flash.gb:.2f }} GB. So nearly all of those walks end in L2. K and V of one head weigh {{ by_hand.keys_and_values / 1e6:.1f }}
+# MB. Most likely the card works on a few heads at a time, and their keys and values wait there, in the L2 cache (the
+# shelf). The order in which we number the blocks should help: first every tile of one head, then the next head. We have
+# not tried any other order.
 # /// otherwise
-# We count {{ counted.flash.gb:.2f }} GB. Some of those walks end at the L2 cache (the shelf),
-# and on this card some do not.
+# We count {{ counted.flash.gb:.2f }} GB. Some of those walks end in the L2 cache (the shelf), and on this card some do
+# not.
 # ///
 #
 # /// exercise | A factor of your own
-# Forecast the factor for N = 1024 and d = 64. The paper counted 9.2 there [^dao2022]. Why less?
+# Forecast the factor for N = 1024 and d = 64. The paper counted 9.2 for these sizes [^dao2022]. Why less?
 # /// answer
-# $1 + 1024/64 = 17$. The paper counts the backward pass as well, where flash
-# fetches its inputs again to compute the scores a second time. And some walks may have gone to HBM that
-# here ended in L2. The forecast is a ceiling.
+# $1 + 1024/64 = 17$. The paper counts the backward pass as well, where flash fetches its inputs again to compute the
+# scores a second time. And some walks that end in L2 here may have gone to HBM there. The forecast is a ceiling.
 # ///
 
 # %% [markdown]
 # ## And the clock?
 #
-# Less carrying should mean less waiting. Let N grow from 512 to 16384 and hold the tokens, B·N = 16384:
-# short sequences come in large batches, long ones alone. 16 heads, d = 128, bf16, all runners in turns.
+# Less carrying should mean less waiting. Let N grow from 512 to 16384 and keep the number of tokens fixed, B·N = 16384:
+# short sequences come in large batches, long ones alone. There are 16 heads, d = 128, in bf16, and the runners take
+# turns.
 #
-# One guest comes for the last length only, if it is installed on the machine that measures: FlashAttention-3, the third
-# generation, made for Hopper. FlashInfer, a library for serving models, carries it. It takes one sequence at a time, and
-# at N = 16384 there is one.
+# One guest runs at the last length only, if it is installed on the machine that measures: FlashAttention-3, the third
+# generation, made for Hopper. It comes with FlashInfer, a library for serving models. It takes one sequence at a time,
+# and at N = 16384 there is only one.
 #
-# Your kernel runs its own race, in fp32, against the plain recipe in fp32. It has no tensor cores. On one
-# line with bf16 kernels, we would compare a spoon with a mixer.
+# Your kernel runs its own race, in fp32, against the plain recipe in fp32. It does not use tensor cores. In one race
+# with the bf16 kernels it would be a spoon against a mixer.
 #
-# /// predict | As N grows, where do the TFLOP/s of flash go, and where those of the plain recipe?
+# /// predict | As N grows, what happens to the TFLOP/s of flash, and to those of the plain recipe?
 # - [flash.n8192.tflops > 1.1 * flash.n512.tflops and materialised.n8192.tflops > 1.1 * materialised.n512.tflops] Both rise
 # - [flash.n8192.tflops > 1.1 * flash.n512.tflops and materialised.n8192.tflops <= 1.1 * materialised.n512.tflops] Only flash rises
 # - [flash.n8192.tflops <= 1.1 * flash.n512.tflops] Flash does not rise
@@ -626,12 +625,11 @@ record(
 #   - {name: materialised.*, label: materialised}
 #   - {name: math.*, label: SDPA math}
 # alt: >-
-#   TFLOP/s against sequence length, seven lines. At N = 16384, cuDNN stands at {{ cudnn.n16384.tflops:.0f }},
-#   the kernel with specialists at {{ specialised.n16384.tflops:.0f }}, tuned Triton at {{ flash.n16384.tflops:.0f }},
-#   SDPA flash at {{ sdpa_flash.n16384.tflops:.0f }} and
-#   memory-efficient at {{ efficient.n16384.tflops:.0f }}. At N = 8192, materialised stands at
-#   {{ materialised.n8192.tflops:.0f }} and SDPA math at {{ math.n8192.tflops:.0f }}.
-# caption: "For everyone the same count: 4·B·H·N²·d operations. Repairing and recomputing earn nothing."
+#   TFLOP/s against sequence length, seven lines. At N = 16384, cuDNN reaches {{ cudnn.n16384.tflops:.0f }},
+#   the kernel with specialists {{ specialised.n16384.tflops:.0f }}, tuned Triton {{ flash.n16384.tflops:.0f }}, SDPA
+#   flash {{ sdpa_flash.n16384.tflops:.0f }} and memory-efficient {{ efficient.n16384.tflops:.0f }}. At N = 8192,
+#   materialised reaches {{ materialised.n8192.tflops:.0f }} and SDPA math {{ math.n8192.tflops:.0f }}.
+# caption: "The same count for every kernel: 4·B·H·N²·d operations. Repairing and recomputing earn nothing."
 # ///
 #
 # At N = 4096 the plain recipe takes {{ materialised.n4096.ms:.2f }} ms and flash {{ flash.n4096.ms:.2f }} ms.
@@ -640,12 +638,13 @@ record(
 # number of multiply-adds for both. At the same length SDPA flash takes {{ sdpa_flash.n4096.ms:.2f }} ms and SDPA cuDNN
 # {{ cudnn.n4096.ms:.2f }} ms.
 #
-# The plain recipe keeps several squares, so its line ends where they no longer fit into the card's memory.
+# The plain recipe keeps several squares, so its line ends where they no longer fit in the card's memory.
 #
 # /// claim | l8.plain.materialised.n16384.tflops > 1.3 * l8.plain.materialised.n8192.tflops
-# Where there is room for N = 16384, as on the lecture's card, that point asks for a word. There, on an {{ l8.gpu.name }}, the plain recipe recovers: {{ l8.plain.materialised.n16384.tflops:.0f }} TFLOP/s,
-# after {{ l8.plain.materialised.n8192.tflops:.0f }} at 8192. By our count of trips it should not. [The lecture has looked](../lectures/l8_attention.py#the-plain-recipe-on-the-card):
-# from there on PyTorch takes another softmax.
+# Where there is room for N = 16384, as on the lecture's card, that point needs explaining. There, on an {{ l8.gpu.name }}, the
+# plain recipe recovers: {{ l8.plain.materialised.n16384.tflops:.0f }} TFLOP/s, after {{ l8.plain.materialised.n8192.tflops:.0f }}
+# at 8192. By our count of trips it should not. [The lecture looked into it](../lectures/l8_attention.py#the-plain-recipe-on-the-card):
+# from that length on PyTorch uses a different softmax.
 # ///
 #
 # Now your kernel, among its equals.
@@ -661,37 +660,38 @@ record(
 #   - {name: fp32.materialised.*, label: materialised}
 #   - {name: fp32.teaching.*, label: teaching kernel}
 # alt: >-
-#   TFLOP/s in fp32 against sequence length, two lines. At N = 4096, materialised stands at
-#   {{ fp32.materialised.n4096.tflops:.1f }} and the teaching kernel at {{ fp32.teaching.n4096.tflops:.1f }}.
+#   TFLOP/s in fp32 against sequence length, two lines. At N = 4096, materialised reaches {{ fp32.materialised.n4096.tflops:.1f }}
+#   and the teaching kernel {{ fp32.teaching.n4096.tflops:.1f }}.
 # ///
 #
 # /// claim | 0.12 < fp32.teaching.n4096.tflops / fp32.materialised.n4096.tflops < 0.45
 # A loss, and we show it: less than half of the plain recipe's speed. At N = 4096 your kernel reaches
-# {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, the plain recipe {{ fp32.materialised.n4096.tflops:.1f }}. Its
-# two multiplies are the library's, and those are very good. Yours has no square to carry and still comes in
-# behind. The likely reason: it reads shared memory for nearly every multiply. To cure *that* is the work of the
-# matrix-multiply ladder.
+# {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, the plain recipe {{ fp32.materialised.n4096.tflops:.1f }}. Its two
+# multiplies are the library's, and those are very good. Yours has no square to carry and still comes second. The likely
+# reason is that it reads shared memory for nearly every multiply. Curing *that* is the work of the matrix-multiply
+# ladder.
 # /// otherwise
 # At N = 4096 your kernel reaches {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, and the plain recipe, whose
 # two multiplies are the library's, {{ fp32.materialised.n4096.tflops:.1f }}.
 # ///
 #
 # /// exercise | What grows?
-# B·N stays fixed. From N = 512 to 16384, how does the work grow, $4BHN^2d$? And the bytes of Q, K, V and O?
+# B·N stays fixed. From N = 512 to 16384, how does the work, $4BHN^2d$, grow? And the bytes of Q, K, V and O?
 # /// answer
-# The work grows with N, 32-fold. The thin matrices stay as they are. So the work per byte grows 32-fold too,
-# and that is the door to the next section.
+# The work grows with N, 32-fold. The thin matrices stay the same size. So the work per byte grows 32-fold too, and that
+# leads to the next section.
 # ///
 
 # %% [markdown]
 # ## Two roofs
 #
-# Every kernel lives under two roofs [^williams2009]. The flat one is the arithmetic peak. The sloping one is
-# bandwidth times *intensity*, the operations you do for each byte you carry. Under the slope you wait for
-# HBM. Under the flat roof you wait for the arithmetic.
+# Every kernel lives under two roofs [^williams2009]. The flat one is the arithmetic peak. The sloping one is bandwidth
+# times *intensity*, the number of operations you do for each byte you carry. Under the slope you wait for HBM. Under
+# the flat roof you wait for the arithmetic.
 #
-# /// predict | At N = 4096 and d = 128, who stands under which roof?
-# In bf16 the two roofs of an H200 meet at about 206 operations a byte, those of an H100, whose memory is slower, at about 295.
+# /// predict | At N = 4096 and d = 128, which kernel is under which roof?
+# In bf16 the two roofs of an H200 meet at about 206
+# operations a byte; those of an H100, whose memory is slower, at about 295.
 #
 # - [big.flash.gflop / counted.flash.gb < 206] Both under the slope: they wait for bytes
 # - [big.materialised.gflop / counted.materialised.gb < 206 and big.flash.gflop / counted.flash.gb >= 295] The plain recipe under the slope, flash under the flat roof
@@ -711,8 +711,8 @@ record(
 #     intensity: big.flash.gflop / counted.flash.gb
 #     tflops: big.flash.tflops
 # alt: >-
-#   A roofline. Materialised stands at {{ big.materialised.gflop / counted.materialised.gb:.0f }} operations a
-#   byte and {{ big.materialised.tflops:.0f }} TFLOP/s, tuned Triton far to the right, at
+#   A roofline. Materialised is at {{ big.materialised.gflop / counted.materialised.gb:.0f }} operations a byte and {{ big.materialised.tflops:.0f }}
+#   TFLOP/s, tuned Triton far to the right, at
 #   {{ big.flash.gflop / counted.flash.gb:.0f }} operations a byte and {{ big.flash.tflops:.0f }} TFLOP/s.
 # caption: Useful operations over counted bytes. The roofs are those of the data sheet.
 # ///
@@ -726,30 +726,31 @@ record(
 )
 
 # %% [markdown]
-# So FlashAttention made nothing cheaper. It *moved* the problem, from HBM, which nobody can widen, to
-# the threads, whom you can organise. All that follows is about keeping them busy.
+# So FlashAttention made nothing cheaper. It *moved* the problem from HBM, which nobody can widen, to the threads, which
+# you can organise. Everything that follows is about keeping them busy.
 #
 # /// claim | big.flash.of_peak < 0.75
-# And busy they are not always: {{ big.flash.of_peak:.0%}} of peak. Where is the rest?
+# And they are not always busy: {{ big.flash.of_peak:.0%}} of peak. Where is the rest?
 # /// otherwise
 # And here they are nearly always busy: {{ big.flash.of_peak:.0%}} of peak.
 # ///
 #
 # /// exercise | The roof over fp32
-# In fp32 the roofs of an H200 meet at about 14 operations a byte, those of an H100 at about 20. Where does the plain recipe stand there?
+# In fp32 the roofs of an H200 meet at about 14 operations a byte, those of an H100 at about 20.
+# Under which roof is the plain recipe there?
 # Count four trips of four-byte scores.
 # /// answer
 # For each score it carries 16 bytes and does 4d = 512 operations: 32 a byte. That is under the *flat* roof,
-# square and all. With slow arithmetic HBM is not what hurts, so in your own race there was little to
-# win by sparing trips. The square became the enemy when tensor cores made the arithmetic fast.
+# square and all. With slow arithmetic HBM is not what hurts, so in your own race there was little to gain by saving
+# trips. The square became the enemy when tensor cores made the arithmetic fast.
 # ///
 
 # %% [markdown]
 # ## What is still lost
 #
-# The hardest race: N = 16384, d = 128, against the strongest that PyTorch brings along.
+# The hardest race: N = 16384, d = 128, against the strongest engine that comes with PyTorch.
 #
-# /// predict | You saw our loop beside cuDNN over the full square. Now causal, where half of the tiles are skipped: how close does it come?
+# /// predict | You saw our loop beside cuDNN over the full square. Now take causal, where half of the tiles are skipped: how close does it come?
 # - [flash_over_cudnn.causal < 0.65] About half its speed
 # - [0.65 <= flash_over_cudnn.causal < 0.92] About four fifths of its speed
 # - [flash_over_cudnn.causal >= 0.92] Level with it
@@ -796,29 +797,30 @@ record(
 #
 # /// claim | flash_over_sdpa_flash.full > 1.4 and flash_over_sdpa_flash.causal > 1.4
 # Against SDPA's flash back end we win: {{ flash_over_sdpa_flash.full:.2f }} times its speed full,
-# {{ flash_over_sdpa_flash.causal:.2f }} times causal. It is FlashAttention-2, made for the cards before this
-# one: the FlashAttention-3 paper finds it at 35 % of an H100's peak [^shah2024].
+# {{ flash_over_sdpa_flash.causal:.2f }} times causal. It is FlashAttention-2, written for the generation of cards
+# before this one: the FlashAttention-3 paper puts it at 35 % of an H100's peak [^shah2024].
 # ///
 #
 # /// claim | 0.75 < flash_over_cudnn.full < 1 and 0.75 < flash_over_cudnn.causal < 1
 # Against cuDNN this kernel loses: {{ flash_over_cudnn.full:.2f }} of its speed full, {{ flash_over_cudnn.causal:.2f }}
-# causal. More than three quarters, and not all. It is worth knowing where the rest went.
+# causal. More than three quarters, but not all of it. It is worth knowing where the rest went.
 # ///
 # ///
 #
 # /// when | guests.raced == 1
-# PyTorch's best is not all there is. The guest ran in the same rounds, on the same inputs: **FlashAttention-3**, as
-# FlashInfer {{ guests.flashinfer }} carries it, {{ fa3.n16384.tflops:.0f }} TFLOP/s full and {{ causal.fa3.tflops:.0f }} causal.
-# It has the heads inside, (N, H, d), and takes any strides: it reads and writes through a view, and nothing is copied
-# for it.
+# PyTorch's best is not all there is. The guest ran in the same rounds, on the same inputs: **FlashAttention-3**, as it comes
+# with FlashInfer {{ guests.flashinfer }}, reached {{ fa3.n16384.tflops:.0f }} TFLOP/s full and {{ causal.fa3.tflops:.0f }}
+# causal. Its layout has the heads inside, (N, H, d), but it accepts any strides: it reads and writes through a view, and nothing
+# is copied for it.
 # /// otherwise
-# PyTorch's best is not all there is. FlashAttention-3 itself was **not raced** on this machine: FlashInfer, which carries
-# it, was not installed. So what this page says of FlashAttention-3 is its paper's, on its paper's card.
+# PyTorch's best is not all there is. FlashAttention-3 itself was **not raced** on this machine, because FlashInfer, which
+# contains it, was not installed. So whatever this page says about FlashAttention-3 comes from its paper, on its paper's
+# card.
 # ///
 #
 # Two kinds of units work in every block. The **tensor cores** multiply. The **special-function units** take
-# exponentials. On Hopper the first are very quick, the second are not: the authors of
-# FlashAttention-3 set 989 TFLOP/s of matrix multiply against 3.9 trillion exponentials a second [^shah2024].
+# exponentials. On Hopper the first are very fast, the second are not: the authors of FlashAttention-3 set 989 TFLOP/s
+# of matrix multiply against 3.9 trillion exponentials a second [^shah2024].
 # At d = 128 a score costs 512 operations and one exponential. Divide.
 
 # %%
@@ -843,29 +845,29 @@ record(
 )
 
 # %% [markdown]
-# That single exponential takes {{ turns.exp_over_multiply:.0%}} as long as the 512 operations. If the two
-# take strict turns, and all else is free, the best you can see is {{ turns.d128:.0%}} of peak at d = 128. At
-# d = 64 it is {{ turns.d64:.0%}}: half the multiplying, the same softmax. Look at the table again. From d = 128
+# That single exponential takes {{ turns.exp_over_multiply:.0%}} as long as the 512 operations. If the two take strict
+# turns, and everything else is free, the best you can see at d = 128 is {{ turns.d128:.0%}} of peak. At d = 64 it is {{ turns.d64:.0%}}:
+# half the multiplying, the same softmax. Look at the table again. From d = 128
 # to d = 64, full, cuDNN goes from {{ cudnn.n16384.of_peak:.0%}} of peak to {{ d64.cudnn.of_peak:.0%}}, and our
 # kernel from {{ flash.n16384.of_peak:.0%}} to {{ d64.flash.of_peak:.0%}}.
 #
 # /// claim | flash.n16384.of_peak < turns.d128
-# Our kernel, at {{ flash.n16384.of_peak:.0%}}, stays below that line. It has one kind of warp, and each does it
-# all: order the next tile, multiply, exponentiate, multiply. Two programs of 64 rows share an SM, so that one *can* multiply while the other exponentiates. But nobody beats the time for
-# them.
+# Our kernel, at {{ flash.n16384.of_peak:.0%}}, stays below that line. It has one kind of warp, and each warp does everything:
+# order the next tile, multiply, exponentiate, multiply. Two programs of 64 rows share an SM, so one *can* multiply while the
+# other exponentiates. But nothing keeps them in step.
 # /// otherwise
 # Our kernel, at {{ flash.n16384.of_peak:.0%}}, is above that line, so its warps do overlap the two.
 # ///
 #
-# What cuDNN does inside we cannot read. FlashAttention-3 we can. It gives the fetching to warps that do
-# nothing else: *warp specialisation*. It lets two groups alternate, one multiplies while the other
-# exponentiates: *ping-pong*. And it overlaps the two within each group: *pipelining*. Then its authors took
-# their kernel apart. On an H100 at N = 8448 and d = 128, specialisation alone gave 582 TFLOP/s, pipelining
-# alone 570, both together 661 [^shah2024]. No single trick carries it. Ours has no specialists. In
-# Triton you write one program for a whole table, and who does what inside is the compiler's.
+# We cannot read what cuDNN does inside. We can read FlashAttention-3. It gives the fetching to warps that do nothing
+# else: *warp specialisation*. It lets two groups alternate, so that one multiplies while the other exponentiates: *ping-pong*.
+# And it overlaps the two within each group: *pipelining*. Then its authors took their kernel apart. On an H100 at N =
+# 8448 and d = 128, specialisation alone gave 582 TFLOP/s, pipelining alone 570, and both together 661 [^shah2024]. No
+# single trick explains it. Ours has no specialists. In Triton you write one program for a whole table, and the compiler
+# decides who does what inside.
 #
-# Is it that? There is one way to find out: hire them. `k04_specialised` is the same loop once more, in Gluon,
-# one level below Triton, where you say who does what. One warp fetches and does nothing else. The other warps
+# Is that the reason? There is one way to find out: hire specialists. `k04_specialised` is the same loop once more, in
+# Gluon, one level below Triton, where you say who does what. One warp fetches and does nothing else. The other warps
 # compute, in groups of four, and each group lets its last product run on while it takes its exponentials.
 #
 # /// define | specialised_over_cudnn.full = specialised.n16384.tflops / cudnn.n16384.tflops
@@ -882,62 +884,62 @@ record(
 # The same multiplications, the same card: {{ specialised.n16384.tflops:.0f }} TFLOP/s instead of
 # {{ flash.n16384.tflops:.0f }}, or {{ specialised.n16384.of_peak:.0%}} of peak. That is
 # {{ specialised_over_cudnn.full:.2f }} times cuDNN's speed full and {{ specialised_over_cudnn.causal:.2f }} times
-# causal. The likely reason: less idle time between the two kinds of units. It is not the only thing that changed.
-# More rows belong to a block, so fewer bytes come from L2, and we did not measure the shares.
+# causal. The likely reason is less idle time between the two kinds of units. It is not the only thing that changed: a
+# block also takes more rows, so fewer bytes come from L2. We did not measure how much each contributes.
 # ///
 #
 # /// when | guests.raced == 1
 # /// claim | 0.85 < specialised.n16384.tflops / fa3.n16384.tflops < 1.15 and 0.85 < causal.specialised.tflops / causal.fa3.tflops < 1.25
 # And beside the guest, whose idea it is? {{ specialised.n16384.tflops / fa3.n16384.tflops:.2f }} times FlashAttention-3's
-# speed full, {{ causal.specialised.tflops / causal.fa3.tflops:.2f }} times causal. Neither leaves the other behind. The one
-# is CUDA C++ with CUTLASS, the other is this page's loop with roles.
+# speed full, {{ causal.specialised.tflops / causal.fa3.tflops:.2f }} times causal. Neither leaves the other behind. One is
+# CUDA C++ with CUTLASS, the other is this page's loop with roles.
 # /// otherwise
 # Beside the guest, whose idea it is: {{ specialised.n16384.tflops / fa3.n16384.tflops:.2f }} times FlashAttention-3's speed full,
 # {{ causal.specialised.tflops / causal.fa3.tflops:.2f }} times causal.
 # ///
 # ///
 #
-# It has its price. The plain kernel fits on a page and runs on many cards. This one runs on Hopper only, and you
-# agree by hand on who waits for whom: one wrong *turn* of a barrier, and the card stands still for good. And look at
-# the d = 64 columns before you praise it. Read it when you have read everything else; Hopper has a workshop of its own.
+# It has its price. The plain kernel fits on a page and runs on many cards. This one runs only on Hopper, and you must
+# arrange by hand who waits for whom: one wrong *turn* of a barrier, and the card hangs for good. And look at the d = 64
+# columns before you praise it. Read it after you have read everything else; Hopper has a workshop of its own.
 #
-# And the clock? The peak on the sheet is worked out at 1830 MHz [^nvidia-h200]. While the tuned Triton kernel ran,
-# the card was at {{ flash.n16384.sm_mhz:.0f }} MHz and drew {{ flash.n16384.power_w:.0f }} W. Compare the two clocks
-# before you blame a kernel for what is the card's.
+# And the clock? The peak on the data sheet assumes 1830 MHz [^nvidia-h200]. While the tuned Triton kernel ran, the card
+# was at {{ flash.n16384.sm_mhz:.0f }} MHz and drew {{ flash.n16384.power_w:.0f }} W. Compare the two clocks before you
+# blame a kernel for what the card does.
 #
 # /// exercise | Where to spend
-# One wish: the exponential at half its price, or the multiply at half its price. With strict turns at d = 128,
+# You have one wish: the exponential at half its price, or the multiply at half its price. With strict turns at d = 128,
 # which do you take, and what happens to the idle share of the tensor cores?
 # /// answer
 # Call the multiply 2 and the exponential 1, together 3. The first wish gives 2.5, the second 2. Take the
-# second. But now the tensor cores idle in one beat of two, where it was one of three. Each card with quicker
-# tensor cores makes the softmax matter more.
+# second. But now the tensor cores are idle in one beat of two, instead of one of three. Each card with faster tensor
+# cores makes the softmax matter more.
 # ///
 
 # %% [markdown]
 # ## FlashAttention-2 and -3 on a napkin
 #
-# No code, just what changed and why. Descendants of this loop serve in PyTorch, in vLLM and in TensorRT-LLM.
+# No code, just what changed and why. Descendants of this loop are at work in PyTorch, in vLLM and in TensorRT-LLM.
 #
-# **FlashAttention** (2022) is this page: tiles, online softmax, no square in HBM, scores computed again in
-# the backward pass.
+# **FlashAttention** (2022) is this page: tiles, online softmax, no square in HBM, and scores that are recomputed in the
+# backward pass.
 #
-# **FlashAttention-2** (2023) asks: *who sits where?* The first version gave a head to one block; a few long
-# sequences left most tables empty. Now the queries, too, are split over blocks. In a block each warp takes
-# its own rows, so the warps stop handing half-finished sums through shared memory. And the division moves out of the
-# loop, to its end. You have met all three; they are in the kernel you typed. The paper reports about twice
-# the speed of its parent and 50–73 % of an A100's peak [^dao2023].
+# **FlashAttention-2** (2023) asks: *who sits where?* The first version gave a whole head to one block; with a few long
+# sequences most tables stayed empty. Now the queries, too, are split over blocks. Within a block each warp takes its
+# own rows, so the warps no longer pass half-finished sums through shared memory. And the division moves out of the
+# loop, to its end. You have met all three; they are in the kernel you typed. The paper reports about twice the speed of
+# its parent and 50–73 % of an A100's peak [^dao2023].
 #
-# **FlashAttention-3** (2024) asks: *who waits for whom?* Specialists who only fetch, ping-pong, and FP8 for
-# those who can bear it. The paper reports 1.5 to 2.0 times FlashAttention-2, up to 740 TFLOP/s or 75 % of an
+# **FlashAttention-3** (2024) asks: *who waits for whom?* Specialists who only fetch, ping-pong, and FP8 for models that
+# can bear it. The paper reports 1.5 to 2.0 times FlashAttention-2, up to 740 TFLOP/s or 75 % of an
 # H100's peak in FP16, and nearly 1.2 PFLOP/s in FP8, with 2.6 times less error than a plain FP8 kernel
 # [^shah2024].
 #
 # *Carry less. Seat everybody. Never wait.* In that order, for any kernel.
 #
 # /// exercise | Three patients
-# (a) One head, N = 100 000, most of the card idle. (b) HBM always busy, tensor cores hardly. (c) HBM quiet,
-# tensor cores idle in every third beat. Which of the three papers does each need?
+# (a) One head, N = 100 000, most of the card idle. (b) HBM always busy, the tensor cores hardly ever. (c) HBM quiet,
+# the tensor cores idle in every third beat. Which of the three papers does each patient need?
 # /// answer
 # (a) The second: more seats. (b) The first: carry less. (c) The third: never wait.
 # ///
@@ -946,13 +948,13 @@ record(
 # ## Before you leave the table
 #
 # /// exercise | A window
-# Many models let a token look back at the last W tokens only. Change the NumPy loop. Which tiles do you
+# Many models let a token look back only at the last W tokens. Change the NumPy loop. Which tiles do you
 # skip, where do you mask, and how does the work grow with N?
 # /// answer
 # The queries i … i+t−1 see nothing before i−W+1 and nothing after i+t−1. So j runs from
 # `max(0, i - W + 1) // tile * tile` to `i + tile`. Mask at *both* edges, with `row` and `col` counted in the
-# whole sequence: `s[(col > row) | (col <= row - W)] = -np.inf`. The work grows with N·W instead of N². One
-# trap: a row whose first tile is all masked has m = −∞, and −∞ minus −∞ is NaN. The CUDA kernel above is
+# whole sequence: `s[(col > row) | (col <= row - W)] = -np.inf`. The work grows with N·W instead of N². One trap: a row
+# whose first tile is entirely masked has m = −∞, and −∞ minus −∞ is NaN. The CUDA kernel above is
 # safe. Look at its `NEVER`, and say why.
 # ///
 #
@@ -960,18 +962,17 @@ record(
 # Two tables each took half of the keys for the same row. One holds $(m_1, l_1, a_1)$, the other
 # $(m_2, l_2, a_2)$. Merge them.
 # /// answer
-# $m = \max(m_1, m_2)$, and both sides are repaired to it: $l = l_1 e^{m_1-m} + l_2 e^{m_2-m}$, and $a$ in the
-# same way. It is the crate step with a whole sum for a crate. With it, one row can be shared out over many
-# tables.
+# $m = \max(m_1, m_2)$, and both sides are repaired to it: $l = l_1 e^{m_1-m} + l_2 e^{m_2-m}$, and $a$ in the same way.
+# It is the crate step, with a whole table's sum as the crate. With it, you can share one row out among many tables.
 # ///
 #
 # **You can now** point at the square and say what it costs in room and in trips; do online softmax on a
-# napkin; read a flash kernel line by line and put causal in its two places; forecast traffic and face the
-# counter; and say what percent of peak you are at, and where the rest goes.
+# napkin; read a flash kernel line by line and put causal in its two places; forecast traffic and check it against the
+# counter; and say what percent of peak you reach, and where the rest goes.
 #
-# **Where this leads.** The matrix-multiply ladder teaches your loop to read shared memory less often. The
-# Hopper workshop opens the toolbox for fetching specialists and ping-pong. How far it goes on this card, idea by idea, and the way back
-# through it: [Attention, as far as it goes](../attention_on_hopper.py). And how far you have come: from Ann's
-# receipt to this loop in [one picture](../lectures/l8_attention.py#one-query-by-hand). How clock, checks and counters
+# **Where this leads.** The matrix-multiply ladder teaches your loop to read shared memory less often. The Hopper workshop opens
+# the toolbox for fetching specialists and ping-pong. For how far attention goes on this card, idea by idea, and for the backward
+# pass, see [Attention, as far as it goes](../attention_on_hopper.py). To see how far you have come, from Ann's receipt to this
+# loop, look at [one picture](../lectures/l8_attention.py#one-query-by-hand). How clock, checks and counters
 # work: [how every number here is measured](../how_we_measure.py). Each number with its spread:
 # [the ledger](../numbers.md).

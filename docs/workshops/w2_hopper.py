@@ -1,7 +1,7 @@
 # ---
 # id: w2
 # title: "Hopper: logistics against the library"
-# description: Our own matrix multiply against cuBLAS, rung by rung, and the machine's own evidence of what each rung stopped waiting for.
+# description: Our own matrix multiply against cuBLAS, rung by rung, with the machine's own evidence of what each rung no longer waits for.
 # needs: [capability 9.0]
 # ---
 
@@ -11,9 +11,9 @@
 # By the end of this page you can
 #
 # - say what the copy engine, `wgmma` and roles do, in three words each, and find all three in machine code;
-# - read the twenty lines that matter of a kernel of many hundred, and say of every wait who waits, for what, and who ends it;
-# - draw two timelines from stamps that the kernel took of itself, and say where a block's time goes;
-# - tell a burst from a long run, and say why the power limit decides some races and not others.
+# - read the twenty lines that matter in a kernel of many hundred, and say for every wait who waits, for what, and who ends it;
+# - draw two timelines from stamps that a kernel took of itself, and say where a block's time goes;
+# - tell a burst from a long run, and say why the power limit decides some races but not others.
 #
 # /// claim | 0.93 < best_over_cublas.n2048.burst < 1.1 and 0.93 < best_over_cublas.n4096.burst < 1.1 and 0.93 < best_over_cublas.n8192.burst < 1.1
 # **The headline: level with NVIDIA's library** in bf16: {{ best_over_cublas.n2048.burst:.2f}}, {{ best_over_cublas.n4096.burst:.2f}} and {{ best_over_cublas.n8192.burst:.2f}} times its speed for squares of
@@ -23,41 +23,47 @@
 # read to the end. That is {{ burst.nn.n4096.tuned / sheet.bf16:.0%}} of the data sheet's peak.
 # ///
 #
-# Nobody writes a kernel today. You read four, the first with each idea. The others are folded under [evenings](#evenings), one idea each, for a
-# night with the card.
+# Nobody writes a kernel today. You read four, each the first to use a new idea. The others are folded under
+# [evenings](#evenings), one idea each, for a night with the card.
 #
-# With an hour less, read [roles](#roles), [the sheet](#the-sheet) and [the scoreboard](#the-scoreboard).
+# If you have an hour less, read [roles](#roles), [the sheet](#the-sheet) and [the scoreboard](#the-scoreboard).
 
 # %% [markdown]
 # ## Whom you race
 #
-# You left [the lecture on tensor cores](../lectures/l6_tensor_cores.py#the-climb) with a `wgmma` kernel, k04, that you could explain and that lost. Every
-# team measures itself against the library that NVIDIA ships, **cuBLAS**. Two people climbed towards it in public, rung by rung, and wrote down each step.
+# You left [the lecture on tensor cores](../lectures/l6_tensor_cores.py#the-climb) with a `wgmma` kernel, k04, that you could
+# explain and that lost. Every team measures itself against the library that NVIDIA ships, **cuBLAS**. Two people climbed towards
+# it in public, rung by rung, and wrote down every step.
 #
-# Pranjal Shankhdhar got past it: 764 TFLOP/s where cuBLAS had 716, on an H100, in bf16, at 4096 [^shankhdhar2024]. Hamza Elshafie's log calls itself a work in
-# progress, and is honest about where it stands: 463.9 where cuBLAS had 739.8 [^elshafie2026]. Same formula, same type, the same kind of instruction in the
-# middle. So what is left to be better at? Write one of three words on a slip before you read on: *maths*, *tiles* or *waiting*.
+# Pranjal Shankhdhar got past it: 764 TFLOP/s where cuBLAS had 716, on an H100, in bf16, at 4096 [^shankhdhar2024]. Hamza
+# Elshafie's log calls itself a work in progress, and is honest about how far it got: 463.9 where cuBLAS had 739.8
+# [^elshafie2026]. Same formula, same type, the same kind of instruction in the middle. So what is left to be better at? Write one
+# of three words on a slip before you read on: *maths*, *tiles* or *waiting*.
 #
 # ### Two clocks
 #
-# A card that multiplies at full speed draws all the power that it may draw. Then the clock drops. After a minute you are, in effect, measuring a
-# different card. So this page has two clocks besides the one of all other pages, and says each time which one it means.
+# A card that multiplies at full speed draws all the power it is allowed to. Then the clock drops. After a minute you are, in
+# effect, measuring a different card. So this page uses two ways of timing besides the one used on all other pages, and always
+# says which one it means.
 #
-# - A **burst**: the card rests a moment, then eight launches follow each other, all asked for before the first begins; that one is dropped. The clock is still high. What L2 still
-#   holds, it may use.
-# - **Sustained**: one kernel alone for two seconds, on inputs that rotate, the last second timed. Ours, theirs, theirs, ours. What drifts, drifts for both.
+# - A **burst**: the card rests a moment, then eight launches follow one another, all queued before the first begins; the first is
+#   dropped. The clock is still high. A launch may use what L2 still holds.
+# - **Sustained**: one kernel alone for two seconds, on inputs that rotate, with the last second timed. The order is ours, theirs,
+#   theirs, ours, so that whatever drifts, drifts for both.
 #
-# And what is *the library*? cuBLAS chooses a kernel by a guess. Its other door, **cuBLASLt**, names its eight best guesses; we time all of them and take the fastest.
-# The better of the two is the one to pass. Inputs are random normal numbers: with zeros no bit changes on the wires, and the card stays cool.
+# And what is *the library*? cuBLAS guesses which kernel is best. Its other interface, **cuBLASLt**, names its eight best guesses;
+# we time all of them and take the fastest. The better of the two is the one to pass. Inputs are random normal numbers: with zeros
+# no bit changes on the wires, and the card stays cool.
 #
-# /// predict | In a burst at 4096: what share of the better library has k04, the kernel you know?
+# /// predict | In a burst at 4096: what share of the better library's speed does k04 reach, the kernel you know?
 # - [start_of_library < 0.6] About a half
 # - [0.6 <= start_of_library < 0.8] About two thirds
 # - [start_of_library >= 0.8] Nearly all
 # /// reveal
-# {{ start_of_library:.0%}}. The instruction in its middle is of the same kind as the library's, and no narrower. On an {{ l6.gpu.name }} [the counters of the lecture](../lectures/l6_tensor_cores.py#when-the-tensor-cores-stand-still)
-# note {{ l6.tensor.cublas.instructions / l6.tensor.wgmma.instructions:.0f}} matrix instructions of the library for each one of ours, for the same product: its orders are 64 × 128 × 16, and ours 64 × 256 × 16. So it is not the instruction that k04 lacks. What it
-# lacks is the subject of this page.
+# {{ start_of_library:.0%}}. The instruction in its middle is of the same kind as the library's, and no narrower. On an {{ l6.gpu.name }}
+# [the counters of the lecture](../lectures/l6_tensor_cores.py#when-the-tensor-cores-stand-still) show {{ l6.tensor.cublas.instructions / l6.tensor.wgmma.instructions:.0f}}
+# matrix instructions of the library for each one of ours, for the same product: its orders are 64 × 128 × 16, and ours are 64 ×
+# 256 × 16. So k04 does not lack the instruction. What it does lack is the subject of this page.
 # ///
 #
 # /// define | start_of_library = burst.nn.n4096.wgmma / max(burst.nn.n4096.cublas, burst.nn.n4096.cublaslt)
@@ -199,40 +205,47 @@ record(
 # %% [markdown]
 # ## One order for a whole tile
 #
-# In k04 all 256 threads carry. A pair of tiles is (128 + 256) × 64 numbers of two bytes, 48 KiB, and a thread moves 16 bytes at a time.
+# In k04 all 256 threads carry data. A pair of tiles is (128 + 256) × 64 numbers of two bytes, 48 KiB, and a thread moves 16 bytes
+# at a time.
 #
 # /// exercise | Count the pieces | 2 minutes
-# How many pieces of 16 bytes is one pair of tiles? How many are that for each of 256 threads? And how many addresses has somebody worked out?
+# How many pieces of 16 bytes make up one pair of tiles? How many is that for each of 256 threads? And how many addresses does
+# somebody have to work out?
 # /// answer
-# 49 152 ÷ 16 = 3072 pieces, 12 for each thread. Each has two addresses of its own, where from and where to, and a question besides: is this piece still inside the matrix?
+# 49 152 ÷ 16 = 3072 pieces, 12 for each thread. Each piece has two addresses, a source and a destination, and raises a question besides: is it still inside the matrix?
 # ///
 #
-# Hopper has a unit in each SM that copies whole tiles, the *tensor memory accelerator*, **TMA**. We call it the **copy engine** (in the kitchen: the delivery crew). Mind the name when you look it
-# up: NVIDIA's manuals also speak of asynchronous engines, units of the whole card that copy memory beside a kernel [^nvidia-device-properties]. Those are meant nowhere on this page.
+# Hopper has a unit in each SM that copies whole tiles, the *tensor memory accelerator*, **TMA**. We call it the **copy engine**
+# (in the kitchen: the delivery crew). Be careful with the name when you look it up: NVIDIA's manuals also speak of asynchronous
+# engines, units of the whole card that copy memory while a kernel runs [^nvidia-device-properties]. This page never means those.
 #
-# The copy engine takes an order from *one* thread for a whole tile: which tensor, from which place on, to which address in shared memory. It *swizzles* on the way: it lays the pieces of each row
-# into [other windows](../lectures/l3_memory.py#thirty-two-windows) of shared memory, so that nobody queues when the tile is read. It lays zeros past the edge. The thread that asked goes on at once.
+# The copy engine takes an order from *one* thread for a whole tile: which tensor, from which position on, to which address in
+# shared memory. It *swizzles* on the way: it puts the pieces of each row into [different windows](../lectures/l3_memory.py#thirty-two-windows)
+# of shared memory, so that nobody queues when the tile is read. It writes zeros past the edge. The thread that asked goes on at
+# once.
 #
-# So how does anybody know when the tile is there? The thread that asked does not. In shared memory lies an **mbarrier** (the ticket on the tray), a number that counts who has arrived and which
-# bytes have come. A thread that needs the tile waits there.
+# So how does anybody know when the tile is there? The thread that asked does not. Shared memory holds an **mbarrier** (the ticket
+# on the tray), a number that counts who has arrived and how many bytes have come. A thread that needs the tile waits there.
 #
 # /// source | src/course_kernels/gemm/k06_tma.cu#ask
 # ///
 #
-# And `load_tile` itself? It is one instruction of PTX. For a tile of a matrix it says:
+# And `load_tile` itself? It is one PTX instruction. For a tile of a matrix it says:
 #
 # ```text
 # cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes
 #     [to], [map, {column, row}], [barrier];
 # ```
 #
-# Read it from its end: turn this `barrier` when the bytes have come; take the tensor of this `map`, from this column and row on; lay the tile down at `to`. A **map**, or *descriptor*, is a small record that the
-# host has made beforehand: where the tensor begins, how long its rows are, how large a tile is, and which swizzle.
+# Read it from the end: turn this `barrier` when the bytes have come; take the tensor of this `map`, from this column and row on;
+# put the tile at `to`. A **map**, or *descriptor*, is a small record that the host makes beforehand: where the tensor begins, how
+# long its rows are, how large a tile is, and which swizzle to use.
 #
-# In k06 a pair of tiles is (128 + 128) × 64 numbers, 2048 pieces. They have become three orders by one thread of the block: one for A, and one for each **panel** of B. A panel is a strip of the tile, 64 numbers or
-# 128 bytes wide: the widest that the swizzle takes.
+# In k06 a pair of tiles is (128 + 128) × 64 numbers, 2048 pieces. They have become three orders from one thread of the block: one
+# for A, and one for each **panel** of B. A panel is a strip of the tile, 64 numbers or 128 bytes wide: the widest that the
+# swizzle allows.
 #
-# /// predict | Three orders in place of 2048 pieces, and a tile of half the width: what is k06 in the race, against k04?
+# /// predict | Three orders in place of 2048 pieces, and a tile of half the width: how does k06 do against k04 in the race?
 # - [burst.nn.n4096.tma < 0.9 * burst.nn.n4096.wgmma] Slower
 # - [0.9 * burst.nn.n4096.wgmma <= burst.nn.n4096.tma < 1.15 * burst.nn.n4096.wgmma] About the same
 # - [burst.nn.n4096.tma >= 1.15 * burst.nn.n4096.wgmma] Well ahead
@@ -240,52 +253,57 @@ record(
 # {{ burst.nn.n4096.tma / burst.nn.n4096.wgmma:.2f}} times its speed: {{ burst.nn.n4096.tma:.0f}} TFLOP/s.
 # ///
 #
-# It is an odd rung, to be honest. Its tile is 128 × 128, so that two blocks share an SM: while one waits, the other multiplies. So its orders to the tensor cores are half as wide as those of k04, too. The next one,
-# [k07](#evenings), takes 128 × 256 again and is one block alone.
+# To be honest, it is an odd rung. Its tile is 128 × 128, so that two blocks share an SM: while one waits, the other multiplies.
+# That also makes its orders to the tensor cores half as wide as those of k04. The next one, [k07](#evenings), goes back to 128 ×
+# 256, with one block alone on an SM.
 #
 # ### 32 bytes deep
 #
-# `wgmma` you know: four warps, a *warpgroup*, give one order together, 64 rows of A times up to 256 columns of B. How deep is it? Always 32 *bytes* [^ptx-isa].
+# You know `wgmma`: four warps, a *warpgroup*, give one order together, 64 rows of A times up to 256 columns of B. How deep is it? Always 32 *bytes* [^ptx-isa].
 #
 # /// exercise | Depth and sums | 3 minutes
-# How many numbers deep is one order in TF32, in bf16, in FP8? The tile is 64 deep in bf16: how many orders is that? And how many registers of a thread hold the sums of
-# 64 × 256?
+# How many numbers deep is one order in TF32, in bf16, in FP8? The tile is 64 deep in bf16: how many orders is that? And how many
+# registers of each thread hold the sums of 64 × 256?
 # /// answer
-# 8, 16 and 32. Four orders: you will find four on the sheet. 64 × 256 ÷ 128 threads = 128 registers each, half of all that a thread may have.
+# 8, 16 and 32. Four orders: you will find all four on the sheet. 64 × 256 ÷ 128 threads = 128 registers each, half of all that a
+# thread may have.
 # ///
 
 # %% [markdown]
 # ## Roles
 #
-# k07 has fast fetching and fast computing. And in every step of its loop all threads meet, for somebody must know that everybody is done with a tile before
-# the next one may be laid over it.
+# k07 has fast fetching and fast computing. But in every step of its loop all threads meet, because somebody must know that
+# everybody is done with a tile before the next one may overwrite it.
 #
 # /// diff | src/course_kernels/gemm/k06_tma.cu | src/course_kernels/gemm/k07_wide.cu
 # context: 1
 # headers: false
 # ///
 #
-# (Those headers wrap one instruction of PTX in each function. You need none of them to go on.)
+# (Each function in those headers wraps one PTX instruction. You need none of them to go on.)
 #
-# But the two warpgroups have nothing to tell each other. One multiplies the upper 64 rows, the other the lower 64. What each has to say, it has to say to the one that
-# fetches: *I am done with this tile*. So give the fetching to somebody who does nothing else.
+# But the two warpgroups have nothing to tell each other. One multiplies the upper 64 rows, the other the lower 64. Each of them
+# only needs to tell the one that fetches: *I am done with this tile*. So give the fetching to somebody who does nothing else.
 #
-# That is **warp specialisation**; we say *roles*. A **producer**, one thread of a warpgroup of its own, asks for tiles. Two **consumers**, a warpgroup each,
-# multiply. Between them lie four **places** for a pair of tiles, in a ring, and each has two mbarriers. *full* says that the tiles are there. *empty* says that nobody reads them
-# any more. (In the code a place is a *stage*, `STAGES` of them. In the room it is called a *buffer*, in the kitchen a *tray*. All four words mean the same.)
+# That is **warp specialisation**; we say *roles*. A **producer**, one thread of a separate warpgroup, asks for tiles. Two **consumers**,
+# a warpgroup each, multiply. Between them are four **places** for a pair of tiles, in a ring, and each place has two mbarriers. *full*
+# says that the tiles are there. *empty* says that nobody reads them any more. (In the code a place is a *stage*, and there are
+# `STAGES` of them. In the room we call it a *buffer*, in the kitchen a *tray*. All four words mean the same thing.)
 #
 # /// figure | docs/assets/figures/hopper_kitchen.svg
 # alt: >-
 #   A kitchen in which the work is split. The delivery crew, TMA, only fetches: whole tiles from the pantry to the tray, which is
-#   shared memory. Two warpgroups of cooks only cook, with WGMMA. Tickets, the mbarriers, say "full" to the cooks and "free" to the
-#   crew. Below, two timelines: cooks who also fetch wait for every tile; with a crew the fetching slides under the cooking.
+#   shared memory. Two warpgroups of cooks only cook, with WGMMA. Tickets, the mbarriers, say "full" to the cooks and "free" to
+#   the crew. Below, two timelines: cooks who also fetch wait for every tile; with a crew the fetching is hidden under the
+#   cooking.
 # caption: Nobody looks at anybody. Each looks at a ticket.
 # ///
 #
 # ### A bit that flips
 #
-# A barrier is used again in every round. *Full* alone would not do: full of which tile? So each mbarrier keeps one bit, its **phase** (NVIDIA's manual calls the bit its *parity*). It begins at 0, and flips whenever
-# the mbarrier turns. A thread that waits names a bit, and goes on as soon as the mbarrier's bit is a different one. Let it run, with four places and six tiles.
+# A barrier is used again in every round. *Full* alone would not be enough: full of which tile? So each mbarrier keeps one bit,
+# its **phase** (NVIDIA's manual calls the bit its *parity*). It starts at 0, and flips each time the mbarrier turns. A thread
+# that waits names a bit, and goes on as soon as the mbarrier's bit is different. Let it run, with four places and six tiles.
 
 # %% tags=["fold"]
 PLACES, TILES = 4, 6
@@ -344,38 +362,41 @@ record(
 )
 
 # %% [markdown]
-# Read the producer's line in the kernel: it names the *other* bit, `^ 1`. A fresh mbarrier stands at 0, so in the first round it does not wait: the places are free. Forget it,
-# and the producer waits for a consumer who waits for the producer. No error message. The card stands still.
+# Read the producer's line in the kernel: it names the *other* bit, `^ 1`. A fresh mbarrier is at 0, so in the first round the
+# producer does not wait: the places are free. Forget that, and the producer waits for a consumer who waits for the producer.
+# There is no error message. The card just hangs.
 #
 # /// exercise | The other slip
 # The consumer names 0 for ever. What happens at tile 4, if the tile is not there yet, and if it is?
 # /// answer
-# Place 0 has turned once, its bit is 1. If tile 4 has not come, the bit is still 1: she is let past, and multiplies tile 0 again. A wrong sum, without a word. If tile 4 has come, the bit is 0 again,
-# and she waits for a flip that waits for her.
+# Place 0 has turned once, so its bit is 1. If tile 4 has not come, the bit is still 1: she is let past, and multiplies tile 0
+# again. A wrong sum, without any warning. If tile 4 has come, the bit is 0 again, and she waits for a flip that waits for her.
 # ///
 #
-# And here are both roles, whole.
+# And here are both roles in full.
 #
 # /// source | src/course_kernels/gemm/k08_roles.cu#roles
 # lines: true
 # ///
 #
-# Note what is *not* there: a barrier for everybody, between the first line and the last. And note one step of delay: a consumer gives a place back only when the *next* step's
-# products are asked for. So the tensor cores never run dry in between.
+# Note what is *not* there between the first line and the last: a barrier for everybody. And note the delay of one step: a
+# consumer gives a place back only once it has asked for the *next* step's products. So the tensor cores never run dry in between.
 #
 # /// predict | Same tile, same instruction, same four places. What does k08 gain over k07 by roles alone?
 # - [burst.nn.n4096.roles < 1.12 * burst.nn.n4096.wide] A tenth at most, or nothing
 # - [1.12 * burst.nn.n4096.wide <= burst.nn.n4096.roles < 1.3 * burst.nn.n4096.wide] Between a tenth and a third
 # - [burst.nn.n4096.roles >= 1.3 * burst.nn.n4096.wide] More than that
 # /// reveal
-# k07 makes {{ burst.nn.n4096.wide:.0f}} TFLOP/s, k08 {{ burst.nn.n4096.roles:.0f}}. Roles by themselves gain nothing here. Before you are disappointed, look where the time goes.
+# k07 makes {{ burst.nn.n4096.wide:.0f}} TFLOP/s, k08 {{ burst.nn.n4096.roles:.0f}}. Roles by themselves gain nothing here. Before
+# you are disappointed, look at where the time goes.
 # ///
 
 # %% [markdown]
 # ## Two timelines
 #
-# Strips of paper are a story. Ask the machine. Both kernels exist once more with *stamps*: at three or four places of a step the first thread of each warpgroup looks at the clock
-# of its SM and writes the tick down. Nothing else differs. A test takes the stamps out, line by line, and finds the timed kernel.
+# Strips of paper tell a story. Now ask the machine. Both kernels have a second version with *stamps*: at three or four points of
+# a step the first thread of each warpgroup reads the clock of its SM and writes the tick down. Nothing else differs. A test
+# removes the stamps, line by line, and what remains is the timed kernel.
 #
 # /// diff | src/course_kernels/gemm/k08_roles.cu | src/course_kernels/gemm/stamped_roles.cu
 # context: 0
@@ -383,13 +404,14 @@ record(
 # headers: false
 # ///
 #
-# Before you look, draw. One step of k07, two warpgroups: who waits where? One step of k08, a producer and two consumers.
+# Before you look, draw. One step of k07, two warpgroups: who waits where? Then one step of k08, a producer and two consumers.
 #
-# How many cycles *should* a step be? By hand: the tensor cores of an SM do 4096 operations in a cycle, [as the data sheet has it](../lectures/l6_tensor_cores.py#what-it-eats). A
-# multiply-add is two, and a step has 128 × 256 × 64 of them: {{ by_hand.cycles:.0f}} cycles. What a step takes above that, somebody waited.
+# How many cycles *should* a step take? By hand: the tensor cores of an SM do 4096 operations in a cycle, [according to the data sheet](../lectures/l6_tensor_cores.py#what-it-eats).
+# A multiply-add is two, and a step has 128 × 256 × 64 of them: {{ by_hand.cycles:.0f}} cycles. If a step takes longer, somebody
+# waited.
 #
-# /// predict | And on the clock of the SM: how long is a step of k07, where all threads meet in every one?
-# - [step.wide < 1.03 * by_hand.cycles] As long as the products, or nearly
+# /// predict | And by the clock of the SM: how long is a step of k07, where all threads meet in every step?
+# - [step.wide < 1.03 * by_hand.cycles] As long as the products take, or nearly
 # - [1.03 * by_hand.cycles <= step.wide < 1.3 * by_hand.cycles] Longer, by less than a third
 # - [step.wide >= 1.3 * by_hand.cycles] Longer by more than that
 # /// reveal
@@ -407,26 +429,27 @@ record(
 #   - {label: "waits for everybody", look: hatched}
 #   - {label: "asks for tiles", look: striped}
 #   - {label: "stores C", look: dotted}
-# alt: "Lanes of time. Above, k07: both warpgroups multiply, stand at the barrier for everybody, and the first asks for tiles before it multiplies again; a step lasts {{ step.wide:.0f}} cycles. Below, k08: the producer waits and asks in a lane of its own, and two consumers multiply one step after the other; a step lasts {{ step.roles:.0f}} cycles."
-# caption: One block in the middle of its way along k, on one SM. Stamped by the kernels themselves.
+# alt: "Lanes of time. Above, k07: both warpgroups multiply, wait at the barrier for everybody, and the first asks for tiles before it multiplies again; a step lasts {{ step.wide:.0f}} cycles. Below, k08: the producer waits and asks in a lane of its own, and two consumers multiply one step after the other; a step lasts {{ step.roles:.0f}} cycles."
+# caption: One block halfway along k, on one SM. Stamped by the kernels themselves.
 # ///
 #
 # /// table
 # columns: ["", "k07, no roles", "k08, roles"]
 # rows:
 #   - ["cycles of a step", "{{ step.wide:.0f}}", "{{ step.roles:.0f}}"]
-#   - ["of it, looking at the tile's ticket", "{{ shares.wide.for_tiles:.1%}}", "{{ shares.roles.for_tiles:.1%}}"]
-#   - ["what the stamps cost: time, against the plain kernel", "{{ slow_down.wide:.3f}}", "{{ slow_down.roles:.3f}}"]
-# caption: The clock is that of the SM, so no power limit has a part in it. The first eight steps of each block are left out.
+#   - ["of which looking at the tile's ticket", "{{ shares.wide.for_tiles:.1%}}", "{{ shares.roles.for_tiles:.1%}}"]
+#   - ["what the stamps cost: time over that of the plain kernel", "{{ slow_down.wide:.3f}}", "{{ slow_down.roles:.3f}}"]
+# caption: The clock is that of the SM, so the power limit plays no part. The first eight steps of each block are left out.
 # ///
 #
-# Nobody waits for a tile here. The second warpgroup finds the tile already there, and still spends as long on the check as the first. That is what a look costs, with a stamp on both sides of it.
+# Nobody waits for a tile here. The second warpgroup finds the tile already there, and still spends as long on the check as the
+# first. That is the cost of a look, with a stamp on either side of it.
 #
-# Now walk through it. At every event say who will end the wait, before you read it.
+# Now walk through it. At every event, say who will end the wait before you read it.
 #
 # /// explorable | timelines
-# ask: "Stop where k07's warpgroup 0 asks for tiles. Whose products run meanwhile? And who asks for tiles in k08?"
-# alt: "Five lanes of time, two of k07 and three of k08, with a cursor through all of them at cycle 1,000. Whatever runs under the cursor has a frame."
+# ask: "Stop where k07's warpgroup 0 asks for tiles. Whose products run in the meantime? And who asks for tiles in k08?"
+# alt: "Five lanes of time, two of k07 and three of k08, with a cursor through all of them at cycle 1,000. Whatever is running under the cursor is framed."
 # knobs:
 #   of: {label: kernel, at: both, choices: {both: both, wide: k07, roles: k08}}
 #   tick: {label: cycle, at: 1000}
@@ -442,8 +465,8 @@ record(
 #   between: is between two steps
 #   earlier: is at an earlier step
 #   later: is at a later step
-#   began: before the picture begins
-#   by_copy: ", until the copy engine has brought them"
+#   began: before the picture starts
+#   by_copy: ", until the copy engine has delivered them"
 #   by_consumers: ", until both consumers have given it back"
 #   by_other: ", until the other one comes"
 #   by_both: "; both have come, so it ends"
@@ -454,25 +477,30 @@ record(
 #   roles: "k08: the producer {r0}, since {r0_since}{r0_end}. Warpgroup 1 {r1}, since {r1_since}{r1_end}. Warpgroup 2 {r2}, since {r2_since}{r2_end}."
 # row: {cycle: "{tick}", "k07, warpgroup 0": "{w0}, since {w0_since}", "k07, warpgroup 1": "{w1}, since {w1_since}",
 #       "k08, the producer": "{r0}, since {r0_since}", "k08, warpgroup 1": "{r1}, since {r1_since}", "k08, warpgroup 2": "{r2}, since {r2_since}"}
-# caption: Drag the cursor. Previous and Next, and the keys ← and →, go from event to event.
+# caption: Drag the cursor. Previous and Next, or the keys ← and →, step from event to event.
 # ///
 #
 # /// exercise | A stamp that would lie | 3 minutes
-# Three of k07's four places look straight at the clock. The fourth, after the barrier for everybody, first reads four bytes of shared memory, and looks only with these in hand. The bytes are thrown away.
+# Three of k07's four stamps look straight at the clock. The fourth, after the barrier for everybody, first reads four bytes of shared memory, and looks only once it has them. The bytes are thrown away.
 #
 # /// source | src/course_kernels/gemm/ticks.cuh#behind
 # ///
 #
-# All threads leave such a barrier together. What would the picture show of two warpgroups that come one after the other, if this look were as plain as the other three?
+# All threads leave such a barrier together. If this look were as plain as the other three, what would the picture show of two
+# warpgroups that arrive one after the other?
 # /// answer
-# That the one that comes first leaves before the other has come, which cannot be. The look at the clock comes after the barrier in the source, but it needs nothing that the barrier guards, so a warp may take it while it still waits there. The wait would be
-# drawn as *multiplies*. A load from shared memory may not overtake the barrier, and the look waits for what it brings. If you measure a wait from inside, make the clock wait, too.
+# It would show the first one leaving before the other has arrived, which is impossible. In the source the look at the clock comes
+# after the barrier, but it needs nothing that the barrier guards, so a warp may take it while it is still waiting there. The wait
+# would be drawn as *multiplies*. A load from shared memory may not overtake the barrier, and the look waits for the value it
+# loads. If you measure a wait from inside, make the clock wait, too.
 # ///
 #
 # /// when | barrier.early == 0
-# And so they do, in this run: in no step of any block did a warpgroup of k07 leave the barrier before both had come. Their two looks are {{ barrier.apart:.0f}} cycles apart, in the median.
+# And in this run they do leave together: in no step of any block did a warpgroup of k07 leave the barrier before both had
+# arrived. Their two looks are {{ barrier.apart:.0f}} cycles apart, in the median.
 # /// otherwise
-# In this run a warpgroup of k07 left before both had come in {{ barrier.early:.0f}} steps, and their two looks are {{ barrier.apart:.0f}} cycles apart, in the median.
+# In this run a warpgroup of k07 left before both had arrived in {{ barrier.early:.0f}} steps, and their two looks are {{ barrier.apart:.0f}}
+# cycles apart, in the median.
 # ///
 # ///
 #
@@ -487,8 +515,10 @@ record(
 # ///
 #
 # /// claim | 0.9 < step.roles / step.wide < 1.1 and step.wide < 1.3 * by_hand.cycles
-# The two steps are as long as each other. How can that be, when all threads of k07 meet in every one of them? `wgmma_wait<1>` lets the last order run on. A warpgroup waits at the barrier, and its own products go on meanwhile; and there are two of them. **A warpgroup that waits is not a tensor core that
-# waits.** In the loop there is little left to win. Roles are no gain yet. They are what later rungs are built on: only a warp that does nothing but fetch can fetch across the end of a tile.
+# The two steps are equally long. How can that be, when all threads of k07 meet in every one of them? `wgmma_wait<1>` lets the
+# last order run on. While a warpgroup waits at the barrier, its own products go on; and there are two warpgroups. **A warpgroup
+# that waits is not a tensor core that waits.** In the loop there is little left to win. Roles are not a gain yet. They are what
+# later rungs are built on: only a warp that does nothing but fetch can fetch across the end of a tile.
 # /// otherwise
 # k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}.
 # ///
@@ -550,11 +580,12 @@ record(
 # %% [markdown]
 # ## Read the machine code
 #
-# No GPU is needed for this: a compiler and a disassembler. What the card gets are some nine hundred lines for k04 and six hundred for k08, called **SASS**. Twenty of each matter.
+# For this you need no GPU, only a compiler and a disassembler. The card gets some nine hundred lines for k04 and six hundred for
+# k08, in a language called **SASS**. Twenty of each matter.
 #
 # ### The sheet
 #
-# Left out is everything that works out an address. First k04, the kernel that you know: its whole loop.
+# Everything that works out an address is left out. First k04, the kernel that you know: its whole loop.
 #
 # /// text | sheet.k04
 # ///
@@ -564,7 +595,8 @@ record(
 # /// text | sheet.k08
 # ///
 #
-# PTX has other names than the card. `wgmma` becomes `HGMMA`, `cp.async` becomes `LDGSTS`, and an order to the copy engine `UTMALDG`. An mbarrier is `SYNCS`.
+# The card uses different names from PTX. `wgmma` becomes `HGMMA`, `cp.async` becomes `LDGSTS`, and an order to the copy engine
+# `UTMALDG`. An mbarrier is `SYNCS`.
 #
 # <details class="fold" markdown="1"><summary>A key, if you read alone</summary>
 #
@@ -572,9 +604,9 @@ record(
 # |---|---|
 # | `R24`, `UR12` | a register of each thread; a *uniform* register, one for the whole warp |
 # | `[…]` | an address in memory |
-# | `gdesc[UR12]` | a *descriptor* of the tensor core, in that register: 64 bits that say where a tile lies in shared memory, and with which swizzle |
+# | `gdesc[UR12]` | a *descriptor* for the tensor core, in that register: 64 bits that say where a tile is in shared memory, and with which swizzle |
 # | `gsb0` | a counter of orders to the tensor cores that are under way |
-# | `P0`, `@!P0` | a yes or no that an earlier line has worked out; *only if it is a no* |
+# | `P0`, `@!P0` | a yes or no that an earlier line worked out; *only if it is a no* |
 #
 # </details>
 #
@@ -583,16 +615,18 @@ record(
 # - [x] BAR.SYNC
 # - [ ] WARPGROUP.DEPBAR
 # /// reveal
-# `BAR.SYNC`: {{ code.wgmma.BAR_SYNC:.0f}} of it in k04, in the loop; {{ code.roles.BAR_SYNC:.0f}} in k08, and that one stands before the loops. The other two waits are for one thread's own copies and for a product under way.
+# `BAR.SYNC`: k04 has {{ code.wgmma.BAR_SYNC:.0f}}, in the loop; k08 has {{ code.roles.BAR_SYNC:.0f}}, and that one comes before the loops. The other two waits are for one thread's own copies and for a product under way.
 # ///
 #
 # ### Find the tensor core
 #
-# Red pen. Underline every `HGMMA`, on both sheets. Then say, in the margin: what is 64 × 256 × 16? Why four? Where do the sums live, and why does only the last one carry `gsb0`?
+# Take a red pen. Underline every `HGMMA`, on both sheets. Then write in the margin: what is 64 × 256 × 16? Why four? Where do the
+# sums live, and why does only the last one carry `gsb0`?
 #
 # ### Find the carriers
 #
-# Black pen. Box what fetches: `LDGSTS` in k04, `UTMALDG` in k08. How many threads run each of these lines? Whose tile do they bring, the one that is multiplied or a later one?
+# Take a black pen. Draw a box round the lines that fetch: `LDGSTS` in k04, `UTMALDG` in k08. How many threads run each of these
+# lines? Which tile do they bring, the one being multiplied or a later one?
 #
 # ### Find the waits
 #
@@ -605,27 +639,28 @@ record(
 # | on k08's sheet | in the source | and it is |
 # |---|---|---|
 # | `SYNCS.PHASECHK … TRYWAIT`, in the consumer's loop | `wait(&full[s], …)` | a consumer asks: is the tile there? The copy engine ends this wait |
-# | `@!P0 BRA` right after it | the loop inside `wait` | no: ask again, further down |
-# | `WARPGROUP.ARRIVE` | `wgmma_fence(d)` | nobody waits: the sums in `R24` … may now be written |
+# | `@!P0 BRA` right after it | the loop inside `wait` | if not: ask again, further down |
+# | `WARPGROUP.ARRIVE` | `wgmma_fence(d)` | not a wait: the sums in `R24` … may now be written |
 # | `HGMMA.64x256x16`, four times | `products<BN, …>` | 64 deep, 16 at a time; `gdesc` says where A and B lie, `.tnspB` that B lies by rows |
 # | `gsb0`, on the last of them | `wgmma_commit()` | one group for the four |
-# | `WARPGROUP.DEPBAR.LE gsb0, 0x1` | `wgmma_wait<1>()` | waits for all groups but the one just asked for |
-# | `SYNCS.ARRIVE`, in the consumer's loop | `arrive(&empty[…])` | this place, of the step before, may be filled again |
+# | `WARPGROUP.DEPBAR.LE gsb0, 0x1` | `wgmma_wait<1>()` | waits for all groups except the one just asked for |
+# | `SYNCS.ARRIVE`, in the consumer's loop | `arrive(&empty[…])` | the place of the step before may be filled again |
 # | `SYNCS.PHASECHK … TRYWAIT`, in the producer's loop | `wait(&empty[s], … ^ 1)` | the producer asks: is the place free? The consumers end this wait |
-# | `SYNCS.ARRIVE.TRANS64`, in the producer's loop | `arrive_and_expect_bytes` | so many bytes will come; the barrier turns when they have |
+# | `SYNCS.ARRIVE.TRANS64`, in the producer's loop | `arrive_and_expect_bytes` | this many bytes will come; the barrier turns when they have |
 # | `UTMALDG.2D`, five times | `load_tile` | one order for A, four for the panels of B |
 # | `@!P0 BRA`, the last line of each | the `for` | the next step of k |
 #
-# Which barrier it is you see from the loop that it stands in: the addresses were worked out in lines that are left out here.
+# You can tell which barrier it is from the loop that it is in: the addresses were worked out in lines that are left out here.
 #
-# The sums live in registers, from `R24` on, 128 of each thread. Each `LDGSTS` is run by 256 threads, each `UTMALDG` by one. Both bring a tile for a later step: nothing in this round waits for them. And of k04's three waits only `BAR.SYNC` is for
-# everybody; `DEPBAR.LE SB0` is for a thread's own older copies, which `LDGDEPBAR` closed as a group.
+# The sums live in registers, from `R24` on, 128 in each thread. Each `LDGSTS` is run by 256 threads, each `UTMALDG` by one. Both
+# bring a tile for a later step: nothing in this round waits for them. And of k04's three waits only `BAR.SYNC` is for everybody;
+# `DEPBAR.LE SB0` is for a thread's own older copies, which `LDGDEPBAR` closed as a group.
 # ///
 #
 # /// exercise | Ten lines against twenty-two
-# k08's consumer has ten lines where k04's loop has twenty-two. The work is the same. Where have the twelve `LDGSTS` gone, and who pays for the five `UTMALDG`?
+# k08's consumer has ten lines where k04's loop has twenty-two. The work is the same. Where did the twelve `LDGSTS` go, and who pays for the five `UTMALDG`?
 # /// answer
-# To the producer's loop: one thread of 384 runs it, and it has no sums to hold up. The five lines bring the same 48 KiB. In k04 the twelve lines are run by 256 threads each, with an address for each piece.
+# To the producer's loop: one thread of 384 runs it, and it has no sums to delay. The five lines bring the same 48 KiB. In k04 each of the twelve lines is run by 256 threads, with an address for each piece.
 # ///
 
 # %% tags=["fold"]
@@ -702,7 +737,8 @@ record(
 # %% [markdown]
 # ### Rung by rung
 #
-# What the compiler made of each, counted. A line that stands once may run a thousand times; what matters here is what is there at all.
+# Here is what the compiler made of each rung, counted. A line that appears once may run a thousand times; what matters here is
+# which lines appear at all.
 #
 # /// table
 # turned: true
@@ -716,12 +752,14 @@ record(
 #   - [k11 cluster, "{{ code.cluster.all:.0f}}", "{{ code.cluster.HGMMA:.0f}}", "{{ code.cluster.LDGSTS:.0f}}", "{{ code.cluster.UTMALDG:.0f}}", "{{ code.cluster.SYNCS:.0f}}", "{{ code.cluster.BAR_SYNC:.0f}}", "{{ code.cluster.STG:.0f}}", "{{ code.cluster.STSM:.0f}}", "{{ code.cluster.UTMASTG:.0f}}", "{{ code.cluster.USETMAXREG:.0f}}"]
 #   - [k12 stored, "{{ code.stored.all:.0f}}", "{{ code.stored.HGMMA:.0f}}", "{{ code.stored.LDGSTS:.0f}}", "{{ code.stored.UTMALDG:.0f}}", "{{ code.stored.SYNCS:.0f}}", "{{ code.stored.BAR_SYNC:.0f}}", "{{ code.stored.STG:.0f}}", "{{ code.stored.STSM:.0f}}", "{{ code.stored.UTMASTG:.0f}}", "{{ code.stored.USETMAXREG:.0f}}"]
 #   - [k14 tuned, "{{ code.tuned.all:.0f}}", "{{ code.tuned.HGMMA:.0f}}", "{{ code.tuned.LDGSTS:.0f}}", "{{ code.tuned.UTMALDG:.0f}}", "{{ code.tuned.SYNCS:.0f}}", "{{ code.tuned.BAR_SYNC:.0f}}", "{{ code.tuned.STG:.0f}}", "{{ code.tuned.STSM:.0f}}", "{{ code.tuned.UTMASTG:.0f}}", "{{ code.tuned.USETMAXREG:.0f}}"]
-# caption: "Lines of machine code. STG writes C from registers; STSM lays a panel of C into shared memory, and UTMASTG lets the copy engine carry it away. USETMAXREG moves registers from the producer to the consumers."
+# caption: "Lines of machine code. STG writes C from registers; STSM puts a panel of C into shared memory, and UTMASTG lets the copy engine carry it away. USETMAXREG moves registers from the producer to the consumers."
 # ///
 #
 # /// claim | code.tma.UTMALDG > 0.5 and code.tma.LDGSTS < 0.5 and code.tma.HGMMA > 1.5 * code.wide.HGMMA and code.wide.HGMMA == code.roles.HGMMA and code.roles.HGMMA == code.stored.HGMMA and code.tuned.HGMMA > 2 * code.stored.HGMMA
-# From k07 on the instruction in the middle never changes: 64 × 256 × 16, {{ code.wide.HGMMA:.0f}} lines of `HGMMA` in k07, {{ code.roles.HGMMA:.0f}} in k08, {{ code.stored.HGMMA:.0f}} in k12. All that changes is what is round it. k06 has {{ code.tma.HGMMA:.0f}}, for its orders are half as wide, 64 × 128 × 16, and there are two
-# for each. The last rung has {{ code.tuned.HGMMA:.0f}}: there the first steps of a tile are written out, with a panel of the last C after each.
+# From k07 on the instruction in the middle never changes: 64 × 256 × 16, {{ code.wide.HGMMA:.0f}} lines of `HGMMA` in k07, {{ code.roles.HGMMA:.0f}}
+# in k08, {{ code.stored.HGMMA:.0f}} in k12. Only what surrounds it changes. k06 has {{ code.tma.HGMMA:.0f}}, because its orders
+# are half as wide, 64 × 128 × 16, so it needs two for each. The last rung has {{ code.tuned.HGMMA:.0f}}: there the first steps of
+# a tile are written out, with a panel of the last C after each.
 # /// otherwise
 # k08 has {{ code.roles.HGMMA:.0f}} lines of `HGMMA`, the last rung {{ code.tuned.HGMMA:.0f}}.
 # ///
@@ -729,8 +767,9 @@ record(
 # %% [markdown]
 # ## Blocks that stay
 #
-# The stamps tell one thing more. Between the last product of one block and the first tile of the next, an SM has
-# its tensor cores off. A block writes its C. It ends. Another is started, sets up its mbarriers, asks for its first tile, and waits for the trip.
+# The stamps show one more thing. Between the last product of one block and the first tile of the next, the tensor cores of an SM
+# are idle. A block writes its C. It ends. The next one starts, sets up its mbarriers, asks for its first tile, and waits for the
+# trip.
 #
 # /// predict | How many steps of k could k08 have done in such a gap?
 # - [gap.roles / step.roles < 2] One or two
@@ -740,40 +779,46 @@ record(
 # {{ gap.roles / step.roles:.1f}}, and a block has 64 steps at K = 4096. The gap is {{ gap.roles:,.0f}} cycles; without roles it is {{ gap.wide:,.0f}}.
 # ///
 #
-# So let a block *stay*. As many blocks as there are SMs, each walking over many tiles of C: a **persistent** kernel. The ring does not end with a tile. While the consumers
-# write one tile of C, the producer already asks for the next one's operands. And the order of the tiles is ours: those under way lie close together, so that their strips of A and B are
-# still in L2.
+# So let a block *stay*. Start as many blocks as there are SMs, and let each walk over many tiles of C: a **persistent** kernel.
+# The ring does not end with a tile. While the consumers write one tile of C, the producer already asks for the next one's
+# operands. And we choose the order of the tiles: those under way are close together, so that their strips of A and B are still in
+# L2.
 #
 # /// source | src/course_kernels/gemm/k10_persistent.cu#walk
 # lines: true
 # ///
 #
-# Find the two loops over tiles, one for each role. They run over the same tiles, in the same order, and share nothing but the ring. `at` counts steps over all tiles: place and bit come from it.
+# Find the two loops over tiles, one for each role. They run over the same tiles, in the same order, and share nothing but the
+# ring. `at` counts steps over all tiles; place and bit are derived from it.
 #
 # /// diff | src/course_kernels/gemm/k08_roles.cu | src/course_kernels/gemm/k10_persistent.cu
 # context: 1
 # ///
 #
-# {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.2f}} times the speed of k08: {{ burst.nn.n4096.persistent:.0f}} TFLOP/s. A little. The gap between two blocks is mostly C on its way out, and these consumers still write it themselves.
+# The result is {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.2f}} times the speed of k08: {{ burst.nn.n4096.persistent:.0f}}
+# TFLOP/s. That is little. The gap between two blocks is mostly C on its way out, and these consumers still write it themselves.
 #
-# The next step goes to the neighbour. In a **cluster** a few blocks run at the same time in one part of the card, a group of SMs that NVIDIA calls a GPC. Two of them that work on tiles with the same columns need the same B; one delivery
-# serves both. That is [k11](#evenings), with {{ burst.nn.n4096.cluster:.0f}} TFLOP/s.
+# The next step involves the neighbour. In a **cluster** a few blocks run at the same time in one part of the card, a group of SMs
+# that NVIDIA calls a GPC. Two blocks that work on tiles with the same columns need the same B; one delivery serves both. That is
+# [k11](#evenings), with {{ burst.nn.n4096.cluster:.0f}} TFLOP/s.
 
 # %% [markdown]
 # ## The last rung
 #
-# What is left are small things, each with a switch of its own, so that you can turn it off and measure.
+# Only small things are left, each with its own switch, so that you can turn it off and measure.
 #
 # - **C leaves late.** A consumer rounds its sums into registers and asks for the next tile's products at once. The panels of C go out after the first steps of the next tile.
 # - **A lag.** The second consumer begins some steps after the first, so that they do not round at the same moment. You have met it as *you boil while I cut*.
-# - **The last round.** Where a few tiles are left over, SMs without one begin those of the others.
-# - **A hint.** Nobody here reads C again, so L2 may let it go first. And a grid may begin while the last one of the stream ends.
+# - **The last round.** When a few tiles are left over, SMs without a tile begin those of the others.
+# - **A hint.** Nobody here reads C again, so L2 may drop it first. And a grid may begin while the previous one in the stream ends.
 #
-# It is not meant to be read in the room, so it is not printed here: open `src/course_kernels/gemm/k14_tuned.cu`. Which of its switches helps depends on the size, and a small script tries them all: `python -m course_kernels.tune_gemm 4096`.
+# This rung is not meant to be read in the room, so it is not printed here: open `src/course_kernels/gemm/k14_tuned.cu`. Which of
+# its switches help depends on the size, and a small script tries them all: `python -m course_kernels.tune_gemm 4096`.
 #
-# And it has a second body, `src/course_kernels/gemm/one_wave.cu`. Where there is an SM for every tile of C, as at 2048, no block makes two of them, so there is no tile before to store and none after to fetch. What is
-# left beside the products is the way to the first of them and the way out after the last, and that file makes both short. Which body runs, and with which tile and which cluster, `plans.py` decides by a few constants. They were fitted to bursts
-# on an H200.
+# And it has a second body, `src/course_kernels/gemm/one_wave.cu`. Where there is an SM for every tile of C, as at 2048, no block
+# makes two of them, so there is no earlier tile to store and no later one to fetch. Besides the products, that leaves the way to
+# the first of them and the way out after the last, and that file makes both short. A few constants in `plans.py` decide which
+# body runs, with which tile and which cluster. They were fitted to bursts on an H200.
 
 # %% [markdown]
 # ## The climb
@@ -796,26 +841,34 @@ record(
 # references:
 #   - {label: cuBLAS, value: burst.nn.n4096.cublas}
 #   - {label: data sheet, value: sheet.bf16}
-# alt: "A staircase of TFLOP/s in bursts: k04 {{ burst.nn.n4096.wgmma:.0f}}, k06 {{ burst.nn.n4096.tma:.0f}}, k07 {{ burst.nn.n4096.wide:.0f}}, k08 {{ burst.nn.n4096.roles:.0f}}, k10 {{ burst.nn.n4096.persistent:.0f}}, k11 {{ burst.nn.n4096.cluster:.0f}}, k12 {{ burst.nn.n4096.stored:.0f}}, k13 {{ burst.nn.n4096.by_size:.0f}}, k14 {{ burst.nn.n4096.tuned:.0f}}. cuBLAS stands at {{ burst.nn.n4096.cublas:.0f}}."
-# caption: k09 is a side note; find it under evenings.
+# alt: "A staircase of TFLOP/s in bursts: k04 {{ burst.nn.n4096.wgmma:.0f}}, k06 {{ burst.nn.n4096.tma:.0f}}, k07 {{ burst.nn.n4096.wide:.0f}}, k08 {{ burst.nn.n4096.roles:.0f}}, k10 {{ burst.nn.n4096.persistent:.0f}}, k11 {{ burst.nn.n4096.cluster:.0f}}, k12 {{ burst.nn.n4096.stored:.0f}}, k13 {{ burst.nn.n4096.by_size:.0f}}, k14 {{ burst.nn.n4096.tuned:.0f}}. cuBLAS reaches {{ burst.nn.n4096.cublas:.0f}}."
+# caption: k09 is a side note; you will find it under evenings.
 # ///
 #
 # /// exercise | A letter a rung | 4 minutes
-# For each rung from k06 on: what did it buy? *F* for faster fetching, *C* for faster computing, *W* for less waiting, *L2* for less traffic from memory. Then look at the source of one
-# that you are unsure of.
+# For each rung from k06 on: what did it buy? Write *F* for faster fetching, *C* for faster computing, *W* for less waiting, *L2*
+# for less traffic from memory. Then look at the source of one that you are unsure about.
 # /// answer
-# Ours, and yours may differ: k06 F, which shows only with the tile of k07, k07 C, k08 W, on which later rungs stand, k10 W and L2, k11 F, k12 W, k13 L2, at other sizes, k14 W. A rung that two people call by two letters is a good two minutes.
+# Here are ours, and yours may differ: k06 F, which shows only with the tile of k07; k07 C; k08 W, on which later rungs build; k10
+# W and L2; k11 F; k12 W; k13 L2, at other sizes; k14 W. A rung to which two people give different letters is worth two minutes of
+# talk.
 # ///
 #
 # /// claim | 0.9 < burst.nn.n4096.tma / burst.nn.n4096.wgmma < 1.1 and burst.nn.n4096.wide > burst.nn.n4096.tma and burst.nn.n4096.stored > burst.nn.n4096.cluster and 0.9 < burst.nn.n4096.roles / burst.nn.n4096.wide < 1.1 and 0.9 < burst.nn.n4096.registers / burst.nn.n4096.roles < 1.1 and 0.9 < burst.nn.n4096.persistent / burst.nn.n4096.roles < 1.1 and 0.9 < burst.nn.n4096.cluster / burst.nn.n4096.persistent < 1.1 and 0.9 < burst.nn.n4096.by_size / burst.nn.n4096.stored < 1.1
-# Two rungs are tall: k07, whose tile and whose instruction are twice as wide; and k12, whose C leaves by way of shared memory while the next tile is under way. All others lie within a few per cent of the one before, and most of those differences are **not to be told apart** from none in a run like this: {{ burst.nn.n4096.tma / burst.nn.n4096.wgmma:.3f}} for k06, where one thread orders, with a tile of half the width; {{ burst.nn.n4096.roles / burst.nn.n4096.wide:.3f}} for roles, k08, which the second tall one is built on; {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.3f}} for k09, which moves registers, for 168 registers already held what a consumer needs; {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.3f}} for blocks that stay, k10; {{ burst.nn.n4096.cluster / burst.nn.n4096.persistent:.3f}} for clusters, k11; and {{ burst.nn.n4096.by_size / burst.nn.n4096.stored:.3f}} for k13, which is for other sizes.
+# Two rungs are tall: k07, whose tile and whose instruction are twice as wide; and k12, whose C leaves by way of shared memory
+# while the next tile is under way. All others are within a few per cent of the one before, and in a run like this most of those
+# differences **cannot be told apart** from none: {{ burst.nn.n4096.tma / burst.nn.n4096.wgmma:.3f}} for k06, where one thread
+# orders, with a tile of half the width; {{ burst.nn.n4096.roles / burst.nn.n4096.wide:.3f}} for roles, k08, which the second tall
+# one is built on; {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.3f}} for k09, which moves registers although 168 of them
+# already held what a consumer needs; {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.3f}} for blocks that stay, k10; {{ burst.nn.n4096.cluster / burst.nn.n4096.persistent:.3f}}
+# for clusters, k11; and {{ burst.nn.n4096.by_size / burst.nn.n4096.stored:.3f}} for k13, which is for other sizes.
 # /// otherwise
 # k08 has {{ burst.nn.n4096.roles / burst.nn.n4096.wide:.2f}} times the speed of k07, and k09, which moves registers, {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times that of k08.
 # ///
 #
 # ### What the last per cents cost
 #
-# The column of lines is what you would have to read, the kernel with the headers beside it, without comments.
+# The column *lines of code* is what you would have to read: the kernel and the headers beside it, without comments.
 #
 # /// table
 # columns: [rung, "TFLOP/s", "% of peak", "over the one before", lines of code]
@@ -835,21 +888,24 @@ record(
 # caption: "4096 × 4096 × 4096, bf16, bursts, warm L2."
 # ///
 #
-# From k08 on most rungs are evenings for a per cent or two, or for nothing that this run can show. Who would pay for that? Somebody whose cards do nothing else. In Pranjal Shankhdhar's log they are taller: from its fourth rung to its last the
+# From k08 on, most rungs are an evening's work for a per cent or two, or for nothing that this run can show. Who would pay for
+# that? Somebody whose cards do nothing else. In Pranjal Shankhdhar's log the rungs are taller: from the fourth to the last the
 # speed grows from 498 to 764 TFLOP/s, in seven steps [^shankhdhar2024].
 
 # %% [markdown]
 # ## The scoreboard
 #
-# Three sizes, two layouts. NN: B lies as (K, N). NT: B lies as (N, K), which is how a linear layer keeps its weights. Both clocks.
+# Three sizes and two layouts. In NN, B is stored as (K, N). In NT, B is stored as (N, K), the way a linear layer keeps its
+# weights. Both ways of timing.
 #
-# /// predict | The same kernel at 8192: how much of the speed of its bursts is left when it runs alone for seconds?
-# - [kept_up < 0.7] Less than 70 in a hundred
-# - [0.7 <= kept_up < 0.93] Between 70 and 93 in a hundred
+# /// predict | The same kernel at 8192: how much of its burst speed is left when it runs alone for seconds?
+# - [kept_up < 0.7] Less than 70 %
+# - [0.7 <= kept_up < 0.93] Between 70 and 93 %
 # - [kept_up >= 0.93] Nearly all
 # /// reveal
 # {{ kept_up:.0%}}: {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s after {{ burst.nn.n8192.tuned:.0f}}. And the lead over the library? Sustained it is {{ best_over_cublas.n4096.sustained:.3f}} at 4096
-# and {{ best_over_cublas.n8192.sustained:.3f}} at 8192. (The row of 2048 is about the host, and comes further down.) In Pranjal Shankhdhar's log it shrinks from 7 % at 4096 to 1.5 % at 8192 [^shankhdhar2024].
+# and {{ best_over_cublas.n8192.sustained:.3f}} at 8192. (The row for 2048 says more about the host; we come to it further down.)
+# In Pranjal Shankhdhar's log it shrinks from 7 % at 4096 to 1.5 % at 8192 [^shankhdhar2024].
 #
 # /// table
 # columns: ["TFLOP/s, bursts", "ours, k14", "cuBLAS", "cuBLASLt, its best", "k05, Triton", "ours over the better library"]
@@ -860,7 +916,7 @@ record(
 #   - ["2048, NT", "{{ burst.nt.n2048.tuned:.0f}}", "{{ burst.nt.n2048.cublas:.0f}}", "{{ burst.nt.n2048.cublaslt:.0f}}", "–", "{{ best_over_cublas_nt.n2048.burst:.3f}}"]
 #   - ["4096, NT", "{{ burst.nt.n4096.tuned:.0f}}", "{{ burst.nt.n4096.cublas:.0f}}", "{{ burst.nt.n4096.cublaslt:.0f}}", "–", "{{ best_over_cublas_nt.n4096.burst:.3f}}"]
 #   - ["8192, NT", "{{ burst.nt.n8192.tuned:.0f}}", "{{ burst.nt.n8192.cublas:.0f}}", "{{ burst.nt.n8192.cublaslt:.0f}}", "–", "{{ best_over_cublas_nt.n8192.burst:.3f}}"]
-# caption: "bf16, random normal inputs, warm L2, the card rested before each burst. At 2048 ours runs one_wave.cu, at 4096 and 8192 k14_tuned.cu. Our Triton kernel takes NN alone."
+# caption: "bf16, random normal inputs, warm L2, the card rested before each burst. At 2048 ours runs one_wave.cu, at 4096 and 8192 k14_tuned.cu. Our Triton kernel takes NN only."
 # ///
 #
 # /// table
@@ -872,7 +928,7 @@ record(
 #   - ["2048, NT", "{{ long.nt.n2048.tuned.rate:.0f}}", "{{ long.nt.n2048.library.rate:.0f}}", "{{ rival.nt.n2048}}", "{{ best_over_cublas_nt.n2048.sustained:.3f}}", "{{ long.nt.n2048.tuned.mhz:.0f}}", "{{ long.nt.n2048.library.mhz:.0f}}", "{{ long.nt.n2048.tuned.watts:.0f}}", "{{ long.nt.n2048.library.watts:.0f}}"]
 #   - ["4096, NT", "{{ long.nt.n4096.tuned.rate:.0f}}", "{{ long.nt.n4096.library.rate:.0f}}", "{{ rival.nt.n4096}}", "{{ best_over_cublas_nt.n4096.sustained:.3f}}", "{{ long.nt.n4096.tuned.mhz:.0f}}", "{{ long.nt.n4096.library.mhz:.0f}}", "{{ long.nt.n4096.tuned.watts:.0f}}", "{{ long.nt.n4096.library.watts:.0f}}"]
 #   - ["8192, NT", "{{ long.nt.n8192.tuned.rate:.0f}}", "{{ long.nt.n8192.library.rate:.0f}}", "{{ rival.nt.n8192}}", "{{ best_over_cublas_nt.n8192.sustained:.3f}}", "{{ long.nt.n8192.tuned.mhz:.0f}}", "{{ long.nt.n8192.library.mhz:.0f}}", "{{ long.nt.n8192.tuned.watts:.0f}}", "{{ long.nt.n8192.library.watts:.0f}}"]
-# caption: "One kernel alone for two seconds, the last of them timed, inputs that rotate; ours, theirs, theirs, ours. The library is the one of the two that was faster in bursts. Clock and power as the card tells them at the end of each block, twice for each. The rows of 2048 time the host as much as the card, see below."
+# caption: "One kernel alone for two seconds, the last second timed, on inputs that rotate; ours, theirs, theirs, ours. The library is whichever of the two was faster in bursts. Clock and power are as the card reports them at the end of each block, twice for each kernel. The rows for 2048 time the host as much as the card; see below."
 # ///
 # ///
 #
@@ -952,32 +1008,46 @@ record(
 # ///
 #
 # /// claim | 0.95 < best_over_cublas.n2048.burst < 1.05 and 0.95 < best_over_cublas.n4096.burst < 1.05 and 0.95 < best_over_cublas.n8192.burst < 1.05
-# In bursts, with B as it comes, our kernel is **level** with the better of cuBLAS and cuBLASLt: {{ best_over_cublas.n2048.burst:.3f}} times its speed at 2048, {{ best_over_cublas.n4096.burst:.3f}} at 4096 and {{ best_over_cublas.n8192.burst:.3f}} at 8192. *The better* is the best of nine tries there. Ours is two kernels and a plan: at 2048 runs [the second body](#the-last-rung), at 4096 and 8192 the first, once with blocks alone and once with clusters of two.
+# In bursts, with B as it comes, our kernel is **level** with the better of cuBLAS and cuBLASLt: {{ best_over_cublas.n2048.burst:.3f}}
+# times its speed at 2048, {{ best_over_cublas.n4096.burst:.3f}} at 4096 and {{ best_over_cublas.n8192.burst:.3f}} at 8192. *The
+# better* means the best of nine tries. Ours is two kernels and a plan: [the second body](#the-last-rung) runs at 2048, and the
+# first at 4096 and 8192, once with single blocks and once with clusters of two.
 # /// otherwise
 # In bursts, with B as it comes, our kernel has {{ best_over_cublas.n2048.burst:.3f}}, {{ best_over_cublas.n4096.burst:.3f}} and {{ best_over_cublas.n8192.burst:.3f}} times the library's speed.
 # ///
 #
-# Take that for what it is: square shapes, one type, one card. [The multiply, size by size](../multiply_on_hopper.py) has the small squares and the shapes of a model, with the losses, and the model's own prefill. The library has an answer for every shape, every type and every layout, and each of its users may call it without reading this page.
+# Take that for what it is: square shapes, one type, one card. [The multiply, size by size](../multiply_on_hopper.py) has the small squares and the shapes of a model, including the losses, and the model's own prefill. The library has an answer for every shape, every type and every layout, and anybody can call it without reading this page.
 #
 # /// claim | best_over_cublas.n2048.sustained > 1.1 and best_over_cublas.n4096.sustained < 1.1 and 0.9 < best_over_cublas.n2048.burst < 1.1
-# And take the sustained lead at 2048, {{ best_over_cublas.n2048.sustained:.2f}}, for what **it** is. By those rates ours was done every {{ 1e3 * pace.ours:.0f}} µs, the library every {{ 1e3 * pace.library:.0f}} µs. And the host? In the bursts of this run a call cost it {{ host.n2048.tuned:.0f}} µs with ours and {{ host.n2048.cublas:.0f}} with cuBLAS, the least that was seen, the marks of the clock included. So the card may well wait for the host in both, and a rate of the host is no speed of a kernel. The clocks hint at it: with the library the card runs at {{ long.nn.n2048.library.mhz:.0f}} and {{ long.nt.n2048.library.mhz:.0f}} MHz in the two rows of 2048, with ours at {{ long.nn.n2048.tuned.mhz:.0f}} and {{ long.nt.n2048.tuned.mhz:.0f}}, where the larger sizes stay below that. A card that waits now and then has power left for a higher clock. How much of the lead is the host's, this record does not tell. In bursts, where all calls are there beforehand, the two are level.
+# And take the sustained lead at 2048, {{ best_over_cublas.n2048.sustained:.2f}}, for what **it** is. By those rates ours was done
+# every {{ 1e3 * pace.ours:.0f}} µs, the library every {{ 1e3 * pace.library:.0f}} µs. And the host? In the bursts of this run a
+# call cost it {{ host.n2048.tuned:.0f}} µs with ours and {{ host.n2048.cublas:.0f}} with cuBLAS, the least we saw, including the
+# marks for the clock. So the card may well wait for the host in both cases, and a host's pace is not a kernel's speed. The clocks
+# hint at it: in the two rows for 2048 the card runs at {{ long.nn.n2048.library.mhz:.0f}} and {{ long.nt.n2048.library.mhz:.0f}}
+# MHz with the library, and at {{ long.nn.n2048.tuned.mhz:.0f}} and {{ long.nt.n2048.tuned.mhz:.0f}} with ours, whereas at the
+# larger sizes it stays below that. A card that waits now and then has power left for a higher clock. This record does not tell
+# how much of the lead is due to the host. In bursts, where all calls are queued beforehand, the two are level.
 # /// otherwise
 # At 2048 the sustained lead is {{ best_over_cublas.n2048.sustained:.2f}}.
 # ///
 #
 # ### Power decides
 #
-# Sustained, the numbers are smaller. The data sheet's peak is drawn for {{ sheet.mhz:.0f}} MHz [^lockwood-h100]. While our kernel ran at 8192, the card was at {{ long.nn.n8192.tuned.mhz:.0f}} MHz and drew
-# {{ long.nn.n8192.tuned.watts:.0f}} W. What kept the clock down, in the card's own words: *{{ long.nn.n8192.tuned.why}}*. At the power limit a busier kernel only lowers the clock: where two kernels keep the tensor cores
-# as busy, the winner is the one that spends less power on everything else.
+# Sustained, the numbers are smaller. The data sheet's peak assumes {{ sheet.mhz:.0f}} MHz [^lockwood-h100]. While our kernel ran
+# at 8192, the card was at {{ long.nn.n8192.tuned.mhz:.0f}} MHz and drew {{ long.nn.n8192.tuned.watts:.0f}} W. What kept the clock
+# down, in the card's own words: *{{ long.nn.n8192.tuned.why}}*. At the power limit a busier kernel only lowers the clock: if two
+# kernels keep the tensor cores equally busy, the winner is the one that spends less power on everything else.
 #
 # /// exercise | Peak at this clock | 3 minutes
 # The tensor cores' peak scales with the clock. What is the peak at the clock of our kernel at 8192, sustained, and what percent of *that* is our rate?
 # /// answer
 # {{ sheet.bf16:.0f}} TFLOP/s × {{ long.nn.n8192.tuned.mhz:.0f}} ÷ {{ sheet.mhz:.0f}}; our {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s are {{ long.nn.n8192.tuned.rate / sheet.bf16 / long.nn.n8192.tuned.mhz * sheet.mhz:.0%}} of it.
 #
-# How far can you trust that? The clock was read at the end of each block, and a reading is no mean. In [the table with a cold L2](#by-the-clock-of-all-other-pages) the card was read once beside k14, at {{ cold.tuned.sm_mhz:.0f}} MHz. By that clock its
-# {{ cold.tuned.tflops:.0f}} TFLOP/s would be {{ cold.tuned.tflops / sheet.bf16 / cold.tuned.sm_mhz * sheet.mhz:.0%}} of peak, and no kernel has that. So power is by far the larger part of what is missing at 8192. How much of the rest is waiting, such readings cannot say; a counter of ticks could, and none was read beside this race.
+# How far can you trust that? The clock was read at the end of each block, and a reading is not a mean. For [the table with a cold L2](#by-the-clock-of-all-other-pages)
+# the card's clock was read once alongside k14, at {{ cold.tuned.sm_mhz:.0f}} MHz. By that clock its {{ cold.tuned.tflops:.0f}}
+# TFLOP/s would be {{ cold.tuned.tflops / sheet.bf16 / cold.tuned.sm_mhz * sheet.mhz:.0%}} of peak, and no kernel reaches that. So
+# power is by far the larger part of what is missing at 8192. Such readings cannot say how much of the rest is waiting; a counter
+# of ticks could, but none was read during this race.
 # ///
 
 # %% tags=["fold"]
@@ -996,7 +1066,7 @@ record(long=longer, rival=rival)
 # %% [markdown]
 # ### By the clock of all other pages
 #
-# One more table, if you come from another page: there L2 is cold, and competitors take turns.
+# Here is one more table, in case you come from another page: here L2 is cold, and the competitors take turns.
 #
 # /// table
 # columns: ["4096, NN, cold L2", "TFLOP/s", "% of peak"]
@@ -1008,7 +1078,8 @@ record(long=longer, rival=rival)
 #   - [cuBLAS, "{{ cold.cublas.tflops:.0f}}", "{{ cold.cublas.of_peak:.0%}}"]
 # ///
 #
-# And the host? A call of ours costs it {{ cold.tuned.host_us:.0f}} µs, by this clock, and the product of 4096 takes the card {{ cold.tuned.us:.0f}} µs. That of 2048 is an eighth of the work: there a slow host is soon the race.
+# And the host? By this clock, a call of ours costs it {{ cold.tuned.host_us:.0f}} µs, and the product of 4096 takes the card {{ cold.tuned.us:.0f}}
+# µs. The product of 2048 is an eighth of the work: there a slow host soon decides the race.
 
 # %%
 from course_kernels.measure import compare
@@ -1020,8 +1091,8 @@ record(
 # %% [markdown]
 # ## Evenings {.beyond}
 #
-# One idea each. The files are in `src/course_kernels/gemm/`. Read the head of the file first, then the difference from the one before, then measure it yourself. For the difference,
-# `git diff --no-index k08_roles.cu k09_registers.cu` in that folder will do.
+# One idea each. The files are in `src/course_kernels/gemm/`. Read the head of the file first, then its difference from the one
+# before, then measure it yourself. To see the difference, run `git diff --no-index k08_roles.cu k09_registers.cu` in that folder.
 #
 # ### k07: the widest product
 #
@@ -1029,11 +1100,13 @@ record(
 #
 # ### k09, a side note: registers go to those who need them
 #
-# {{ burst.nn.n4096.registers:.0f}} TFLOP/s. A block gets the same number of registers for each of its threads, 168 here. The producer gives back all but 40, and each consumer thread takes 232. In
-# `k09_registers.cu` look for `registers_down` and `registers_up`.
+# {{ burst.nn.n4096.registers:.0f}} TFLOP/s. A block gets the same number of registers for each of its threads, here 168. The
+# producer gives back all but 40, and each consumer thread takes 232. In `k09_registers.cu` look for `registers_down` and
+# `registers_up`.
 #
-# It also shows why there are *two* consumers. With one, a thread would hold 256 sums, more registers than it can have. They *spill* to memory: {{ code.one_consumer.LDL:.0f}} lines of `LDL` in its machine code,
-# where k08 has {{ code.roles.LDL:.0f}}, and {{ alone.one_consumer:.0f}} TFLOP/s. A good idea at the wrong place.
+# It also shows why there are *two* consumers. With one, a thread would hold 256 sums, more registers than it can have. They *spill*
+# to memory: {{ code.one_consumer.LDL:.0f}} lines of `LDL` in its machine code, where k08 has {{ code.roles.LDL:.0f}}, and {{ alone.one_consumer:.0f}}
+# TFLOP/s. A good idea in the wrong place.
 #
 # ### k11: one delivery for two blocks
 #
@@ -1042,35 +1115,40 @@ record(
 #
 # ### k12: C leaves by the copy engine
 #
-# {{ burst.nn.n4096.stored:.0f}} TFLOP/s. A consumer lays its sums down in shared memory, a panel at a time, and one thread of it orders each panel away. Find the two barriers: who waits there, and for what?
+# {{ burst.nn.n4096.stored:.0f}} TFLOP/s. A consumer puts its sums into shared memory, a panel at a time, and one of its threads
+# orders each panel to be taken away. Find the two barriers: who waits there, and for what?
 #
 # /// source | src/course_kernels/gemm/k12_stored.cu#store
 # ///
 #
 # ### k13: another tile for another size
 #
-# {{ burst.nn.n4096.by_size:.0f}} TFLOP/s at 4096. Tile, cluster and order are chosen by M, N and K, by a model of a few constants in `plans.py`. The kernel is
-# `src/course_kernels/gemm/k13_by_size.cu`; its parts are functions of `by_size.cuh` beside it.
+# {{ burst.nn.n4096.by_size:.0f}} TFLOP/s at 4096. Tile, cluster and order depend on M, N and K, by a model with a few constants
+# in `plans.py`. The kernel is `src/course_kernels/gemm/k13_by_size.cu`; its parts are functions in `by_size.cuh` beside it.
 
 # %% [markdown]
 # ## Your turn
 #
-# First mark the sheet and build the ring. No GPU is needed.
+# First mark the sheet and build the ring. You need no GPU for either.
 #
 # /// lab | ring
 # ///
 #
 # /// exercise | Predict, change, measure
-# k10 walks the tiles of C in groups of 16 rows (`GROUP`, a macro in its source). First say what becomes of its speed at 4096 with groups of 1 and of 64, and why. For it, work out how many rows of A and columns of B are under way
-# at once: 132 blocks, 128 × 256 each. Then measure it, if you have a Hopper card: change the number, and race the file against itself as it was.
+# k10 walks the tiles of C in groups of 16 rows (`GROUP`, a macro in its source). First say what will happen to its speed at 4096
+# with groups of 1 and of 64, and why. To answer that, work out how many rows of A and columns of B are under way at once: 132
+# blocks, 128 × 256 each. Then measure it, if you have a Hopper card: change the number, and race the file against its original.
 # /// answer
-# What runs at once is about 132 tiles. In a group of 1 they lie in a row: at 4096 there are 16 tiles from left to right, so that is all columns of B, and about 8 rows of tiles, one after the other. In a group of 16 they are
-# 16 × 128 = 2048 rows of A and about 8 × 256 = 2048 columns of B: the nearest to a square. With 64 there are only 32 rows of tiles at 4096, so it is a group of 32: all rows of A, and about 4 × 256 columns. The nearer to a square, the less is fetched
-# for what is made; at this size L2 hides much of the difference. Our run: {{ alone.g1:.0f}} TFLOP/s in groups of 1, {{ alone.g16:.0f}} in groups of 16, {{ alone.g64:.0f}} in groups of 64.
+# About 132 tiles run at once. In groups of 1 they form rows: at 4096 there are 16 tiles from left to right, so that is all
+# columns of B, and about 8 rows of tiles, one after the other. In groups of 16 they are 16 × 128 = 2048 rows of A and about 8 ×
+# 256 = 2048 columns of B, the closest to a square. With 64 there are only 32 rows of tiles at 4096, so the group has 32: all rows
+# of A, and about 4 × 256 columns. The closer to a square, the less is fetched for the same result; at this size L2 hides much of
+# the difference. Our run: {{ alone.g1:.0f}} TFLOP/s in groups of 1, {{ alone.g16:.0f}} in groups of 16, {{ alone.g64:.0f}} in
+# groups of 64.
 # ///
 #
-# Then do it with the grader beside you. The kernel is k12, a later rung with two constants to change: `GROUP`, which is 8 there, and `STAGES`, which is 4. Predict first, and put the prediction into
-# `my_labs/ring.py`, after your functions:
+# Then do it with the grader. The kernel is k12, a later rung with two constants to change: `GROUP`, which is 8 there, and
+# `STAGES`, which is 4. Predict first, and put the prediction into `my_labs/ring.py`, after your functions:
 #
 # ```python
 # TRIED = {
@@ -1085,14 +1163,17 @@ record(
 # }
 # ```
 #
-# The table is read and never run. Without a GPU `nox -s grade -- ring` looks at its form, and says that the rest is not graded. With a Hopper card it checks the changed kernel, races it in bursts against
-# the one as it was, and holds your prediction against the two. Your sentence is for you and for your neighbour: no machine grades a reason.
+# The grader reads the table and never runs it. Without a GPU `nox -s grade -- ring` checks its form, and says that the rest is
+# not graded. With a Hopper card it checks the changed kernel, races it in bursts against the original, and compares your
+# prediction with the result. Your sentence is for you and for your neighbour: no machine grades a reason.
 #
 # /// exercise | Five places instead of four
-# Would a fifth place in the ring help? Use [Little's law](../lectures/l3_memory.py#how-many-must-be-walking): say that a trip takes as long as one step. How many pairs must be under way?
+# Would a fifth place in the ring help? Use [Little's law](../lectures/l3_memory.py#how-many-must-be-walking): suppose that a trip
+# takes as long as one step. How many pairs must be under way?
 # /// answer
-# One is multiplied while one travels: two places would do, if every trip took as long. Three and four are for the trips that take longer, and for the step by which a consumer gives back late. A fifth does not fit: five times 48 KiB are
-# 240 KiB, and a block may have 227.
+# One is multiplied while one travels: two places would be enough, if every trip took that long. Three and four are for trips that
+# take longer, and for the step by which a consumer gives back late. A fifth does not fit: five times 48 KiB is 240 KiB, and a
+# block may have 227.
 # ///
 
 # %% tags=["fold"]
@@ -1117,9 +1198,10 @@ record(alone=Race(field, PROBLEM, square(4096)).burst(rounds=4))
 #
 # 1. name the three words: *TMA* brings whole tiles, *wgmma* is one order for four warps, *roles* let some fetch and some compute;
 # 2. find on a sheet which line stops everybody, and say who ends each of the other waits;
-# 3. say what nobody changed on the way to the top: the formula and the number format, and from k07 on the instruction in the middle.
+# 3. say what never changed on the way to the top: the formula and the number format and, from k07 on, the instruction in the middle.
 #
 # You don't beat cuBLAS at math [^shankhdhar2024]. You beat it at logistics.
 #
-# **Where this leads.** Attention has the same ring with another meal in it: [Attention, as far as it goes](../attention_on_hopper.py). How the clocks, checks and counters
-# of all other pages work: [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).
+# **Where this leads.** Attention has the same ring with a different meal in it: [Attention, as far as it goes](../attention_on_hopper.py).
+# How the clocks, checks and counters of all other pages work: [how every number here is measured](../how_we_measure.py). Each
+# number with its spread: [the ledger](../numbers.md).

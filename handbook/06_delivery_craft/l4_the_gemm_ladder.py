@@ -1,14 +1,15 @@
 # ---
 # id: teach_l4
 # title: "Teaching L4: the GEMM ladder"
-# description: How to have a room forecast five multiplies before they run, and what to say when the famous trick gives little.
+# description: How to have a room forecast five matrix multiplies before they run, and what to say when the famous trick gains little.
 # ---
 
 # %% [markdown]
 # # Teaching L4: the GEMM ladder
 #
-# After this page you can climb five rungs with a room in two hours, three of them typed, each one guessed in writing first. You will know what
-# tiles save and what they do not, and what to say when shared memory, the most famous trick of all, gives less than they hoped.
+# After this page you can climb five rungs with a room in two hours. They type three of them, and for each one they first write
+# down a guess. You will know what tiles save and what they do not, and what to say when shared memory, the most famous trick of
+# all, gains less than they hoped.
 #
 # You need this page, [the map](../02_the_climb/l4_map.md), and [the students' page](../../docs/lectures/l4_the_gemm_ladder.py) with its lab
 # `sgemm_tiles`, typed once.
@@ -16,19 +17,22 @@
 # %% [markdown]
 # ## What it is really about
 #
-# Not five tricks. One question, five times: *which roof holds this kernel, and what would raise that roof?* There are four roofs: lanes (multiply-adds), issue slots
-# (instructions), shared memory and L1 (words), L2 and HBM (bytes). The trick is only ever the answer. Whoever leaves with five tricks has a collection; whoever leaves with the question has a trade.
+# It is not about five tricks. It is about one question, asked five times: *which roof holds this kernel back, and what would
+# raise that roof?* There are four roofs: lanes (multiply-adds), issue slots (instructions), shared memory and L1 (words), L2 and
+# HBM (bytes). The trick is only ever the answer. A student who leaves with five tricks has a collection; a student who leaves
+# with the question has a trade.
 #
 # /// callout | metaphor
 # A patient cook makes one dish at a time. For every bite she walks: one ingredient from A, one from B, chop, into the pot, walk again. Rung 2 tells her to
-# walk beside her neighbours. Rung 3 sets a tray between them. Rungs 4 and 5 tell her to keep in her hands what she will need again. She never
-# chops differently. She only walks less.
+# walk beside her neighbours. Rung 3 sets a tray between them. Rungs 4 and 5 tell her to keep in her hands what she will need
+# again. The chopping never changes. She only walks less.
 # ///
 
 # %% [markdown]
 # ## By hand: bytes for one number of C
 #
-# Start small enough to count. Grids of 8 × 8, tiles of 4, and a tally for every number that comes from memory. First without tiles, then with.
+# Start small enough to count: grids of 8 × 8, tiles of 4, and a tally mark for every number that comes from memory. First without
+# tiles, then with them.
 
 # %%
 from course_kernels.measure import quantity, record
@@ -68,7 +72,7 @@ print("the same C:", right == same)
 print(fetched, "numbers fetched without tiles,", carried, "with tiles of", TILE)
 
 # %% [markdown]
-# /// predict | Now K = 4096 and tiles of 32, fp32. How many bytes come from memory for one number of C, without tiles and with?
+# /// predict | Now K = 4096 and tiles of 32, fp32. How many bytes come from memory for one number of C, without tiles and with them?
 # Two multiplications and a division. Write both down.
 #
 # - [ ] 16 384, and 512 with tiles
@@ -106,11 +110,12 @@ record(
 )
 
 # %% [markdown]
-# The last slip of the table that you unfolded is worth a minute. A tile has 1024 threads, and one number of A is wanted by the 32 of its row. That is why a tile's *side* counts, and why a
-# larger tile saves more.
+# The last slip in the table that you unfolded is worth a minute. A tile has 1024 threads, and only the 32 in its row want a given
+# number of A. That is why a tile's *side* counts, and why a larger tile saves more.
 #
 # /// callout | by_hand
-# Then the hands. R numbers of A and S of B meet in R × S multiply-adds, for R + S words from shared memory. One and one: {{ words.r1x1:.0f }} words each. Eight and one:
+# Then the hands. R numbers of A and S numbers of B meet in R × S multiply-adds, for R + S words from shared memory. One and one:
+# {{ words.r1x1:.0f }} words for each multiply-add. Eight and one:
 # {{ words.r8x1:.3f}}. Thirty-two and one: {{ words.r32x1:.2f}}, and it never falls below 1. Eight and eight: {{ words.r8x8:.2f}}. Draw the square. *The words grow
 # with its sides, the work with its area.*
 # ///
@@ -119,82 +124,87 @@ record(
 # ## In production today
 #
 # /// callout | production
-# The best-known ladder of this kind climbs from 1.3 % to 93.7 % of cuBLAS on an RTX A6000 [^boehm2022]. Our five rungs are its first five. CUTLASS, NVIDIA's own
-# library of such kernels, documents the same nest of tiles, for the block, the warp and the thread, with an outer product at the bottom [^cutlass-gemm]. Who has
-# drawn the square can read it.
+# The best-known ladder of this kind climbs from 1.3 % to 93.7 % of cuBLAS on an RTX A6000 [^boehm2022]. Our five rungs are its
+# first five. CUTLASS, NVIDIA's own library of such kernels, documents the same nesting of tiles, for the block, the warp and the
+# thread, with an outer product at the bottom [^cutlass-gemm]. Once you have drawn the square, you can read it.
 # ///
 #
-# Mind the yardstick when you quote such a ladder. Per cent *of cuBLAS* is no per cent of peak: here cuBLAS itself stands at {{ l4.ladder.cublas.of_peak:.0%}} of peak. And it
-# is a ladder for fp32 without tensor cores.
+# Mind the yardstick when you quote such a ladder. Percent *of cuBLAS* is not percent of peak: here cuBLAS itself is at {{ l4.ladder.cublas.of_peak:.0%}}
+# of peak. And this is a ladder for fp32 without tensor cores.
 
 # %% [markdown]
 # ## The click
 #
 # /// callout | click
 # In percent of peak, from the bottom: {{ l4.ladder.naive.of_peak:.2%}}, {{ l4.ladder.coalesced.of_peak:.1%}}, {{ l4.ladder.shared_tiles.of_peak:.0%}},
-# {{ l4.ladder.register_column.of_peak:.0%}}, {{ l4.ladder.register_tile.of_peak:.0%}}. Five kernels, the same multiply-adds. And for the first the pencil had said
+# {{ l4.ladder.register_column.of_peak:.0%}}, {{ l4.ladder.register_tile.of_peak:.0%}}. Five kernels, the same multiply-adds. And for the first one the pencil said
 # {{ l4.hand.naive.by_tray / 128:.2%}}.
 # ///
 #
 # /// claim | l4.ladder.shared_tiles.us > 0.4 * l4.ladder.coalesced.us and l4.vital.shared_tiles.hall > 0.6 * l4.vital.coalesced.hall
 # The disappointment comes in the middle, and it is the best moment of the lecture. Tiles carry a 32nd of what was asked for, on paper, and the
 # kernel gets {{ l4.ladder.coalesced.us / l4.ladder.shared_tiles.us:.2f}} times as fast. Why? L1 had caught the reuse before anybody asked it to: from L2 came
-# {{ l4.vital.coalesced.hall:.2f }} bytes for each multiply-add before, {{ l4.vital.shared_tiles.hall:.2f }} after. *You raised a roof that was not the lowest.* Let them say
-# which one is.
+# {{ l4.vital.coalesced.hall:.2f }} bytes for each multiply-add before, {{ l4.vital.shared_tiles.hall:.2f }} after. *You raised a
+# roof that was not the lowest.* Let them say which one is the lowest.
 # /// otherwise
 # Tiles carry a 32nd of what was asked for, on paper, and the kernel gets {{ l4.ladder.coalesced.us / l4.ladder.shared_tiles.us:.2f}} times as fast. From L2 came
 # {{ l4.vital.coalesced.hall:.2f }} bytes for each multiply-add before, {{ l4.vital.shared_tiles.hall:.2f }} after.
 # ///
 #
 # /// callout | demo
-# One command, all five and cuBLAS. The naive kernel is the long wait: use it to have a roof named for each rung. Then read from the bottom up, in percent of
-# *peak*: it is the column *of peak* on the screen. No GPU: [the recorded staircase](../../docs/lectures/l4_the_gemm_ladder.py#the-staircase).
+# One command runs all five and cuBLAS. The naive kernel is the long wait: use it to have the room name a roof for each rung. Then
+# read from the bottom up, in percent of *peak*: it is the column *of peak* on the screen. Without a GPU, use [the recorded staircase](../../docs/lectures/l4_the_gemm_ladder.py#the-staircase).
 # ///
 
 # %% [markdown]
 # ## Where students trip
 #
 # /// callout | trip
-# **"The naive kernel waits for memory."** HBM is busy for {{ l4.vital.naive.hbm:.1%}} of its time. It waits for *wavefronts*: 33 for 32 multiply-adds, and
-# {{ l4.vital.naive.turns:.1f }} were counted. Bytes are one roof of four.
+# **"The naive kernel waits for memory."** HBM is busy for {{ l4.vital.naive.hbm:.1%}} of its time. It waits for *wavefronts*: 33
+# for 32 multiply-adds, and the counter says {{ l4.vital.naive.turns:.1f }}. Bytes are one roof of four.
 # ///
 #
-# - *The early `return` before a barrier.* A tile has holes, or something worse: the language promises nothing then. Who has no number of C still carries for others.
-# - *The second barrier.* It looks superfluous. A quick warp would refill shared memory while a slow one still reads.
-# - *Zeros in A only.* What lies past the end of B may be NaN, and nothing times NaN is NaN.
+# - *The early `return` before a barrier.* A tile has holes, or something worse happens: the language then promises nothing. A
+#   thread without a number of C still carries for others.
+# - *The second barrier.* It looks superfluous. But without it a fast warp would refill shared memory while a slow one
+#   is still reading.
+# - *Zeros in A only.* Past the end of B there may be a NaN, and zero times NaN is NaN.
 # - *They move the tile of C.* C stays. Hold it down with a finger.
-# - *"Low occupancy, bad kernel."* {{ l4.vital.register_tile.seats:.0%}} of the seats for the best of the five, {{ l4.vital.naive.seats:.0%}} for the worst.
-# - *Percent of what?* Ask every time. Of peak, or of the library.
+# - *"Low occupancy, bad kernel."* The best of the five takes {{ l4.vital.register_tile.seats:.0%}} of the seats, the worst {{ l4.vital.naive.seats:.0%}}.
+# - *Percent of what?* Ask every time: of peak, or of the library?
 
 # %% [markdown]
 # ## Say this at the board
 #
 # /// callout | say
-# "On the first day you asked why the slow one is slow, and I put a box around it. Now you tell me. Not *memory*: a number. Thirty-three wavefronts for thirty-two
-# multiply-adds. You had it on paper before the machine said a word. From here on nobody has to ask *how do I make it fast?* You ask: which roof is it?"
+# "On the first day you asked why the slow one is slow, and I put a box around the question. Now you tell me. Don't say *memory*;
+# give me a number. Thirty-three wavefronts for thirty-two multiply-adds. You had it on paper before the machine said a word. From
+# here on nobody has to ask *how do I make it fast?* You ask: which roof is it?"
 # ///
 
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../02_the_climb/l4_map.md) has every step. If you are late at the break, hand out the file after stage 3 and have them explain its two barriers;
-# keep the square of both hands, since the next lecture begins there.
+# [The map](../02_the_climb/l4_map.md) has every step. If you are running late at the break, hand out the file after stage 3 and
+# have them explain its two barriers. Keep the square of both hands, because the next lecture begins there.
 #
 # /// exercise | Before they ask
-# A student has tiles of 64 × 64, one number of C for each thread, and is proud: half the bytes. Which two things do you tell her?
+# A student has tiles of 64 × 64, with one number of C for each thread, and is proud of it: half the bytes. Which two things do
+# you tell her?
 # /// answer
-# A block of 64 × 64 threads has 4096, and 1024 is the limit: it will not launch. And if each thread made four numbers instead, the bytes would
-# halve, but two words from shared memory for each multiply-add stay two, unless the four share in registers. She has raised the roof by L2. Shared memory is the lowest one.
+# A block of 64 × 64 threads has 4096, and 1024 is the limit: it will not launch. And if each thread made four numbers instead,
+# the bytes would halve, but each multiply-add would still take two words from shared memory, unless the four share words in
+# registers. She has raised the roof by L2, but shared memory is the lowest one.
 # ///
 
 # %% [markdown]
 # ## You can now teach
 #
-# - what a multiply must carry, what the patient cook asks for, and the factor between;
-# - wavefronts for 32 multiply-adds, by the table of the last lecture;
+# - what a multiply must carry, what the patient cook asks for, and the factor between the two;
+# - wavefronts for 32 multiply-adds, using the table from the last lecture;
 # - tiles with paper squares, then in code, with a reason for each barrier;
-# - one hand and both hands, as sides and area of a square;
-# - a staircase in percent of peak, and why percent of the library is another thing.
+# - one hand and both hands, as the sides and the area of a square;
+# - a staircase in percent of peak, and why percent of the library is something different.
 #
-# **Where this leads.** The students' page: [the GEMM ladder](../../docs/lectures/l4_the_gemm_ladder.py). Before it stands [teaching memory](l3_memory.py),
-# after it [teaching the top of the ladder](l5_the_top_of_the_ladder.py).
+# **Where this leads.** The students' page is [the GEMM ladder](../../docs/lectures/l4_the_gemm_ladder.py). Before this page comes
+# [teaching memory](l3_memory.py), after it [teaching the top of the ladder](l5_the_top_of_the_ladder.py).

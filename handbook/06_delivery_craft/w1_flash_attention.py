@@ -2,31 +2,31 @@
 # id: teach_w1
 # title: "Teaching W1: FlashAttention"
 # nav: W1 · FlashAttention
-# description: How to lead a room through online softmax by hand, a flash kernel typed by everybody, and the trips it saves.
+# description: How to lead a room through online softmax by hand, a flash kernel that everybody types, and the trips it saves.
 # ---
 
 # %% [markdown]
 # # Teaching W1: FlashAttention
 #
-# After this page you can take a room of twenty people from a red circle on the board to a kernel of their own.
-# You will know what to write first, what the wrong slips of paper look like and which mistake stands behind each, and
-# what to say when their kernel loses a race.
+# After this page you can lead a room of twenty people from a red circle on the board to a kernel of their own.
+# You will know what to write first, what the wrong slips of paper look like and which mistake is behind each, and what
+# to say when their kernel loses a race.
 #
 # You need three things, and no more: this page, [the map of the three hours](../04_the_pivot/w1_map.md), and
 # [the lab](../../docs/workshops/w1_flash_attention.py#the-same-loop-in-cuda) on the students' page. Type the lab yourself once, the evening before.
-# If you have no GPU, take its NumPy door; so can they.
+# If you have no GPU, type it in NumPy; so can they.
 
 # %% [markdown]
 # ## What it is really about
 #
 # Attention computes a huge square of scores that nobody asked for, and the plain recipe carries it to the pantry and back,
-# twice. This workshop never carries it at all. Everything else of the three hours serves that one sentence: the notes on the sleeve make
-# it *possible*, the loop makes it *real*, the counters make it *believable*.
+# twice. This workshop never carries it at all. Everything else in the three hours serves that one sentence: the notes on the
+# sleeve make it *possible*, the loop makes it *real*, the counters make it *believable*.
 #
 # /// callout | metaphor
 # Two students do the same long sum. One writes every line of scratch-work into a thick notebook, then reads the notebook from the front
-# to finish. The other keeps a running total in her head, one line at a time, and never opens a notebook. They do the same sums. One of
-# them ran out of paper.
+# to finish. The other keeps a running total in her head, one line at a time, and never opens a notebook. They do the same sums.
+# One of them ran out of paper.
 #
 # The notebook is the N × N square, and its paper is HBM. The head is what the chip holds: registers, and the tray.
 # ///
@@ -44,24 +44,25 @@
 # %% [markdown]
 # ## By hand: four scores in two crates
 #
-# This is the heart. Twenty-five minutes, everybody writes, you write with them. The scores are 1 and 3, then 2 and 5; the values are 10,
+# This is the heart. Twenty-five minutes: everybody writes, and you write with them. The scores are 1 and 3, then 2 and 5; the
+# values are 10,
 # 20, 30, 40.
 #
-# They need three powers of e, and a pocket calculator or a phone for the products. Write into a corner: e⁻² = 0.1353, e⁻³ = 0.0498,
-# e⁻⁴ = 0.0183. With fewer digits their last one will differ.
+# They need three powers of e, and a pocket calculator or a phone for the products. Write in a corner: e⁻² = 0.1353, e⁻³ = 0.0498,
+# e⁻⁴ = 0.0183. With fewer digits, their last digit will differ.
 #
-# The order matters more than the words. Write exactly this, and in this order:
+# The order matters more than the words. Write exactly this, in this order:
 #
 # 1. Three empty boxes, one below the other: **m**, **l**, **a**. Say their names: *largest so far, sum so far, plate so far*.
-# 2. Crate one, *only* crate one: 1 3. Cover 2 5 with your hand or a sheet of paper. They must not see them yet.
+# 2. Crate one, *only* crate one: 1 3. Cover 2 5 with your hand or a sheet of paper. They must not see it yet.
 # 3. m = 3. Then l, term by term: e¹⁻³ + e³⁻³. Then the plate: the same two terms, times 10 and 20.
-# 4. Uncover crate two. **Stop.** Ask: *what is wrong with the boxes now?* Wait for somebody to say that the largest is 5.
+# 4. Uncover crate two. **Stop.** Ask: *what is wrong with the boxes now?* Wait until somebody says that the largest is now 5.
 # 5. In red: × e³⁻⁵, one arrow to l and one arrow to a. **Two arrows**, drawn at the same moment.
 # 6. Only now the new terms: e²⁻⁵ and e⁵⁻⁵, added to l; times 30 and 40, added to a.
 # 7. The division, once, at the bottom: a / l.
 # 8. All four at once, on the right half of the board. Put the two results side by side, and say nothing for three seconds.
 #
-# Here is the board, line by line, as your chalk makes it.
+# Here is the board, line by line, as you write it.
 
 # %%
 from math import exp
@@ -105,12 +106,12 @@ record(
 # - [ ] About right: between 10 and 40
 # - [ ] Too little: below 10
 # /// reveal
-# {{ slip.plate_forgotten:.2f }}: more than the dearest ingredient. That glance alone finds the mistake.
+# {{ slip.plate_forgotten:.2f }}: more than the most expensive ingredient. One glance at that finds the mistake.
 # ///
 #
 # ### Read their mistakes off their paper
 #
-# Every usual mistake ends in a number of its own. Learn to know them by sight.
+# Every common mistake ends in its own number. Learn to know them by sight.
 
 # %%
 from math import e
@@ -143,20 +144,22 @@ record(slip={mistake: quantity(found) for mistake, found in slips.items()})
 # | {{ slip.no_repair:.2f }} | no repair at all | "Two rulers in one sum. In which of them is this term?" |
 # | {{ slip.plate_forgotten:.2f }} | sum repaired, plate not | "Can a mixture of 10 to 40 be more than 40?" |
 # | {{ slip.sum_forgotten:.2f }} | plate repaired, sum not | "Two arrows. Where is the second?" |
-# | {{ slip.upside_down:.2f }} | e⁵⁻³ in place of e³⁻⁵ | "Against a larger one, does the old look larger or smaller?" |
+# | {{ slip.upside_down:.2f }} | e⁵⁻³ in place of e³⁻⁵ | "Measured against a larger one, do the old terms look larger or smaller?" |
 # | {{ slip.divided_early:.2f }} | divided after every crate, then averaged | "Was each crate worth the same?" |
 # | {{ slip.old_ruler:.2f }} | right, but the ruler stayed at 3 | see below |
 #
-# Look at the third line. {{ slip.plate_forgotten:.1f }} is *outside* of 10 … 40, and a weighted mean cannot be. Teach that glance: it is
-# a test that needs no truth. The lab plants exactly this mistake, and the grader refuses it.
+# Look at the third line. {{ slip.plate_forgotten:.1f }} is *outside* 10 … 40, and a weighted mean cannot be. Teach that glance:
+# it is a test that does not need the right answer. The lab's own tests contain exactly this mistake, and the grader refuses it.
 #
 # /// callout | trip
-# The last line is your best student. She never moved the ruler, never repaired, and has the right answer. She is right: on paper. Ask her
-# for 2 and **100** in the second crate. e⁹⁷ does not fit into an fp32 number, and inf / inf is not a number. Subtracting the largest is there for
-# the numbers that overflow. The repair is the price of subtracting a largest that you did not know yet.
+# The last line is your best student. She never moved the ruler, never repaired, and has the right answer. She is right, on paper.
+# Ask her to try 2 and **100** in the second crate. e⁹⁷ does not fit into an fp32 number, and inf / inf is not a number. You
+# subtract the largest because of numbers that would overflow. The repair is the price of subtracting a largest that you did not
+# know yet.
 # ///
 #
-# Sets for a second round, or for a class that has seen the first. In each the last crate moves the ruler, or on purpose does not.
+# Here are sets for a second round, or for a class that has seen the first. In each set the last crate moves the ruler, or
+# deliberately does not.
 
 # %%
 from math import inf
@@ -189,30 +192,33 @@ print(f"{TILES} tiles in a random order: the ruler moves {moves:.1f} times")
 record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 
 # %% [markdown]
-# The last line answers a question that comes every time: *is all that repairing not expensive?* In a row of 4096 scores, in tiles of 16
-# as in the kernel they type, there are {{ often.tiles:.0f }} tiles. If scores come in no particular order, the ruler moves about
-# {{ often.moves:.0f }} times. All other repairs multiply by 1. The kernel does them anyway, since asking would cost as much.
+# The last line answers a question that comes up every time: *isn't all that repairing expensive?* In a row of 4096 scores, in
+# tiles of 16 as in the kernel they type, there are {{ often.tiles:.0f }} tiles. If scores come in no particular order, the ruler
+# moves about
+# {{ often.moves:.0f }} times. All other repairs multiply by 1. The kernel does them anyway, since checking would cost as much.
 
 # %% [markdown]
 # ## The live build
 #
-# Everyone types; you type with them, on the projector, two lines ahead of the slowest. The lab has two doors, and a room may
-# use both: NumPy on any laptop, CUDA C++ where there is a GPU. The loop is the same, line for line. Put the two groups side by side: when
-# one is stuck, the other explains.
+# Everyone types; you type with them, on the projector, two lines ahead of the slowest. The lab comes in two languages, and a room
+# may use both: NumPy on any laptop, CUDA C++ where there is a GPU. The loop is the same, line for line. Seat the two groups side
+# by side: when one is stuck, the other explains.
 #
-# - Speak a line, *then* type it. Never type while you explain another one.
+# - Say a line, *then* type it. Never type one line while you explain another.
 # - After each stage they grade: `nox -s grade -- flash_attention`. A refusal is part of the plan. Read it aloud, smiling.
-# - Causal comes last, and it is two things: tiles wholly above the diagonal are **skipped**, tiles on the diagonal are **masked**. Who
-#   has only skipped counts in every row keys after its own, too: all rows are wrong but the last of each tile of queries. Let the grader say so.
-# - When somebody is hopelessly behind: `nox -s lab -- flash_attention --stage K` writes the file as it stands after stage K, and
-#   keeps theirs; with `--door cuda` the one in CUDA C++. Nobody sits out.
-# - Two mistakes look odd. `exp(m_new - m)`, upside down, is all NaN from the first size on, which was right two stages ago: e to the ∞. And
-#   in NumPy `max(axis=0)` may pass for *right*. Any ruler divides out, the wrong row's largest too, until something overflows, and NumPy counts
-#   these notes in fp64, where much fits. So look at that line in every file yourself.
+# - Causal comes last, and it is two things: tiles wholly above the diagonal are **skipped**, tiles on the diagonal are **masked**.
+#   If you only skip, rows also count keys after their own: every row is wrong except the last of each tile of queries. Let the
+#   grader say so.
+# - When somebody is hopelessly behind, `nox -s lab -- flash_attention --stage K` writes the file as it is after stage K, and
+#   keeps theirs; with `--door cuda` it writes the one in CUDA C++. Nobody sits out.
+# - Two mistakes look odd. `exp(m_new - m)`, upside down, gives all NaN (e to the ∞) from the first size on, although that size
+#   was right two stages ago. And in NumPy `max(axis=0)` may pass as *right*. Any ruler cancels, even the largest of the wrong
+#   row, until something overflows, and NumPy keeps these notes in fp64, where much larger numbers fit. So look at that line in
+#   every file yourself.
 #
 # /// callout | teaching
-# What are their fingers doing right now? In this session there is an answer for every minute, in the column *fingers* of the map. If you
-# catch yourself explaining for longer than the step lasts, stop in the middle of a sentence. They will ask for the rest.
+# What are their fingers doing right now? In this session there is an answer for every minute, in the map's column *fingers*. If
+# you catch yourself explaining for longer than the step lasts, stop in mid-sentence. They will ask for the rest.
 # ///
 
 # %% [markdown]
@@ -220,8 +226,9 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 #
 # /// callout | production
 # Descendants of this loop serve nearly every chat that you have had this year. PyTorch's `scaled_dot_product_attention` picks between
-# several of them, or cuDNN's own; FlashAttention-3 lives in its authors' repository, and so does a fourth one, written in a Python
-# dialect of CUTLASS [^dao-repo]. Say *descendants*: on Hopper and Blackwell the serving engines mostly run newer kernels than this one.
+# several of them, or cuDNN's own; FlashAttention-3 is in its authors' repository, and so is a fourth version, written in a Python
+# dialect of CUTLASS [^dao-repo]. Say *descendants*: on Hopper and Blackwell the serving engines mostly run newer kernels than
+# this one.
 #
 # FlashAttention-2 is *who sits where*: 50–73 % of an A100's peak, about twice its parent [^dao2023]. FlashAttention-3 is *who waits
 # for whom*: up to 740 TFLOP/s, or 75 % of an H100's peak [^shah2024].
@@ -235,32 +242,32 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # /// callout | click
 # One head, 4096 tokens: {{ w1.enemy.scores / 1e6:.1f }} million scores, {{ w1.enemy.square_bytes / 1e6:.0f }} MB of them in fp32. By hand the
 # traffic should fall by 1 + N/d = {{ w1.by_hand.materialised / w1.by_hand.flash:.0f }}. The card's own counters say
-# **{{ w1.counted.materialised.gb / w1.counted.flash.gb:.1f }}**: {{ w1.counted.materialised.gb:.1f }} GB became {{ w1.counted.flash.gb:.2f }}. A pencil
-# and a counter agree. Let that stand.
+# **{{ w1.counted.materialised.gb / w1.counted.flash.gb:.1f }}**: {{ w1.counted.materialised.gb:.1f }} GB became {{ w1.counted.flash.gb:.2f }}.
+# A pencil and a counter agree. Let that sink in.
 # ///
 #
-# Three careful sentences around it, because each is often said wrong.
+# It needs three careful sentences, because each is often said wrong.
 #
 # - {{ w1.enemy.scores / 1e6:.1f }} million *scores*. The 67 that you may have read is *megabytes*.
-# - **Storage** falls from N² to N. **Traffic** does not fall by N: Q, K, V and O must be carried by everybody. The paper counted 40.3 GB that became
-#   4.4 GB, a factor of 9.2, forward and backward, for N = 1024 and d = 64 [^dao2022].
-# - The **time** falls by less than the traffic. Here by {{ w1.materialised.n4096.ms / w1.flash.n4096.ms:.1f}}, at N = 4096 in bf16. Once
-#   the carrying is gone, the cooking is left.
+# - **Storage** falls from N² to N. **Traffic** does not fall by N, because every kernel must carry Q, K, V and O. The paper
+#   counted 40.3 GB that became 4.4 GB, a factor of 9.2, forward and backward, for N = 1024 and d = 64 [^dao2022].
+# - The **time** falls by less than the traffic. Here it falls by {{ w1.materialised.n4096.ms / w1.flash.n4096.ms:.1f}}, at N =
+#   4096 in bf16. Once the carrying is gone, the cooking is left.
 #
 # ### And then their kernel loses
 #
-# You must know this before you stand there. Their kernel multiplies in plain fp32, one number at a time from the tray. The plain recipe
+# You must know this before you face them. Their kernel multiplies in plain fp32, one number at a time from the tray. The plain recipe
 # uses the library's multiply. In fp32 the library's arithmetic is far ahead, and the square is not what hurts.
 #
 # /// claim | w1.fp32.teaching.n4096.us > 2 * w1.fp32.materialised.n4096.us
-# At N = 4096 theirs takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms. Say it first, and say it
-# proudly: *you carry {{ w1.by_hand.materialised / w1.by_hand.flash:.0f }} times less and you are slower. So carrying was not your problem. Find
-# out what is.* That is the question of the whole course, and they ask it themselves.
+# At N = 4096 theirs takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms.
+# Say it first, and say it proudly: *you carry {{ w1.by_hand.materialised / w1.by_hand.flash:.0f }} times less and you are slower.
+# So carrying was not your problem. Find out what is.* That is the question of the whole course, and now they ask it themselves.
 # /// otherwise
 # At N = 4096 theirs takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms. Read out your own.
 # ///
 #
-# Then the second demo: the *same loop* on tensor cores, in bf16. There the multiplies are quick, and bandwidth is all that counts.
+# Then the second demo: the *same loop* on tensor cores, in bf16. There the multiplies are fast, and bandwidth is all that counts.
 #
 # /// claim | w1.flash.n4096.us < 0.4 * w1.materialised.n4096.us
 # The plain recipe {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms. That is the jaw-drop, and it comes
@@ -274,51 +281,52 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 #
 # ### What may turn round on another card
 #
-# Know before they ask which of your sentences are about attention and which about this card. The ones about attention hold anywhere: the four numbers and
-# their wrong slips, room from N² to N, 1 + N/d by hand, the order in which the grader complains. These are about the card:
+# Before they ask, know which of your statements are about attention and which are about this card. The ones about attention hold
+# anywhere: the four numbers and their wrong slips, room from N² to N, 1 + N/d by hand, the order in which the grader complains.
+# These are about the card:
 #
-# | you say | it hangs on | it may turn round when |
+# | you say | it depends on | it may turn round when |
 # |---|---|---|
-# | you lose in fp32 | the fp32 ridge, peak ÷ bandwidth: near 14 on an H200, left of the 32 of the square | the ridge lies above 32: then the plain recipe waits for bytes, and theirs may win |
-# | the loop wins in bf16 | the bf16 ridge: near 206, right of what the plain recipe does | the tensor cores are slow for their bandwidth: the win shrinks, with the ridge, to little |
-# | the counter agrees with the pencil | a square larger than L2 | short sequences or a large L2: part of the square never goes down to HBM |
-# | the tensor cores rest while EXP runs | Hopper's tensor cores against its exponentials | the tensor cores are slower: EXP is a smaller part of the turn |
-# | cuDNN is ahead, ours with specialists next | library version and capability 9.0 | another card: PyTorch takes another engine, and our specialists refuse |
+# | you lose in fp32 | the fp32 ridge, peak ÷ bandwidth: near 14 on an H200, left of the 32 of the square | the ridge is above 32: then the plain recipe waits for bytes, and you may win |
+# | the loop wins in bf16 | the bf16 ridge: near 206, right of what the plain recipe does | the tensor cores are slow for the card's bandwidth: the win shrinks with the ridge, until little is left |
+# | the counter agrees with the pencil | a square larger than L2 | short sequences or a large L2: part of the square never reaches HBM |
+# | the tensor cores rest while EXP runs | how fast Hopper's tensor cores are against its exponentials | the tensor cores are slower: EXP is a smaller part of the turn |
+# | cuDNN is ahead, ours with specialists next | library version and capability 9.0 | on another card PyTorch takes a different engine, and our specialists refuse to run |
 #
 # So divide before the session: the peaks and the bandwidth of your own card. [What other GPUs will show](other_gpus.py#four-quotients-decide) does it
-# for any card. If the first line turns round, swap the two speeches: *you carry less, and here that is enough*.
+# for any card. If the first line turns round, change what you say: *you carry less, and here that is enough*.
 #
 # /// callout | demo
-# Two commands, both on the map with their waits: *theirs against PyTorch* in fp32, *the same loop on tensor cores* in bf16. Take the
-# guesses first, then press Enter. No GPU in the room: show [the recorded race](../../docs/workshops/w1_flash_attention.py#and-the-clock), and say whose
-# numbers they are.
+# Two commands, both on the map with their waiting times: *theirs against PyTorch* in fp32, *the same loop on tensor cores* in
+# bf16. Take the guesses first, then press Enter. If there is no GPU in the room, show [the recorded race](../../docs/workshops/w1_flash_attention.py#and-the-clock),
+# and say whose numbers they are.
 # ///
 
 # %% [markdown]
 # ## What they will believe
 #
 # /// callout | trip
-# **"It is faster because it computes less."** It computes the same, and a little more. *Flash doesn't compute less; it remembers less.* Tie it
-# to the cafeteria of the memory lecture: the trouble was never the cooking, it was feeding the cooks.
+# **"It is faster because it computes less."** It computes the same, and a little more. *Flash doesn't compute less; it remembers
+# less.* Tie it to the cafeteria of the memory lecture: the problem was never the cooking, it was feeding the cooks.
 # ///
 #
-# - *"Attention is three multiplies."* Two, with a softmax between. The layer around it has four more.
+# - *"Attention is three multiplies."* Two, with a softmax between them. The layer around it has four more.
 # - *"Causal: I just skip the tiles."* Skip, **and** mask on the diagonal.
-# - *The last tile.* N = 10 with tiles of 4: two rows are left. In NumPy a slice ends by itself, in CUDA nothing does.
-# - *The barrier at the end of the loop.* It looks superfluous. Without it a quick warp refills the tray while a slow one still eats from it.
+# - *The last tile.* N = 10 with tiles of 4 leaves two rows. In NumPy a slice stops by itself; in CUDA nothing does.
+# - *The barrier at the end of the loop.* It looks superfluous. Without it a fast warp refills the tray while a slow one still eats from it.
 # - *−∞ minus −∞.* A row that has seen nothing yet has m = −∞. Hence `NEVER`, a large finite number.
-# - *"Out of memory means too little bandwidth."* Room and trips are two bills.
+# - *"Out of memory means too little bandwidth."* Room and trips are two separate bills.
 
 # %% [markdown]
 # ## Two speeches
 #
 # /// callout | say
-# "This square is the largest thing in the room, and nobody ordered it. We write it down, we carry it to the pantry, we carry it back, we
-# change it, we carry it there again, and back again. And in the end we throw it away. Today you will cook the same dish and never once walk that
-# hall with it."
+# "This square is the largest thing in the room, and nobody ordered it. We write it down, we carry it to the pantry, we carry it
+# back, we change it, we carry it there again, and back again. And in the end we throw it away. Today you will cook the same dish
+# and never once walk down that hall with it."
 # ///
 #
-# And at the end, at the door:
+# And at the end, as they leave:
 #
 # /// callout | say
 # "Carry less. Seat everybody. Never wait. Three papers, in that order. You typed the first, and you can read the other two."
@@ -327,25 +335,25 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../04_the_pivot/w1_map.md) has every step, its words, its drawing, what fingers do and what to cut. Run it from your phone;
-# print it as well, since phones sleep.
+# [The map](../04_the_pivot/w1_map.md) has every step: what to say, what to draw, what their fingers do and what to cut. Run it
+# from your phone; print it as well, since phones go to sleep.
 #
-# If you are late at the break, do not shorten the hand-made softmax, which is over anyway, and do not shorten causal. Give them the last
-# stage's file and explain it. If you are late at minute 130, drop the roofline: it stands on [the page](../../docs/workshops/w1_flash_attention.py#two-roofs).
+# If you are late at the break, do not shorten causal (the softmax by hand is over by then): give them the last stage's file and
+# explain it. If you are late at minute 130, drop the roofline: it is on [the page](../../docs/workshops/w1_flash_attention.py#two-roofs).
 #
 # /// exercise | Rehearse
 # Cover the table of slips. A student shows you 52.2. What did she forget, and which question do you ask? Another has 36.88 and never
 # wrote a repair. What do you ask *him*?
 # /// answer
-# The first repaired the sum and not the plate: "can a mixture of 10 to 40 be more than 40?" The second kept the old ruler. Ask for 2
-# and 100 in the second crate, in fp32.
+# The first repaired the sum but not the plate: "can a mixture of 10 to 40 be more than 40?" The second kept the old ruler. Ask
+# him to try 2 and 100 in the second crate, in fp32.
 # ///
 
 # %% [markdown]
 # ## You can now teach
 #
 # - the square, by its size in scores, in bytes and in trips, without mixing them up;
-# - online softmax with four numbers, in eight lines of chalk, and the six wrong slips;
+# - online softmax with four numbers, in eight lines of chalk, and the six other slips;
 # - the loop, in NumPy or in CUDA C++, stage by stage, causal last and in two places;
 # - a loss and a win, in that order, with a forecast before each;
 # - FlashAttention-2 and -3 on a napkin: who sits where, who waits for whom.

@@ -1,4 +1,4 @@
-"""The task alone of the lab flash_attention: attention in which a key counts less the further away it is.
+"""The last task of the lab flash_attention: attention in which a key counts less the further away it is.
 
     S[m, n] = scale * sum over d of Q[m, d] * K[n, d] - slope[h] * |m - n|       scale = 1 / sqrt(D)
     P[m, :] = softmax(S[m, :])

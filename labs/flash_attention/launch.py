@@ -1,4 +1,4 @@
-"""What calls your kernels: a block of BLOCK_M * QUAD threads for every BLOCK_M rows of Q, in every head."""
+"""The launcher of your kernels: a block of BLOCK_M * QUAD threads for every BLOCK_M rows of Q, in every head."""
 
 from math import sqrt
 
@@ -7,7 +7,7 @@ import torch
 
 
 def launch(kernel, q, k, v, causal=False):
-    """The answer (B, H, N, D), and so are q, k and v."""
+    """The answer (B, H, N, D); q, k and v have the same shape."""
     B, H, N, D = q.shape
     o = torch.empty_like(q)
     BLOCK_M, QUAD = (kernel.constants[name] for name in ("BLOCK_M", "QUAD"))  # as your file has them
@@ -17,7 +17,7 @@ def launch(kernel, q, k, v, causal=False):
 
 
 def attention_by_distance(kernel, q, k, v, slope):
-    """The answer (B, H, N, D), and so are q, k and v; slope is (H,)."""
+    """The answer (B, H, N, D); q, k and v have the same shape, and slope is (H,)."""
     B, H, N, D = q.shape
     o = torch.empty_like(q)
     BLOCK_M, QUAD = (kernel.constants[name] for name in ("BLOCK_M", "QUAD"))  # as your file has them

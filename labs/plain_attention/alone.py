@@ -1,4 +1,4 @@
-"""The task alone of the lab plain_attention: heads of queries that share heads of keys and values.
+"""The last task of the lab plain_attention: heads of queries that share heads of keys and values.
 
     group = H / KV                                                       head h of the queries has head h // group
     S[h, m, n] = scale * sum over d of Q[h, m, d] * K[h // group, n, d]  scale = 1 / sqrt(D)
@@ -63,7 +63,7 @@ PROBLEM = Problem(
     max_error=lambda w: 2.0**-15,  # as in the problem attention: what is left is the order of N additions
     rows_apart=True,
     hard=lambda w: (),  # as in the problem attention
-    # A program of the lab's may hold a block of all rows of K: no registers hold those of large sizes.
+    # A program may hold all rows of K in one block: at large sizes they do not fit into registers.
     check_on=tuple(
         Workload.of("float32", H=6, KV=2, N=N, D=D, causal=causal)
         for N, D in ((1, 64), (127, 64), (129, 32), (1000, 8))

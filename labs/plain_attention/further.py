@@ -6,7 +6,7 @@ from course_labs.further_cases import Further
 
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
-    """Cases of the lab, from small ones up; where an interpreter takes each row by itself, long ones are shorter."""
+    """Cases of the lab, from small ones up; long ones are shorter where an interpreter takes each row by itself."""
     return drawn(door, draw, slow, ("B=2,H=3", "B=3,H=1", "B=1,H=4"), "B=1,H=1", "B=1,H=2")
 
 
@@ -24,7 +24,7 @@ def drawn(
         heads: one after the other, each with a d of its own.
         one, two: heads for a long row, and for a shorter one whose scores are large.
     """
-    # Past any power of two that a block may have: as far as the door has time for.
+    # Past any power of two that a block may have, as far as there is time for.
     if slow:
         long = draw.randint(257, 270) if one.startswith("B") else draw.randint(129, 140)
     else:

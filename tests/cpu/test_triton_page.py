@@ -80,9 +80,9 @@ def test_the_interpreter_has_no_bf16_and_tunes_nothing(printed):
 SLIPS = {
     "the launch brackets": ("sign(x)", None),
     "a grid is a tuple": ("sign[4](x)", None),
-    "a constant is an argument": ("double[(1,)](x, x)", None),
-    "the tensor lies in the host's memory": ("double[(1,)](x, x, BLOCK=8)", None),
-    "the next power of two": ("hundred[(1,)](x)", ("hundred", {"out_ptr": "*i32"})),
+    "a constant must be passed": ("double[(1,)](x, x)", None),
+    "the tensor is in the host's memory": ("double[(1,)](x, x, BLOCK=8)", None),
+    "take the next power of two": ("hundred[(1,)](x)", ("hundred", {"out_ptr": "*i32"})),
     "mark the size": ("any_size[(1,)](x, 8)", ("any_size", {"out_ptr": "*i32", "N": "i32"})),
     "pass it in": ("from_outside[(1,)](x)", ("from_outside", {"out_ptr": "*i32"})),
     "`x_ptr[1]` is NumPy": ("like_python[(1,)](x)", ("like_python", {"x_ptr": "*fp32"})),
@@ -92,7 +92,7 @@ SLIPS = {
         "changing[(1,)](x, x, 8)",
         ("changing", {"x_ptr": "*fp32", "out_ptr": "*fp32", "N": "i32"}),
     ),
-    "`if` takes one truth": ("truth[(1,)](x)", ("truth", {"x_ptr": "*fp32"})),
+    "`if` needs a single truth value": ("truth[(1,)](x)", ("truth", {"x_ptr": "*fp32"})),
     "a tile too small": ("square[(1,)](x, T=8)", ("square", {"a_ptr": "*fp32"}, {"T": 8})),
     "an address far outside": ("beyond_all[(1,)](x)", None),
 }

@@ -1,11 +1,11 @@
 // Lab flash_attention: O = softmax(Q K^T / sqrt(D)) V in fp32, one tile of scores at a time. launch.py starts a block
 // of BLOCK_M * QUAD threads for every BLOCK_M rows of Q in every head, and reads both numbers from this file.
 
-constexpr int D = 128;          // numbers of a row
+constexpr int D = 128;          // numbers in a row
 constexpr int QUAD = 4;         // neighbouring threads that share a query row
 constexpr int MINE = D / QUAD;  // columns of it that one of them keeps: QUAD * i + part
-constexpr int BLOCK_M = 64;     // query rows of a block
-constexpr int BLOCK_N = 16;     // keys of a tile; every thread keeps a score for each of them in a register
+constexpr int BLOCK_M = 64;     // query rows in a block
+constexpr int BLOCK_N = 16;     // keys in a tile; every thread keeps a score for each of them in a register
 constexpr int THREADS = BLOCK_M * QUAD;
 constexpr float NEVER = -1e30f;  // our minus infinity: finite, so that NEVER - NEVER is 0 and not NaN
 

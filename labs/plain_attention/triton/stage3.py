@@ -30,7 +30,7 @@ def attention_kernel(
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False) -> torch.Tensor:
-    """The answer (B, H, N, D), as q, k and v are: a program for every row of it."""
+    """The answer (B, H, N, D), shaped like q, k and v: one program for each of its rows."""
     B, H, N, D = q.shape
     o = torch.empty_like(q)
     BLOCK = triton.next_power_of_2(N)  # room for a whole row of scores

@@ -5,8 +5,8 @@ constexpr int BM = 64, BN = 64, BK = 8;  // the block tile, and how many k it ta
 constexpr int TM = 8, TN = 1;            // the register tile: rows and columns of C that one thread owns
 constexpr int THREADS = (BM / TM) * (BN / TN);
 
-// Predict, on paper. A multiply-add takes a number of A and a number of B. What a thread has read for one k, it
-// keeps until the next k. How many numbers does it read from shared memory for 64 multiply-adds, if it owns
+// Predict on paper. A multiply-add takes a number of A and a number of B. A thread keeps what it has read
+// for one k until the next k. How many numbers does it read from shared memory for 64 multiply-adds, if it owns
 constexpr int ONE = 128;    // one number of C?
 constexpr int COLUMN = 72;  // a column of 8?
 constexpr int SQUARE = 16;  // a square of 8 x 8?

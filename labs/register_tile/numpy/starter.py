@@ -4,8 +4,8 @@ import numpy as np
 
 TM, TN = 8, 1  # the register tile: rows and columns of C that one thread owns
 
-# Predict, on paper. A multiply-add takes a number of A and a number of B. What a thread has read for one k, it
-# keeps until the next k. How many numbers does it read from a and b for 64 multiply-adds, if it owns
+# Predict on paper. A multiply-add takes a number of A and a number of B. A thread keeps what it has read
+# for one k until the next k. How many numbers does it read from a and b for 64 multiply-adds, if it owns
 ONE = 0  # one number of C?
 COLUMN = 0  # a column of 8?
 SQUARE = 0  # a square of 8 x 8?

@@ -6,7 +6,7 @@ TILE = 32  # rows and columns of the piece of C that one block makes; a tray hol
 
 
 def put(tray: np.ndarray, piece: np.ndarray) -> None:
-    """What there is of a tile, onto a tray, from its upper left corner on. What does not exist is 0."""
+    """Put what exists of a tile on a tray, from the upper left corner on; the rest is 0."""
     tray[:] = 0.0
     tray[: piece.shape[0], : piece.shape[1]] = piece
 
@@ -22,7 +22,7 @@ def sgemm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def one_block(A: np.ndarray, B: np.ndarray, C: np.ndarray, m: int, n: int) -> None:
-    """Makes the tile of C that begins at row m and column n."""
+    """Make the tile of C that begins at row m and column n."""
     M, N, K = A.shape[0], B.shape[1], A.shape[1]
     rows, columns = min(TILE, M - m), min(TILE, N - n)  # the last blocks reach past two edges
     sums = np.zeros((TILE, TILE), dtype=A.dtype)
@@ -47,7 +47,7 @@ def row_products(a: np.ndarray) -> np.ndarray:
 
 
 def one_block_of_rows(A: np.ndarray, T: np.ndarray, m: int, n: int) -> None:
-    """Makes the tile of T that begins at row m and column n."""
+    """Make the tile of T that begins at row m and column n."""
     M, K = A.shape
     rows, columns = min(TILE, M - m), min(TILE, M - n)
     sums = np.zeros((TILE, TILE), dtype=A.dtype)

@@ -16,7 +16,7 @@ def sgemm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def one_block(A: np.ndarray, B: np.ndarray, C: np.ndarray, m: int, n: int) -> None:
-    """Makes the tile of C that begins at row m and column n."""
+    """Make the tile of C that begins at row m and column n."""
     M, N, K = A.shape[0], B.shape[1], A.shape[1]
     sums = np.zeros((TILE, TILE), dtype=A.dtype)
     row = np.arange(m, m + TILE)  # of A and of C

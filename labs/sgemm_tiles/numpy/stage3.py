@@ -6,7 +6,7 @@ TILE = 32  # rows and columns of the piece of C that one block makes; a tray hol
 
 
 def put(tray: np.ndarray, piece: np.ndarray) -> None:
-    """What there is of a tile, onto a tray, from its upper left corner on."""
+    """Put what exists of a tile on a tray, from the upper left corner on."""
     tray[: piece.shape[0], : piece.shape[1]] = piece
 
 
@@ -21,7 +21,7 @@ def sgemm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def one_block(A: np.ndarray, B: np.ndarray, C: np.ndarray, m: int, n: int) -> None:
-    """Makes the tile of C that begins at row m and column n."""
+    """Make the tile of C that begins at row m and column n."""
     M, N, K = A.shape[0], B.shape[1], A.shape[1]
     rows, columns = min(TILE, M - m), min(TILE, N - n)  # the last blocks reach past two edges
     sums = np.zeros((TILE, TILE), dtype=A.dtype)

@@ -14,7 +14,7 @@ using FragmentA = wmma::fragment<wmma::matrix_a, F, F, F, __half, wmma::row_majo
 using FragmentB = wmma::fragment<wmma::matrix_b, F, F, F, __half, wmma::row_major>;
 using Sums = wmma::fragment<wmma::accumulator, F, F, F, float>;
 
-// F x F sums, as 16-bit numbers, to C from row m and column n on, as far as C goes. All 32 threads of a warp help.
+// Write F x F sums to C as 16-bit numbers, from row m and column n on, as far as C reaches. All 32 threads help.
 __device__ void write(const float *square, __half *C, int m, int n, int M, int N) {
   for (int i = threadIdx.x % 32; i < F * F; i += 32)
     if (m + i / F < M && n + i % F < N) C[static_cast<long long>(m + i / F) * N + n + i % F] = __half(square[i]);

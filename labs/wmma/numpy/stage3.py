@@ -11,7 +11,7 @@ def fill_fragment(value: float) -> np.ndarray:
 
 
 def load_matrix_sync(numbers: np.ndarray, start: int, stride: int) -> np.ndarray:
-    """F x F numbers out of one long row of them: the first at `start`, each row `stride` behind the one before."""
+    """F x F numbers out of one long row: the first at `start`, each row `stride` after the one before."""
     fragment = np.zeros((F, F), dtype=numbers.dtype)
     for row in range(F):
         fragment[row] = numbers[start + row * stride : start + row * stride + F]
@@ -26,7 +26,7 @@ def mma_sync(a: np.ndarray, b: np.ndarray, sums: np.ndarray) -> np.ndarray:
 
 
 def store_matrix_sync(c: np.ndarray, m: int, n: int, sums: np.ndarray) -> None:
-    """F x F sums to c from row m and column n on, as far as c goes."""
+    """Store F x F sums in c, from row m and column n on, as far as c reaches."""
     square = c[m : m + F, n : n + F]
     square[...] = sums[: square.shape[0], : square.shape[1]]
 
