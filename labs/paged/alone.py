@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from course_labs.interactive_cases import Asked, Play, Slip, counted
 
 NEXT_OF_HOLDERS = "a page comes free when its last holder leaves: who else has it in a table?"
-NEXT_OF_COST = "with so few sequences there are not many groups: for each, write down what it frees and what it costs."
+NEXT_OF_COST = (
+    "with so few sequences there are not many groups: for each, write down what it frees and what it costs."
+)
 
 
 def cases() -> list[Play]:
@@ -31,7 +33,12 @@ def cases() -> list[Play]:
         of("a long one against two short ones", [[0, 1, 2], [3], [4, 5]], [12, 1, 5], 3),
         of("a long one against two that cost more", [[0, 1, 2], [3, 4], [5]], [9, 8, 4], 3),
         of("two that share a beginning", [[0, 1, 2], [0, 1, 3], [4, 5, 6]], [9, 10, 12], 2),
-        of("three that share a page, which comes free only when all have left", [[0, 1], [0, 2], [0, 3]], [5, 6, 7], 4),
+        of(
+            "three that share a page, which comes free only when all have left",
+            [[0, 1], [0, 2], [0, 3]],
+            [5, 6, 7],
+            4,
+        ),
         Play("thirty rooms by chance", by_chance, again=3),
         Play("twelve rooms with longer texts by chance", longer, long=True),
     ]

@@ -12,11 +12,13 @@ from course_labs.interactive_cases import Answer, Asked, Play, Slip, counted, wi
 NUMBERS = 2  # of a key
 PAGES = (1, 2, 3, 5, 8, 16, 24, 32, 64, 100, 128, 256)  # tokens of a page, where they are drawn
 HUGE = 10**6  # a page that no pool has
-NEXT_OF_RUBBISH = (
-    "a table may be longer than its sequence: what comes after the last page in use is rubbish."
+NEXT_OF_RUBBISH = "a table may be longer than its sequence: what comes after the last page in use is rubbish."
+NEXT_OF_SHARING = (
+    "write both texts one under the other, page by page: where do they part, and is that page full?"
 )
-NEXT_OF_SHARING = "write both texts one under the other, page by page: where do they part, and is that page full?"
-NEXT_OF_STEPS = "a line for each step: who is still writing, and how many pages does each of them have by now?"
+NEXT_OF_STEPS = (
+    "a line for each step: who is still writing, and how many pages does each of them have by now?"
+)
 
 Row = list[float]
 Pool = list[list[Row]]
