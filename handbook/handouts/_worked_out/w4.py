@@ -138,7 +138,7 @@ TRAFFIC = {
         "a question on a long report",
         30_000,
         300,
-        "fewer users in a step: alone it is decode",
+        "fewer users in a step: with one user it is decode",
     ),
     "agent": (
         "an agent with the same long preface",
@@ -228,9 +228,9 @@ def what_turns(kind):
 # In and out, in tensors, and what a fused kernel still does of it.
 STEPS = {
     "h = x + r": (2, 1, "load x, load r, store h"),
-    "h²": (1, 1, "nothing: in the hand"),
-    "mean of each row": (1, 0, "nothing: in the hand"),
-    "h × 1/√": (1, 1, "nothing: in the hand"),
+    "h²": (1, 1, "nothing: it is in the hand"),
+    "mean of each row": (1, 0, "nothing: it is in the hand"),
+    "h × 1/√": (1, 1, "nothing: it is in the hand"),
     "× w": (1, 1, "store y"),
 }
 OPERATORS = tuple(STEPS)
