@@ -104,9 +104,8 @@ record(
 #
 # ### What it eats
 #
-# Work it out by hand. One instruction does 16 × 8 sums of 16 products each, with a multiplication and an addition for
-# each product. How many instructions must an SM do in each tick to reach the data sheet's peak? And how many bytes go
-# in?
+# By hand: one instruction does 16 × 8 sums of 16 products each, with a multiplication and an addition for each product.
+# How many must an SM do in each tick to reach the data sheet's peak? And how many bytes go in?
 
 # %%
 from course_kernels.measure.machine import machine_for
@@ -178,7 +177,7 @@ record(
 
 # %% [markdown]
 # Shared memory delivers 128 bytes in a tick. With a warp tile of 64 × 64, each instruction needs {{ feed.m64n64:.0f }}. That is
-# all of it, to the last byte, with nothing left for storing the next tiles. A larger tile would be kinder. But 64 × 64 sums in
+# all of it, with nothing left for storing the next tiles. A larger tile would be kinder. But 64 × 64 sums in
 # fp32 take 128 registers of each thread, and a thread has at most 255. Keep 64 × 256 in mind: {{ feed.m64n256:.0f }} bytes. One
 # warp cannot hold it. Four can.
 #
@@ -542,7 +541,7 @@ record(
 # ### Without tensor cores
 #
 # This is the ladder of the last two lectures, up to its warp tiles, with one change: numbers come in as bf16, two bytes each, and
-# are converted to fp32 before a thread multiplies them. The tiles are the same, and so are the multiply-adds.
+# are converted to fp32 before a thread multiplies them. Tiles and multiply-adds are the same.
 #
 # /// claim | climb.cuda_cores.of_peak < 0.06 and climb.cublas.us < 0.08 * climb.cuda_cores.us
 # It contains nearly everything you have learnt, and it reaches {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Warp
@@ -720,14 +719,14 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # ///
 #
 # Those counters do not say which of its habits costs how much. But read the source for what a busier kernel would do differently.
-# All its threads copy, in pieces of 16 bytes, and no thread has carrying as its only job. All of them meet at one barrier. The
+# All its threads copy, in pieces of 16 bytes, and none has carrying as its only job. All of them meet at one barrier. The
 # card's **copy engine**, which NVIDIA calls TMA, *tensor memory accelerator*, is idle, although it can bring a whole tile on one
 # thread's order. And while a block writes out its sums, its own tensor cores have nothing to do. These are the suspects of the
 # workshop on Hopper.
 #
 # ### Triton: say what, not how
 #
-# These are the same ideas, expressed in one loop. `tl.dot` becomes the instruction. The compiler takes care of the swizzle,
+# The same ideas, in one loop. `tl.dot` becomes the instruction. The compiler takes care of the swizzle,
 # the ring of buffers and the descriptors. And the tiles come by TMA.
 #
 # <details class="fold" markdown="1"><summary>The kernel, whole</summary>
@@ -850,7 +849,7 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 #
 # ### Now type it
 #
-# Start with one call, then walk along k, then use shared memory.
+# First one call, then a walk along k, then shared memory.
 #
 # /// lab | wmma
 # ///
@@ -884,12 +883,12 @@ for value in (1 / 3, 300.0, 70000.0, 0.0005):
 
 # %% [markdown]
 # Read it line by line. One third: every format misses it, bf16 by more than fp16, e4m3 by the most. 70000: bf16 nearly has it,
-# while fp16 has run out of range and says *infinity*. e4m3 does not have an infinity; the conversion either cuts the number off
-# at 448 or gives *not a number*. And 0.0005 is nothing at all in e4m3: its smallest step is 2<sup>−9</sup>.
+# fp16 is out of range and says *infinity*. e4m3 has no infinity; a conversion cuts the number off at 448 or gives *not a
+# number*. And 0.0005 is nothing at all in e4m3: its smallest step is 2<sup>−9</sup>.
 #
 # So FP8 needs help: a **scale**. Divide the whole tensor by one number so that its largest element becomes 448, multiply 8-bit
-# numbers, and multiply by the scale again at the end. That costs one multiplication for each sum of C, and a pass over the tensor
-# to find the largest element.
+# numbers, and multiply by the scale again at the end. That costs one multiplication for each sum of C, and a pass to find the
+# largest element.
 
 # %%
 small = torch.tensor([0.0005, 0.002, -0.001])
@@ -908,9 +907,9 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 # %% [markdown]
 # ### What it costs in error
 #
-# Now take a whole product. The *same* fp32 matrices go into each type: round them, let the library multiply, and look
-# at the result. The truth is the product of the matrices *before* rounding, in float64. The numbers are normal with
-# variance 1, and the product is 4096 × 4096 × 4096.
+# Now a whole product, 4096 × 4096 × 4096, of normal numbers with variance 1. The *same* fp32 matrices go into each
+# type: round them, let the library multiply, and look at the result. The truth is the product *before* rounding, in
+# float64.
 #
 # What should come out? You can say so beforehand. A sum of products a × b is off because a was rounded, and because b was. If
 # the answer is stored in 16 bits, it is rounded once more. Such errors are random, so their squares add up. And you get the
@@ -1137,8 +1136,8 @@ record(
 # 2. **How much of the time?** In what share of the ticks was the tensor pipe at work?
 # 3. **If not: what were the warps waiting for?** Each tick, a warp that cannot issue has a reason, a *stall reason*.
 #
-# Here are all the multiplies of 4096 from this page, counted in one go, and two more that you have most likely run:
-# `torch.mm` on fp32 tensors with PyTorch's default settings, and the same with TF32 switched on. The counters also note
+# Here are this page's multiplies of 4096, counted in one go, and two more that you have most likely run: `torch.mm` on
+# fp32 tensors with PyTorch's default settings, and with TF32 switched on. The counters also note
 # [issue slots](l5_the_top_of_the_ladder.py#every-other-instruction-costs-a-multiply-add), as in the previous lecture.
 #
 # /// predict | Which issues more instructions in a tick: our kernel on the CUDA cores, or cuBLAS, which is some twenty times as fast?
@@ -1252,7 +1251,7 @@ record(
 # The table in the answer above has one row for each multiply. Read it from the top.
 #
 # /// claim | tensor.fp32.operations == 0 and tensor.cuda_cores.operations == 0 and tensor.fp32.busy == 0 and 0.5 < tensor.tf32.busy < 1.5
-# **Not used at all.** There are two zeros. One is our kernel, which only wears bf16. The other is `torch.mm` on fp32 tensors with
+# **Not used at all.** Two zeros. One is our kernel, which only wears bf16. The other is `torch.mm` on fp32 tensors with
 # PyTorch's default settings: it is busy and correct, and the strongest unit of the card is off. Flip one switch, and the same
 # call has its tensor cores at work in {{ tensor.tf32.busy:.0%}} of the ticks. (You have seen what the switch costs in precision.)
 # /// otherwise
