@@ -187,6 +187,11 @@ class Memory:
 
     # --- launches and programs --------------------------------------------------------------
 
+    @property
+    def launches(self) -> int:
+        """Launches so far."""
+        return self._launch
+
     def _begin_launch(self, grid: tuple[int, int, int]) -> None:
         self._settle()
         self._launch += 1
