@@ -26,14 +26,14 @@
 # ## A tiny matmul in one instruction
 #
 # For two lectures the threads have multiplied by hand: one lane, one multiply-add, one tick. Look around the SM once
-# more: in each of its four quarters there is a machine that nobody has used yet. In the kitchen it is a *mill*.
+# more: in each of its four quarters is a machine that nobody has used yet. In the kitchen it is a *mill*.
 #
 # You cannot put in single numbers. You put in a *tile* of A and a tile of B, and it adds their product to a tile of sums. And one
 # thread cannot drive it. It takes all 32 threads of a warp, at the same moment, each with its part of the tiles in its registers.
 #
 # The machine is a **tensor core**. Its operation is a **matrix multiply-accumulate**, *MMA* for short: D = A × B + C. The first
-# such instruction that we meet is called `mma.sync`, and this size of it is `m16n8k16` [^ptx-isa]: A has 16 rows, B has 8
-# columns, and there are 16 numbers along k.
+# such instruction is called `mma.sync`, here in the size `m16n8k16` [^ptx-isa]: A has 16 rows, B has 8 columns, and there are
+# 16 steps along k.
 #
 # /// figure | docs/assets/figures/tensor_one_instruction.svg
 # alt: "Three grids: A with 16 by 16 cells, B above with 16 by 8, C with 16 by 8. Lane 0 holds eight cells of A in rows 0 and 8, four of B in column 0 and four of C in rows 0 and 8. Lane 5 holds its own cells, one row and two columns further."
@@ -41,7 +41,7 @@
 # ///
 #
 # Which lane holds which number is fixed, and the rule is odd. For A you can write it in one line. Let us see whether 32
-# lanes that follow this line hold all of A, each number once.
+# lanes that follow it hold all of A, each number once.
 
 # %%
 from collections import Counter
@@ -60,8 +60,8 @@ held = Counter(lane_of_a(m, k) for m in range(16) for k in range(16))
 print(len(held), "lanes,", set(held.values()), "numbers of A in each")
 
 # %% [markdown]
-# Now run it: one warp, one instruction, two small matrices, and the true product beside it. And look at what the
-# compiler made of our line. The card has its own name for the instruction.
+# Now run it: one warp, one instruction, two small matrices, and the true product beside it. Look at what the compiler
+# made of our line: the card has its own name for the instruction.
 
 # %%
 import torch
@@ -445,8 +445,8 @@ record(
 # %% [markdown]
 # ## The climb
 #
-# Here are four kernels that use the tensor cores, each built on one idea: WMMA, `mma.sync`, `wgmma`, Triton. Before them comes
-# one that does not use them. All run interleaved on the same matrices: 4096 × 4096 × 4096, bf16 in and out, sums in fp32. Beside
+# Four kernels use the tensor cores, each built on one idea: WMMA, `mma.sync`, `wgmma`, Triton. Before them comes one that does
+# not. All run interleaved on the same matrices: 4096 × 4096 × 4096, bf16 in and out, sums in fp32. Beside
 # them run cuBLAS and cuBLASLt, a second interface to NVIDIA's own kernels.
 #
 # /// predict | Which of the first three steps multiplies the speed the most?
@@ -535,8 +535,7 @@ record(
 # what: our Triton kernel over cuBLAS, bf16, 8192 × 8192 × 8192, speed
 # ///
 #
-# Nothing here reaches the data sheet's peak, not even the libraries. The clock alone cannot tell you why. Counters can:
-# [further down](#when-the-tensor-cores-stand-still).
+# Nothing here reaches the data sheet's peak, not even the libraries. The clock alone cannot tell why. [Counters can](#when-the-tensor-cores-stand-still).
 #
 # ### Without tensor cores
 #
@@ -578,8 +577,8 @@ record(
 # It takes {{ climb.wmma.us / climb.cuda_cores.us:.2f }} of the time of the CUDA cores.
 # ///
 #
-# *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, multiply. These happen one
-# after the other, and only in the last does a warp use the tensor core. Other warps, and a second block on the same SM, fill some
+# *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, multiply. One after the
+# other, and only in the last does a warp use the tensor core. Other warps, and a second block on the same SM, fill some
 # of the gaps, but not all: we [count the waiting](#what-they-wait-for) further down.
 #
 # ### mma.sync: no waiting {.beyond}
@@ -677,7 +676,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # ### wgmma: leave it in shared memory
 #
-# Now comes Hopper's own instruction. The tiles stay in shared memory. A **warpgroup**, four warps that give one order together,
+# Now Hopper's own instruction. The tiles stay in shared memory. A **warpgroup**, four warps that give one order together,
 # tells the tensor cores *where* they are with a **descriptor**: 64 bits with an address, two distances and the name of a swizzle.
 # The tensor cores do the fetching. The order is *asynchronous*: once it is given, the threads walk on, and they must wait for it
 # before they touch the sums.
@@ -738,7 +737,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # /// claim | gemm.triton_of_cublas.n4096 > 0.95 and gemm.triton_of_cublas.n8192 > 0.95
 # **{{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.** Take that for what it
-# is: two shapes, both of which suit a tile of 128 × 256. The library has an answer for every shape, every type and every layout;
+# is: two shapes, both suited to a tile of 128 × 256. The library has an answer for every shape, every type and every layout;
 # this loop has one.
 # /// otherwise
 # {{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.
@@ -747,8 +746,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # /// claim | climb.triton.us < 0.95 * climb.wgmma.us
 # Compared with our own `wgmma` it has {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed, with the same tiles and the same
 # `HGMMA` in the middle. Three things differ. One thread orders a tile from the copy engine, where in ours 256 threads copy. The
-# sums leave by the copy engine too. And its blocks stay, and walk from tile to tile. This page does not separate how much each of
-# these contributes.
+# sums leave by the copy engine too. And its blocks stay, and walk from tile to tile. This page does not separate the three.
 # /// otherwise
 # Compared with our own `wgmma` it has {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed.
 # ///
@@ -911,7 +909,7 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 # type: round them, let the library multiply, and look at the result. The truth is the product *before* rounding, in
 # float64.
 #
-# What should come out? You can say so beforehand. A sum of products a × b is off because a was rounded, and because b was. If
+# What should come out? A sum of products a × b is off because a was rounded, and because b was. If
 # the answer is stored in 16 bits, it is rounded once more. Such errors are random, so their squares add up. And you get the
 # size of one error by rounding a million numbers.
 #
@@ -1045,9 +1043,8 @@ record(
 #
 # /// claim | speed.fp8.us < 0.65 * speed.bf16.us and error.fp8.rms > 8 * error.bf16.rms
 # FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.0f}} times its
-# error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the answer. Whether a model minds is a matter for experiment, not for
-# opinion. In the experiments of the people who proposed the format, models for images and for language trained about as well as
-# in 16 bits [^micikevicius2022].
+# error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the answer. Whether a model minds is a question for experiment. The
+# authors of the format found that models for images and for language trained about as well as in 16 bits [^micikevicius2022].
 # /// otherwise
 # FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.1f}} times its error.
 # ///
@@ -1374,10 +1371,10 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 #
 # 1. *Is the tensor core used?* The type, the shape, the instruction.
 # 2. *Is it fed?* Bytes for each instruction, against what shared memory delivers.
-# 3. *Does it wait?* There should be a pipeline in front of it, and nobody at a barrier.
+# 3. *Does it wait?* Keep a pipeline in front of it, and nobody at a barrier.
 # 4. *What does the type cost?* Work it out on a million numbers before you train on it.
 #
 # **Where this leads.** Attention is two multiplies with a softmax between them, and what is between the two is larger than all
 # the rest: see [the lecture on attention](l8_attention.py). The workshop on Hopper goes on from our `wgmma` kernel: a warp that
-# only carries, the copy engine, clusters. To see how the clock and the counters work, read [how every number here is measured](../how_we_measure.py).
-# For each number with its spread, see [the ledger](../numbers.md).
+# only carries, the copy engine, clusters. [How every number here is measured](../how_we_measure.py) explains the clock and the
+# counters; [the ledger](../numbers.md) has each number with its spread.
