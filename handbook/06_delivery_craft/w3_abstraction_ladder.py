@@ -183,7 +183,7 @@ record(
 # - **560 to 640** are the fastest kernels of the Hopper worklog [^shankhdhar2024]. They do far more than the tutorial's.
 #
 # So 40 against 600 sets a short kernel *with* tensor cores against a long one for another card. And "they do roughly the same" is not
-# right either: against the fp32 ladder the Triton one is ahead by an instruction, not by brevity. Ours, in the table above, is a fair pair: the
+# right either: what sets the Triton one apart from the fp32 ladder is an instruction, not brevity. Ours, in the table above, is a fair pair: the
 # same formula, the same type, the same instruction in the middle, and lines on the card counted by one rule. The gap is smaller, and it is still the point. Say which lines you count: with the host's it is smaller again.
 #
 # /// callout | trip
