@@ -11,25 +11,26 @@
 # # A model small enough to train while you wait
 #
 # [One token](one_token.py) took a model of the right shape and random weights: it is fast and talks nonsense. Here is the
-# other half: a model that fits into a few megabytes, and has learnt something. When you are through with this page you can
+# other half: a model that fits into a few megabytes, and has learnt something. By the end of this page you can
 #
 # - say what a language model is asked while it learns, and work out its loss with a pencil;
-# - say what a loss is worth, by holding it against plain counting;
+# - say what a loss is worth, by comparing it with plain counting;
 # - read a loss curve, and tell learning from learning by heart;
-# - take the weights with you, and run them on a laptop.
+# - take the weights home, and run them on a laptop.
 #
 # You need [one token](one_token.py) for the parts of the model, and nothing else.
 
 # %% [markdown]
-# ## A text that you have already
+# ## A text that you already have
 #
-# A model needs a text. Every Python brings one: its own library, written by people, for people. Not all of it stays
-# as it is from version to version. So we keep whole functions that are the same in every Python from 3.11 to 3.13, and pin them by
-# their hash: the models of this page learn the same text wherever they are trained. It belongs to the Python Software
-# Foundation, whose licence lets everybody use it and pass it on [^python-license].
+# A model needs a text. Every Python comes with one: its own library, written by people, for people. Parts of it change from
+# version to version. So we keep only whole functions that are the same in every Python from 3.11 to 3.13, and pin them by their
+# hash: the models on this page learn the same text wherever they are trained. It belongs to the Python Software Foundation, whose
+# licence lets everybody use it and pass it on [^python-license].
 #
-# Some files are **held out**: no model ever learns a line of them. What we ask it at the end is in there. They are held
-# out as whole files, because two functions of one file resemble each other, and a model would get points for its memory.
+# Some files are **held out**: no model ever learns a line of them. Our questions at the end come from these files. We
+# hold out whole files, because functions in the same file resemble each other, and a model would get points for its
+# memory.
 
 # %%
 from course_kernels.measure import quantity, record
@@ -49,62 +50,65 @@ calendar = max(library.held_out, key=lambda text: text.count(b"calendar"))
 print(calendar.decode()[:600].rpartition("\n")[0])
 
 # %% [markdown]
-# That is from a file that was held out. To learn from there are {{ text.train / 1e6:.2f }} MB in
-# {{ text.train_files:.0f }} files, to be asked about {{ text.held_out / 1e3:.0f }} kB in {{ text.held_out_files:.0f }}.
+# That is from a file that was held out. There are {{ text.train / 1e6:.2f }} MB in {{ text.train_files:.0f }} files to
+# learn from, and {{ text.held_out / 1e3:.0f }} kB in {{ text.held_out_files:.0f }} files for the questions.
 #
 # /// when | text.absent == 0
-# The Python of the machine that trained had all of it.
+# The Python on the machine that trained the models had all of it.
 # /// otherwise
-# The Python of the machine that trained had {{ text.absent:.0f }} of the files otherwise, and they were left out.
+# The Python on the machine that trained the models had different versions of {{ text.absent:.0f }} of the files, and
+# these were left out.
 # ///
 #
-# A token here is simply a **byte**: 256 of them, and one more that says *a text begins*. Real models cut text into longer
-# pieces, words and parts of words, and get further with each. With bytes there is nothing to explain and nothing to
-# install.
+# A token here is simply a **byte**: there are 256, and one more that says *a text begins*. Real models cut text into
+# longer pieces, words and parts of words, and get further with each token. With bytes there is nothing to explain and
+# nothing to install.
 
 # %% [markdown]
 # ## What is it asked?
 #
-# One question, over and over: here are some bytes, **which one comes next?** The answer is not a byte. It is a chance for
-# each of the 256. Then the true one is shown, and only the chance that it was given counts.
+# One question, over and over: here are some bytes, **which one comes next?** The answer is not a byte. It is a
+# probability for each of the 256. Then the true byte is shown, and only the probability that it was given counts.
 #
-# The score is the **loss**, in **bits**: −log₂ of that chance. It counts halvings. A chance of 1/2 costs one bit, 1/4 two
-# bits, 1/8 three. Certain and right costs nothing. And whoever calls the true byte impossible pays without end: so nobody says zero.
+# The score is the **loss**, in **bits**: −log₂ of that probability. It counts halvings. A probability of 1/2 costs one bit, 1/4
+# two bits, 1/8 three. Certain and right costs nothing. And a model that calls the true byte impossible pays an infinite price, so
+# no model should ever say zero.
 #
-# Take a pencil. A model reads `retur` and gives `n` a chance of 1/2, then reads `return` and gives the blank 1/4, and
-# after the blank gives `s` 1/32:
+# Take a pencil. A model reads `retur` and gives `n` a probability of 1/2, then reads `return` and gives the space 1/4,
+# and after the space it gives `s` 1/32:
 #
-# | it reads | the true byte | its chance | the loss, in bits |
+# | it reads | the true byte | its probability | the loss, in bits |
 # |---|---|---:|---:|
 # | `retur` | `n` | 1/2 | 1 |
-# | `return` | a blank | 1/4 | 2 |
-# | `return` and a blank | `s` | 1/32 | 5 |
+# | `return` | a space | 1/4 | 2 |
+# | `return` and a space | `s` | 1/32 | 5 |
 #
-# The sum is 8 bits for three bytes, so 8 ÷ 3 = 2.67 bits for each byte. Everything on this page is measured in that: **bits per
-# byte**, the mean over all bytes that were held out. Less is better.
+# The sum is 8 bits for three bytes, so 8 ÷ 3 = 2.67 bits for each byte. That is the unit of every score on this page: **bits
+# per byte**, the mean over all bytes that were held out. Less is better.
 #
 # /// exercise | Two that know nothing | 3 minutes
-# 1. A model gives each of the 256 bytes the same chance. What is its loss?
-# 2. Another one has only learnt that text has 64 different bytes, each as likely as the others. What is its loss on such a text?
-# 3. The second one says that a byte outside of its 64 cannot be. A text has one in it. What is its loss on that text?
+# 1. A model gives each of the 256 bytes the same probability. What is its loss?
+# 2. A second model has only learnt that text has 64 different bytes, each as likely as the others. What is its loss on such a text?
+# 3. The second model says that a byte outside its 64 is impossible. A text has one such byte in it. What is its loss on that text?
 # /// answer
-# 1. 256 is two, doubled again until there are eight twos: 8 bits. It saves nothing over writing the byte down.
-# 2. 64 is six twos: 6 bits.
-# 3. Without end. One byte is enough. That is why every baseline below leaves a little for what it has never seen.
+# 1. 256 is eight twos multiplied: 8 bits. That saves nothing over writing the byte down.
+# 2. 64 is six twos multiplied: 6 bits.
+# 3. Infinite. One byte is enough. That is why every baseline below leaves a little for what it has never seen.
 # ///
 
 # %% [markdown]
 # ## Counting, without a model
 #
-# How good is a loss of 2? By itself that number says nothing. It needs a rival, and the fairest is the plainest: **count**. Go through the text, and for every
-# three bytes write down which byte followed them, and how often. To guess, look it up. That is an **n-gram** model. It has no
+# How good is a loss of 2? By itself that number says nothing. It needs a rival, and the fairest rival is also the simplest: **count**.
+# Go through the text, and for every three bytes write down which byte followed them, and how often. To make a guess, look it up.
+# That is an **n-gram** model. It has no
 # weights and needs no GPU.
 #
-# What was never seen gets a little from the count of a shorter beginning: after `xyz` nothing is known, so ask what
-# follows `yz`, then `z`. How much is handed down is a discount, worked out from the text itself: *interpolated absolute
-# discounting*, one of the ways that were compared with care when counting was all there was [^chen1996].
+# What was never seen gets a little from the count of a shorter beginning: if nothing is known about what follows `xyz`,
+# ask what follows `yz`, then `z`. How much is passed down is a discount, worked out from the text itself: *interpolated
+# absolute discounting*, one of the methods that were compared with care when counting was all there was [^chen1996].
 #
-# /// predict | With no byte to look at the loss is {{ ngram.c0:.2f }} bits, with one it is {{ ngram.c1:.2f }}. And with three?
+# /// predict | With no byte to look at, the loss is {{ ngram.c0:.2f }} bits; with one it is {{ ngram.c1:.2f }}. And with three?
 # - [ngram.c3 >= 2.5] About 3
 # - [1.5 <= ngram.c3 < 2.5] About 2
 # - [ngram.c3 < 1.5] About 1
@@ -120,23 +124,23 @@ losses = counts.bits_per_byte(library.held_out)
 record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 
 # %% [markdown]
-# Three bytes are little: in the middle of a word they are half of it, behind a line end they are three blanks. And yet
-# they say a great deal. After `sel` comes `f`, nearly always. After `def` and a blank comes a letter or an underscore. After a line end and
-# four blanks comes another blank, or a word that begins a statement. Nobody told the counts what a word is, or a statement.
+# Three bytes are not much: in the middle of a word they are half of it, after a line end they are three spaces. And yet they say
+# a great deal. After `sel` comes `f`, nearly always. After `def` and a space comes a letter or an underscore. After a line end
+# and four spaces comes another space, or a word that begins a statement. Nobody told the counts what a word is, or a statement.
 #
-# What they cannot do is look further. Whether a bracket is still open, how deep this line is indented, what the argument is called that stands
-# two lines above: all of that lies more than three bytes back. So the natural thing is to count longer beginnings. It costs nothing but memory:
-# all beginnings of up to seven bytes that occur in the text are counted in one go.
+# But they cannot look any further. Whether a bracket is still open, how deep this line is indented, what the argument two lines
+# above is called: all of that is more than three bytes back. So the natural thing is to count longer beginnings. It costs nothing
+# but memory: all beginnings of up to seven bytes that occur in the text are counted in one go.
 #
-# /// predict | More bytes to look at, more is known. So is seven better than three?
+# /// predict | The more bytes, the more we know. So is seven better than three?
 # - [ngram.c7 < 0.8 * ngram.c3] Much better
 # - [0.8 * ngram.c3 <= ngram.c7 < 0.98 * ngram.c3] A little better
 # - [ngram.c7 >= 0.98 * ngram.c3] No better
 # /// reveal
-# {{ ngram.c7:.2f }} bits with seven, where three had {{ ngram.c3:.2f }}, and four {{ ngram.c4:.2f }}.
+# {{ ngram.c7:.2f }} bits with seven, where three needed {{ ngram.c3:.2f }}, and four {{ ngram.c4:.2f }}.
 #
 # /// chart | lines
-# title: Counting gets better, and then it does not
+# title: Counting gets better, and then worse
 # alt: "The loss of n-grams on the files held out, over the number of bytes they look at: {{ ngram.c0:.2f }} bits per byte with none, {{ ngram.c3:.2f }} with three, {{ ngram.c4:.2f }} with four, {{ ngram.c7:.2f }} with seven."
 # x: bytes
 # y: bits
@@ -147,18 +151,18 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 #   - {name: ngram.*, label: counting}
 # ///
 #
-# Why does it turn? There are 256 times as many beginnings with each byte more. Soon most of those in a new file
-# have never been seen, and counting knows nothing about them: not even that `self.count` and `self.total` are the same kind of thing. It
-# knows beginnings, and no likeness.
+# Why does the curve turn? With each extra byte there are 256 times as many beginnings. Soon most of those in a new file have
+# never been seen, and counting knows nothing about them: not even that `self.count` and `self.total` are the same kind of thing.
+# It knows beginnings, but no likeness between them.
 # ///
 #
-# A likeness is what a model is for. It does not look up, it works out; and what it has learnt about one beginning serves all
-# that are like it.
+# Likeness is what a model is for. It does not look things up, it works them out; and what it has learnt about one beginning
+# serves all that are like it.
 
 # %% [markdown]
 # ## Learning
 #
-# The model has the parts of [one token](one_token.py), all of them, only smaller.
+# The model has all the parts of [one token](one_token.py), only smaller.
 #
 # /// table
 # columns: ["", the model of 8 billion, small, draft, experts]
@@ -169,17 +173,17 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 #   - [key heads, "8", "{{ shape.small.kv_heads:.0f }}", "{{ shape.draft.kv_heads:.0f }}", "{{ shape.experts.kv_heads:.0f }}"]
 #   - [vocabulary, "128 256", "{{ shape.small.vocab:.0f }}", "{{ shape.draft.vocab:.0f }}", "{{ shape.experts.vocab:.0f }}"]
 #   - ["weights, in millions", "8030", "{{ shape.small.weights / 1e6:.2f }}", "{{ shape.draft.weights / 1e6:.2f }}", "{{ shape.experts.weights / 1e6:.2f }}"]
-# caption: A vocabulary of bytes and one mark are 257; the grids have a few rows more, in eights. The draft and the one with experts come further down.
+# caption: Bytes and one mark make a vocabulary of 257; the grids have a few more rows, up to a multiple of eight. The draft and the one with experts come further down.
 # ///
 #
 # It starts from random weights. A step takes {{ recipe.batch:.0f }} places of the text at random, {{ recipe.length:.0f }} bytes at each, and asks the
-# model for every one of those bytes at once. No place sees what comes after it, so each is an honest guess. Then every weight is moved a little, in the direction in which
-# the loss falls. After {{ recipe.steps:.0f }} steps it stops, whatever the clock says. So the same seed does the same again, but for the order in which the card
-# adds.
+# model for every one of those bytes at once. No place sees what comes after it, so each guess is honest. Then every weight is
+# moved a little, in the direction in which the loss falls. After {{ recipe.steps:.0f }} steps training stops, whatever the clock
+# says. So the same seed gives the same training again, except for the order in which the card adds.
 #
-# In all a training looks at {{ recipe.steps * recipe.batch * recipe.length / 1e6:.1f }} MB. The text has {{ text.train / 1e6:.2f }} MB: it reads
-# everything {{ recipe.steps * recipe.batch * recipe.length / text.train:.1f }} times. We train three times, each time from other random weights and in a different order. How far the
-# three lie apart says what luck does.
+# One training looks at {{ recipe.steps * recipe.batch * recipe.length / 1e6:.1f }} MB in all. The text has {{ text.train / 1e6:.2f }}
+# MB, so it reads everything {{ recipe.steps * recipe.batch * recipe.length / text.train:.1f }} times. We train three times, each
+# time from different random weights and in a different order. How far apart the three are says how much is luck.
 
 # %%
 
@@ -260,15 +264,15 @@ record(
 )
 
 # %% [markdown]
-# /// predict | Counting needs {{ ngram.c3:.2f }} bits for each byte of a file it never saw. And the model?
+# /// predict | Counting needs {{ ngram.c3:.2f }} bits for each byte of a file that it never saw. And the model?
 # - [score.small >= 0.85 * ngram.c3] About as many
-# - [0.45 * ngram.c3 <= score.small < 0.85 * ngram.c3] Between a half and four fifths of it
+# - [0.45 * ngram.c3 <= score.small < 0.85 * ngram.c3] Between a half and four fifths of that
 # - [score.small < 0.45 * ngram.c3] A quarter as many
 # /// reveal
 # {{ score.small:.2f }} bits per byte, the median of the three.
 #
 # /// claim | score.small < ngram.c3
-# **The model beats counting with three bytes**, on text that neither of the two has seen.
+# **The model beats counting with three bytes**, on text that neither of them has seen.
 # ///
 #
 # /// claim | score.small < min(ngram.c4, ngram.c5, ngram.c6, ngram.c7)
@@ -276,13 +280,13 @@ record(
 # ///
 # ///
 #
-# Each training took {{ training.seconds:.0f }} s, and {{ training.memory / 1e9:.1f }} GB of the card.
+# Each training took {{ training.seconds:.0f }} s and {{ training.memory / 1e9:.1f }} GB of the card's memory.
 #
 # ### The curve
 #
 # /// chart | lines
 # title: What the model learns, and what it only remembers
-# alt: "Two curves over the steps of one training, in bits per byte. On the text it is learning the loss falls to {{ end.learnt:.2f }}, on the files held out to {{ end.held_out:.2f }}. A line across stands at {{ ngram.c3:.2f }}, the loss of counting with three bytes."
+# alt: "Two curves over the steps of one training, in bits per byte. On the text it is learning the loss falls to {{ end.learnt:.2f }}, on the files held out to {{ end.held_out:.2f }}. A horizontal line marks {{ ngram.c3:.2f }}, the loss of counting with three bytes."
 # x: steps
 # y: bits
 # x_scale: linear
@@ -293,39 +297,43 @@ record(
 #   - {name: curve.held_out.*, label: files held out}
 # references:
 #   - {label: counting, value: ngram.c3}
-# caption: One training of the three. The loss on the text it learns is a mean since the last look; the other is measured at that step.
+# caption: One training of the three. The loss on the text that it learns is a mean since the previous point; the other is measured at that step.
 # ///
 #
-# Both fall steeply at first: blanks, line ends, `self`, `def`. Then slowly. At the end its loss is {{ end.learnt:.2f }} on what it is
-# learning, and {{ end.held_out:.2f }} on what it never saw.
+# Both fall steeply at first: spaces, line ends, `self`, `def`. Then slowly. At the end the loss is {{ end.learnt:.2f }} on what
+# the model is learning, and {{ end.held_out:.2f }} on what it never saw.
 #
 # /// claim | end.learnt < end.held_out
-# What it is learning it guesses better. Part of the difference is what it knows of these files alone: their names, their habits, and some lines **by heart**. It serves
-# nobody who brings a text of his own.
+# It guesses better on what it is learning. Part of the difference is what it knows about these files alone: their names, their
+# habits, and some lines **by heart**. That is of no use for any other text.
 # ///
 #
-# A model with more weights, or one that reads the text more often, remembers more. That is why a loss is worth something only on what was held out.
+# A model with more weights, or one that reads the text more often, remembers more. That is why a loss means something only on
+# text that was held out.
 #
-# A bit is a halving, so a loss has another meaning: it is what a file would take, packed as tightly as these
-# guesses allow. The {{ text.held_out / 1e3:.0f }} kB that were held out would become {{ packed.counting / 1e3:.0f }} kB by counting three bytes, and
-# {{ packed.model / 1e3:.0f }} kB by the model. To guess well and to pack tightly are one thing.
+# A bit is a halving, so a loss has a second meaning: it is the room that a file would take, packed as tightly as these guesses
+# allow. The {{ text.held_out / 1e3:.0f }} kB that were held out would become {{ packed.counting / 1e3:.0f }} kB by counting three
+# bytes, and
+# {{ packed.model / 1e3:.0f }} kB by the model. To guess well and to pack tightly are the same thing.
 #
 # /// exercise | Whose loss is it? | 3 minutes
-# A colleague reports half a bit per byte, for a model that read its text three hundred times. You ask for one more number. Which, and what do you expect?
+# A colleague reports half a bit per byte, for a model that read its text three hundred times. You ask for one more number. Which
+# one, and what do you expect?
 # /// answer
-# The loss on text that was held out, as whole files. After so many readings it is surely well above that: most of what was gained was learnt by heart. If he
-# held out lines of the same files, even that number flatters the model.
+# The loss on text that was held out, as whole files. After so many readings it is surely well above half a bit: most of the gain
+# was learnt by heart. If your colleague held out lines of the same files, even that number flatters the model.
 # ///
 
 # %% [markdown]
 # ## Two relatives
 #
-# **The draft** has a ninth of the weights. By itself it is the worse model. It will be of use for something else: it guesses quickly what the small one
-# is about to say, and the small one only checks. That pays if the two often agree.
+# **The draft** has a ninth of the weights. By itself it is the worse model. It has a different use: it quickly guesses what the
+# small one is about to say, and the small one only checks. That pays if the two often agree.
 #
-# **The one with experts** has no single feed-forward block in a layer but eight small ones, and a *router*: one more grid, which gives each token a mark for every
-# expert. The two best are asked. So a token meets two eighths of those weights. A router may fall into the habit of asking the
-# same two every time, and then the other six learn nothing; so a small term of the loss asks for all of them to be used.
+# **The one with experts** has eight small feed-forward blocks in a layer instead of a single one, and a *router*: one more grid,
+# which gives each token a mark for every expert. The two best are asked. So a token meets two eighths of those weights. A router
+# may fall into the habit of asking the same two every time, and then the other six learn nothing; so a small term in the loss
+# rewards using all of them.
 
 # %%
 relatives = {
@@ -335,7 +343,7 @@ relatives = {
 # %% [markdown]
 # ## The weights, to take with you
 #
-# What is kept of a training is its weights, rounded to bf16, in the format that everybody uses. The loss below is that of the kept file, read back.
+# Of each training we keep the weights, rounded to bf16, in the format that everybody uses. The loss below is that of the kept file, read back.
 
 # %%
 import tempfile
@@ -385,7 +393,7 @@ record(
 # rows:
 #   - ["weights, in millions", "{{ shape.small.weights / 1e6:.2f }}", "{{ shape.draft.weights / 1e6:.2f }}", "{{ shape.experts.weights / 1e6:.2f }}"]
 #   - ["bits per byte on the files held out", "{{ kept.small:.3f }}", "{{ kept.draft:.3f }}", "{{ kept.experts:.3f }}"]
-# caption: Counting with three bytes has {{ ngram.c3:.3f }}.
+# caption: Counting with three bytes reaches {{ ngram.c3:.3f }}.
 # ///
 #
 # /// claim | kept.small < kept.draft
@@ -393,25 +401,28 @@ record(
 # ///
 #
 # /// claim | kept.small < kept.experts
-# And it is better than the one with experts. That is no verdict on experts: this one has {{ shape.experts.layers:.0f}} layers where the small one has {{ shape.small.layers:.0f}}, a token meets fewer of its weights, and each of the eight sees a quarter of a text that is
-# short as it is. Three things differ, and one training cannot say which of them counts. Experts are for models that have more text than time.
+# And it is better than the one with experts. That is not a verdict on experts: this one has {{ shape.experts.layers:.0f}} layers
+# where the small one has {{ shape.small.layers:.0f}}, a token meets fewer of its weights, and each of the eight experts sees a
+# quarter of a text that is already short. Three things differ, and one training cannot say which of them matters. Experts are for
+# models that have more text than time.
 # ///
 #
-# On the files held out, the draft's best guess is the small model's in {{ agree:.0%}} of the places.
+# On the files held out, the draft's best guess is the same as the small model's in {{ agree:.0%}} of the places.
 #
-# All five trainings took {{ together:.0f }} s of the card.
+# All five trainings together took {{ together:.0f }} s on the card.
 #
 # - The small one: [small.safetensors](artifact:small.safetensors), and its sizes, [small.json](artifact:small.json).
 # - The draft: [draft.safetensors](artifact:draft.safetensors), [draft.json](artifact:draft.json).
 # - The one with experts: [experts.safetensors](artifact:experts.safetensors), [experts.json](artifact:experts.json).
 #
-# They lie in the repository, too, so `trained.load("small")` from `course_models` is all it takes, on a laptop as well.
+# They are in the repository, too, so `pretrained.load("small")` from `course_models` is all that you need, even on a laptop.
 
 # %% [markdown]
 # ## What it writes
 #
-# Give it a beginning and let it go on. First always the most likely byte, which is called **greedy**. Then by lot: each byte with
-# the chance that the model gives it, with the likely ones made a little likelier still.
+# Give it a beginning and let it go on. First it always takes the most likely byte, which is called **greedy**. Then it draws
+# lots, which is called **sampling**: each byte comes with the probability that the model gives it, and the likely ones are made a
+# little likelier still.
 
 # %%
 from course_kernels.measure import text
@@ -442,12 +453,12 @@ record(
 # /// text | sample.greedy
 # ///
 #
-# The same beginning, by lot:
+# The same beginning, drawn by lot:
 #
 # /// text | sample.lot
 # ///
 #
-# And a function that no library has. The first line is ours:
+# And a function that is in no library. The first line is ours:
 #
 # /// text | sample.new
 # ///
@@ -455,44 +466,49 @@ record(
 # %% [markdown]
 # ### Let it write for you
 #
-# The weights came with the course, so it runs on your laptop, too, without a GPU:
+# The weights come with the course, so it also runs on your laptop, without a GPU:
 #
 # ```bash
 # nox -s serve-model -- "def soup(cook):"
 # ```
 #
-# Under the text a line moves: tokens a second, and the pages of the cache that are held. Name two texts, and both are served at once, in one batch.
+# Below the text a line keeps changing: tokens a second, and how many pages of the cache are held. Give it two texts, and both are
+# served at once, in one batch.
 #
 # ## What it cannot do
 #
-# Look at these texts as a mentor looks at homework.
+# Look at these texts the way a mentor looks at homework.
 #
-# - **The form is right, the sense is not.** Indents, colons, quotes that close, `self` where it belongs: all this can be seen in the bytes nearby.
-#   What the function is *for* cannot.
-# - **Names come from nowhere.** It uses names that nobody defined. It has seen how names look, and not that they mean something.
-# - **It has read one small library.** No English but comments and docstrings, no other language, no facts. Asked a question it writes Python.
-# - **It forgets.** It looks at {{ recipe.length:.0f }} bytes, some thirty lines, and has learnt nothing about what lies further back.
-# - **It may repeat what it read.** Of a text that was read several times, some lines come back word for word. They are the Python Software Foundation's.
+# - **The form is right, the sense is not.** Indents, colons, quotes that close, `self` where it belongs: all this shows in the
+#   bytes nearby. What the function is *for* does not.
+# - **Names come from nowhere.** It uses names that nobody defined. It has seen what names look like, but not that they mean something.
+# - **It has read one small library.** No English except comments and docstrings, no other language, no facts. Ask it a question,
+#   and it writes Python.
+# - **It forgets.** It looks at {{ recipe.length:.0f }} bytes, some thirty lines, and has learnt nothing about anything further back.
+# - **It may repeat what it read.** It read the text several times, and some lines come back word for word. They belong to the
+#   Python Software Foundation.
 #
-# None of that is a fault of the kernels. It is what a few million weights, and less than a minute each, buy. The large models have the same parts.
+# None of that is the kernels' fault. It is what you get for a few million weights and less than a minute of training. The large
+# models have the same parts.
 #
 # /// exercise | Three changes | 5 minutes
-# For each, say which loss falls, that on the text it learns or that on the files held out, and why.
+# For each, say which loss falls, the one on the text that the model learns or the one on the files held out, and why.
 #
 # 1. Ten times as many steps, the same text.
 # 2. Ten times as much text, the same steps.
 # 3. The held-out files are learnt as well.
 # /// answer
-# 1. That on the text it learns, surely. The other may fall a little and then rise: more and more is learnt by heart.
-# 2. That on the files held out. The one on the text it learns even rises: nothing comes by often enough to be remembered.
-# 3. Both, and the second says nothing any more. There is no way to see it from the numbers, which is why the split is written down in a file
-#    that is under version control.
+# 1. Certainly the one on the text that it learns. The other may fall a little and then rise: more and more is learnt by heart.
+# 2. The one on the files held out. The one on the text that it learns even rises: nothing comes by often enough to be remembered.
+# 3. Both, and the second no longer says anything. You cannot see that from the numbers, which is why the split is written down in
+#    a file under version control.
 # ///
 #
-# **You can now** work out a loss by hand; say what a model must beat before its loss means anything; read the two curves of a training; and load the weights of this one.
+# **You can now** work out a loss by hand; say what a model must beat before its loss means anything; read the two curves of a
+# training; and load the weights of this model.
 
 # %% [markdown]
 # ## Where this leads
 #
-# - The parts that were trained here, one by one, at the size that is worth timing: [one token](one_token.py).
+# - The parts that were trained here, one by one, at a size that is worth timing: [one token](one_token.py).
 # - Every number above, with its spread and the run that it comes from: [the ledger](numbers.md).

@@ -3,7 +3,7 @@
 # title: "An engine"
 # section: Make the model fast
 # order: 125
-# description: A small server that you can read. The coach raced against the bus over one queue, the bound that a pencil finds first, whether its tokens are the plain model's, and what a reply costs in joules.
+# description: A small server that you can read. The coach and the bus race over one queue, a pencil finds the bound first, and we check whether its tokens are the plain model's and what a reply costs in joules.
 # needs: [capability 9.0]
 # ---
 
@@ -13,56 +13,65 @@
 # By the end of this page you can
 #
 # - follow a request through a server: queue, prompt, pages, steps, the last token;
-# - work out from nothing but lengths by how much a bus beats a coach, before anybody runs anything;
+# - work out, from lengths alone and before anybody runs anything, by how much a bus beats a coach;
 # - read three numbers of a server, *throughput*, *time to first token*, *time per token*, and say which of them a change helps and which it hurts;
-# - say how far a step of it is from the floor of its bytes, and where to look for the rest;
-# - say what a reply of a thousand tokens costs, in joules and in money, and where that comes from.
+# - say how far one of its steps is from the floor of its bytes, and where to look for the rest;
+# - say what a reply of a thousand tokens costs, in joules and in money, and why.
 #
-# It is the page behind [the workshop on serving](workshops/w4_serving.py), whose pages, rows and fused kernels all come together here.
+# This page follows [the workshop on serving](workshops/w4_serving.py): its pages, rows and fused kernels all come together here.
 
 # %% [markdown]
 # ## Five files
 #
-# A **server** takes texts from many people, and lets one model write on for all of them at once. Ours is the folder `src/course_models/serving/`, and you can read it in an evening, in this order.
+# A **server** takes texts from many people, and has one model continue all of them at once. Ours is the folder `src/course_models/serving/`. You can read it in an evening, in this order.
 #
-# 1. `block_manager.py`, who holds which [page](workshops/w4_serving.py#reserved-or-a-page-at-a-time) of the cache. Numbers only, no tensor.
-# 2. `request.py`, what somebody asked, and how far it is.
+# 1. `block_manager.py`, who holds which [page](workshops/w4_serving.py#reserved-or-a-page-at-a-time) of the cache. Only numbers,
+#    no tensors.
+# 2. `request.py`, what somebody asked for, and how far the answer is.
 # 3. `scheduler.py`, what runs in the next step. The shift leader.
 # 4. `paged.py`, the model over a cache in pages.
-# 5. `engine.py`, the loop: plan a step, compute it, choose a token for everybody whose turn it is, say so.
+# 5. `engine.py`, the loop: plan a step, compute it, choose a token for everybody who is due one, send it out.
 #
-# A sixth, `graphs.py`, replays small steps; [the race](#the-race) says how.
+# A sixth file, `graphs.py`, replays small steps; [the race](#the-race) explains how.
 #
-# A **step** is one pass through the model. It has room for so many tokens. Those who are writing come first, with one token each. What room is left goes to prompts, in pieces, so that nobody misses a step while a long one is read: *chunked prefill*. If pages run out, the request that came last gives
-# all of its pages back and waits, to be computed anew later: *pre-emption*.
+# A **step** is one pass through the model. It has room for a fixed number of tokens. Requests that are writing come first, with
+# one token each. The room that is left goes to prompts, in pieces, so that nobody misses a step while a long prompt is read: *chunked
+# prefill*. If pages run out, the request that came last gives all of its pages back and waits, to be computed again later: *pre-emption*.
 #
 # /// source | src/course_models/serving/scheduler.py
 # fold: The shift leader, whole
 # ///
 #
-# One layer of such a step reads like the plain one of [one token](one_token.py#prefill-and-decode), but for two places: keys and values go into pages, and rows that hold one token each are answered together, a longer piece of a prompt by itself.
+# One layer of such a step reads like the plain one in [one token](one_token.py#prefill-and-decode), except in two places: keys
+# and values go into pages, and the requests with a single token each are answered together, while a longer piece of a prompt is
+# answered by itself.
 #
 # /// source | src/course_models/serving/paged.py#layer
 # title: one layer over pages, in src/course_models/serving/paged.py
 # ///
 #
 # /// exercise | What is in a step? | 3 minutes
-# Three people write. A fourth comes with a prompt of 600 tokens, and a step has room for 512. How many rows do the multiplies of a layer see in this step, and how many in the next?
+# Three requests are writing. A fourth arrives with a prompt of 600 tokens, and a step has room for 512. How many rows do the
+# multiplies of a layer see in this step, and how many in the next?
 # /// answer
-# 3 + 509 = 512 rows, 509 of them the beginning of the prompt. Then 3 + 91 = 94, and the fourth writes his first token after that step. None of the three missed a step.
+# 3 + 509 = 512 rows, 509 of them the beginning of the prompt. Then 3 + 91 = 94, and after that step the fourth request has its
+# first token. None of the three missed a step.
 # ///
 
 # %% [markdown]
 # ## Coach and bus, with a pencil
 #
-# You laid [the slips](workshops/w4_serving.py#the-coach-and-the-bus). A *coach* leaves when its last guest is done, and then the next batch gets on. A *bus* lets people off and on at every stop. The server has one word for it: `continuous=True` or `False`. Nothing else differs below.
+# You have laid [the slips](workshops/w4_serving.py#the-coach-and-the-bus). A *coach* drives until its last passenger is done, and
+# only then does the next batch get on. A *bus* lets people on and off at every stop. In the server this is a single switch:
+# `continuous=True` or `False`. Nothing else differs below.
 #
-# The race is over a queue that was fixed before any clock ran: {{ queue.count:.0f}} requests, all at the door from the first moment, {{ queue.seats:.0f}} seats. Lengths are drawn by a formula with a seed. Most answers are short, a few are long.
+# The race is over a queue that was fixed before any clock ran: {{ queue.count:.0f}} requests, all there from the first moment, and {{ queue.seats:.0f}} seats. Lengths are drawn by a formula with a seed. Most answers are short, a few are long.
 #
-# Both write equally many tokens. So with a pencil, and prompts left out: how many steps does each need? A batch of the coach takes as many as its longest answer. The bus gives the first free seat to the next in the queue.
+# Both write the same number of tokens. So, with a pencil, and leaving out prompts: how many steps does each need? A batch of the
+# coach takes as many steps as its longest answer has tokens. The bus gives the first free seat to the next in the queue.
 #
-# /// predict | By how much is the bus ahead, in steps?
-# - [least.coach / least.bus < 1.5] By less than a half
+# /// predict | How many times as many steps does the coach need?
+# - [least.coach / least.bus < 1.5] Less than one and a half times
 # - [1.5 <= least.coach / least.bus < 2.5] About twice
 # - [2.5 <= least.coach / least.bus < 5] Three or four times
 # - [least.coach / least.bus >= 5] More than that
@@ -76,11 +85,12 @@
 #   - [tokens of all answers, "{{ queue.tokens:,.0f}}"]
 #   - [the longest answer, "{{ queue.most:,.0f}}"]
 #   - [the median, "{{ queue.middle:,.0f}}"]
-#   - ["answers, shared out evenly over the seats: no server needs fewer steps", "{{ queue.tokens / queue.seats:,.0f}}"]
+#   - ["answers, shared out evenly over the seats: no server can do with fewer steps", "{{ queue.tokens / queue.seats:,.0f}}"]
 # ///
 # ///
 #
-# If every step took equally long, that quotient would be the gain. Take it as a **bound** for what scheduling alone can bring: on average a step of the bus is no cheaper than one of the coach, for it has more rows in it, and now and then a prompt.
+# If every step took equally long, that quotient would be the gain. Take it as a **bound** on what scheduling alone can gain: on
+# average a step of the bus is no cheaper than one of the coach, because it has more rows in it, and now and then a prompt.
 
 # %%
 import statistics
@@ -121,15 +131,23 @@ record(
 # %% [markdown]
 # ## The race
 #
-# The model has [the 8B shape](one_token.py#what-it-weighs), with random weights: it is speed that we look at. In it are kernels that you know: attention over pages, RMSNorm and SwiGLU, in one kernel each. Multiplies, turns and additions are PyTorch's.
-# So this is the plain step with three parts swapped, and not the step in [five kernels a layer](one_token.py#five-kernels-a-layer), which knows no pages. What that costs, [the floor](#the-floor-of-a-step) will say.
+# The model has [the 8B shape](one_token.py#what-it-weighs), with random weights, since only speed matters here. It uses kernels
+# that you know: attention over pages, RMSNorm and SwiGLU, in one kernel each. Multiplies, rotations and additions are PyTorch's.
+# So this is the plain step with three parts swapped, not the step in [five kernels a layer](one_token.py#five-kernels-a-layer),
+# which cannot handle pages. [The floor](#the-floor-of-a-step) will say what that costs.
 #
-# Steps of up to {{ queue.rows:.0f}} tokens are replayed from [CUDA graphs](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs), one for each of a few numbers of rows. A step with a prompt in it has another shape every time, and a graph has one shape for ever. The way out is to forget whose a token is. Every token
-# becomes a row of its own: a prompt of five tokens is five rows with the same block table, of length 1, 2, 3, 4 and 5. A layer writes all keys and values before any row looks, so each row finds those in front of it. Then round the number of rows up to the next graph; the rows left over are nobody's. Only larger steps are called line by line.
+# Steps of up to {{ queue.rows:.0f}} tokens are replayed from [CUDA graphs](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs),
+# one for each of a few numbers of rows. A step with a prompt in it has a different shape every time, and a graph has one shape
+# for ever. The way out is to forget which request a token belongs to. Every token becomes a row of its own: a prompt of five
+# tokens is five rows with the same block table, of length 1, 2, 3, 4 and 5. A layer writes all keys and values before any row
+# looks, so each row finds those that come before it. Then the number of rows is rounded up to the next graph; the extra rows
+# belong to nobody. Only larger steps run without a graph, kernel by kernel.
 #
-# A step has room for {{ queue.room:,.0f}} tokens. The prompts of a batch are {{ queue.together:,.0f}} at most, so every coach reads all of them in its first step and leaves with all its seats taken. With less room some would leave with empty seats, and that would be no fair race.
+# A step has room for {{ queue.room:,.0f}} tokens. The prompts of a batch have {{ queue.together:,.0f}} at most, so every coach
+# reads all of them in its first step and leaves with all its seats taken. With less room some would leave with empty seats, and
+# the race would not be fair.
 #
-# /// predict | The pencil says {{ least.coach / least.bus:.1f}} times as few steps. How many times the throughput will the clock give the bus?
+# /// predict | The pencil says that the coach needs {{ least.coach / least.bus:.1f}} times as many steps. How many times the coach's throughput will the clock give the bus?
 # - [gain_last < 1.5] Less than one and a half times
 # - [1.5 <= gain_last < 2.5] About twice
 # - [gain_last >= 2.5] Two and a half times, or more
@@ -149,22 +167,31 @@ record(
 #   - ["time to first token, the median, s", "{{ first.coach:.2f}}", "{{ first.bus:.2f}}"]
 #   - ["time to first token, nine in ten have it by, s", "{{ late.first.coach:.2f}}", "{{ late.first.bus:.2f}}"]
 #   - ["time per token, the median, ms", "{{ each.coach:.1f}}", "{{ each.bus:.1f}}"]
-# caption: "The same engine, model, kernels and queue, by the host's clock, in the last of two runs of each. The two runs of the bus lie {{ apart.bus:.1%}} apart, those of the coach {{ apart.coach:.1%}}. Everybody was there from the first moment, so a first token waits for the queue."
+# caption: "The same engine, model, kernels and queue, by the host's clock, in the last of two runs of each. The two runs of the bus are {{ apart.bus:.1%}} apart, those of the coach {{ apart.coach:.1%}}. All requests were there from the first moment, so the time to first token includes the wait in the queue."
 # ///
 #
 # /// claim | gain_last >= 2
-# At least twice the throughput, {{ rate.bus:,.0f}} tokens/s where the coach writes {{ rate.coach:,.0f}}, and no kernel has changed. The bound by arithmetic is {{ least.coach / least.bus:.2f}} times, and the last run comes close to it: {{ gain_last:.2f}} times.
+# At least twice the throughput, {{ rate.bus:,.0f}} tokens/s where the coach writes {{ rate.coach:,.0f}}, and no kernel has changed. The pencil's bound is {{ least.coach / least.bus:.2f}} times, and the last run comes close to it: {{ gain_last:.2f}} times.
 # /// otherwise
-# {{ rate.bus:,.0f}} tokens/s for the bus, {{ rate.coach:,.0f}} for the coach: {{ gain_last:.2f}} times. The bound by arithmetic is {{ least.coach / least.bus:.2f}} times.
+# {{ rate.bus:,.0f}} tokens/s for the bus, {{ rate.coach:,.0f}} for the coach: {{ gain_last:.2f}} times. The pencil's bound is {{ least.coach / least.bus:.2f}} times.
 # ///
 #
-# How much is that number worth? Less than its digits. One run of the coach took {{ apart.coach:.0%}} longer than the other, with {{ (2 * joules.coach - worst.coach) / worst.coach - 1:.0%}} more energy: for most of that time the card waited, for what, the record does not say. Over both runs the quotient would be {{ gain:.2f}}, more than the bound allows. Two runs
-# so far apart are no measurement, so take the order and not the digits; all that follows is from the last run, or from the coach's cheaper one. The next edition of this page should take three.
+# How much is that number worth? Less than its digits suggest. One run of the coach took {{ apart.coach:.0%}} longer than the
+# other, with {{ (2 * joules.coach - worst.coach) / worst.coach - 1:.0%}} more energy: for most of that time the card was waiting,
+# and the record does not say for what. Over both runs the quotient would be {{ gain:.2f}}, more than the bound allows. Two runs
+# so far apart are not a measurement, so trust the order and not the digits; all that follows is from the last run, or from the
+# cheaper one of the coach. The next edition of this page should take three runs.
 #
 # /// claim | gain_last < least.coach / least.bus and took.bus.decode > took.coach.decode and spent.bus.prompt - prompts.bus * took.bus.decode / 1000 < spent.coach.prompt - prompts.coach * took.coach.decode / 1000
-# Where is the rest of the bound, in that run? A step of the bus is longer, {{ took.bus.decode:.1f}} ms in place of {{ took.coach.decode:.1f}}, where all decode: it has more people in it. It is not the prompts. On the bus {{ prompts.bus:.0f}} of {{ steps.bus:,.0f}} steps carry a prompt. A typical one has {{ rows.bus:.0f}} rows and takes {{ took.bus.prompt:.1f}} ms. All of them together take {{ spent.bus.prompt - prompts.bus * took.bus.decode / 1000:.1f}} s more than as many steps in which all decode. The coach's {{ prompts.coach:.0f}} take {{ spent.coach.prompt - prompts.coach * took.coach.decode / 1000:.1f}} s more.
+# Why did that run not reach the bound? A step of the bus in which all decode is longer, {{ took.bus.decode:.1f}} ms instead of {{ took.coach.decode:.1f}}:
+# it has more people in it. The prompts are not the reason. On the bus {{ prompts.bus:.0f}} of {{ steps.bus:,.0f}} steps carry a
+# prompt. A typical one has {{ rows.bus:.0f}} rows and takes {{ took.bus.prompt:.1f}} ms. All of them together take {{ spent.bus.prompt - prompts.bus * took.bus.decode / 1000:.1f}}
+# s more than as many steps in which all decode. The coach's {{ prompts.coach:.0f}} take {{ spent.coach.prompt - prompts.coach * took.coach.decode / 1000:.1f}}
+# s more.
 #
-# What would such a step be without rows from graphs? This page does not time that. The nearest is a step of the coach's with all prompts of a batch, too large for a graph: {{ took.coach.prompt:.0f}} ms. It has {{ rows.coach:.0f}} rows, and its orders are written one by one, those of attention for each prompt by itself.
+# How long would such a step take without graphs? This page does not time that. The nearest case is a step of the coach with all
+# prompts of a batch, too large for a graph: {{ took.coach.prompt:.0f}} ms. It has {{ rows.coach:.0f}} rows, and its kernels are
+# launched one by one, those of attention separately for each prompt.
 # /// otherwise
 # The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}. Such a step of the bus takes {{ took.bus.prompt:.1f}} ms, one in which all decode {{ took.bus.decode:.1f}} ms.
 # ///
@@ -192,30 +219,38 @@ record(
 #
 # ### The floor of a step
 #
-# A step must read every weight once, however many people are in it. [One token](one_token.py#what-it-weighs) has weighed them; divide by the data sheet's bandwidth, and you have the floor of a step. (The caches come on top. In this queue they are short: about 1900 tokens in a mean step of the bus, a quarter of a GB.)
+# A step must read every weight once, however many people are in it. [One token](one_token.py#what-it-weighs) has weighed them;
+# divide by the data sheet's bandwidth, and you have the floor of a step. (The caches come on top. In this queue they are small:
+# about 1900 tokens in an average step of the bus, a quarter of a GB.)
 #
 # /// define | step_floor_ms = 1000 * one_token.weights.gb / gpu.gb_per_s
 # unit: ms
 # what: least time of a step, by the bytes of its weights alone, at the bandwidth of the data sheet, 8B shape
 # ///
 #
-# /// predict | A step of the bus in which all decode takes {{ took.bus.decode:.1f}} ms, by the host's clock. What share of its floor is that?
+# /// predict | A step of the bus in which all decode takes {{ took.bus.decode:.1f}} ms, by the host's clock. What share of that time is its floor?
 # - [step_floor_ms / took.bus.decode < 0.4] Less than two fifths
 # - [0.4 <= step_floor_ms / took.bus.decode < 0.65] About half
 # - [step_floor_ms / took.bus.decode >= 0.65] Two thirds, or more
 # /// reveal
-# {{ step_floor_ms / took.bus.decode:.0%}}: {{ one_token.weights.gb:.2f}} GB at {{ gpu.gb_per_s:,.0f}} GB/s are {{ step_floor_ms:.2f}} ms. At the speed of a copy, the line that [one token](one_token.py#the-floor-of-a-step-by-hand) takes, the weights alone need {{ 1000 * one_token.weights.gb / one_token.copy.gb_per_s:.2f}} ms, and it is {{ 1000 * one_token.weights.gb / one_token.copy.gb_per_s / took.bus.decode:.0%}}.
+# {{ step_floor_ms / took.bus.decode:.0%}}: {{ one_token.weights.gb:.2f}} GB at {{ gpu.gb_per_s:,.0f}} GB/s take {{ step_floor_ms:.2f}}
+# ms. At the speed of a copy, the yardstick of [one token](one_token.py#the-floor-of-a-step-by-hand), the weights alone need {{ 1000 * one_token.weights.gb / one_token.copy.gb_per_s:.2f}}
+# ms, and the share is {{ 1000 * one_token.weights.gb / one_token.copy.gb_per_s / took.bus.decode:.0%}}.
 #
 # And why not more?
 #
 # /// claim | w4.full.our_step.us / w4.full.our_step.T < 0.95 * 1000 * took.bus.decode
-# Most of it is a choice, and you have met it. With one row, a step whose attention alone is ours has {{ one_token.decode.our_attention.of_peak:.0%}} of the data sheet's bytes, and the step in five kernels {{ one_token.decode.our_step.of_peak:.0%}}: between the multiplies of the first are many small kernels. The engine's step is of the first kind. With {{ w4.bus.rows:.0f}} rows and {{ w4.bus.held:.0f}} tokens in the cache
-# of each, [W4](workshops/w4_serving.py#a-step-against-its-floor) has five kernels a layer at {{ w4.full.our_step.ms / w4.full.our_step.T:.1f}} ms. That is more work than the engine's step has, in less time.
+# Most of it is a choice that you have met. With one row, a step in which only attention is ours reaches {{ one_token.decode.our_attention.of_peak:.0%}}
+# of the data sheet's bandwidth, and the step in five kernels {{ one_token.decode.our_step.of_peak:.0%}}: the first has many small
+# kernels between its multiplies. The engine's step is of the first kind. With {{ w4.bus.rows:.0f}} rows and {{ w4.bus.held:.0f}}
+# tokens in the cache of each, [W4](workshops/w4_serving.py#a-step-against-its-floor) runs its five kernels a layer in {{ w4.full.our_step.ms / w4.full.our_step.T:.1f}}
+# ms. That is more work than in the engine's step, in less time.
 # /// otherwise
-# With one row, a step whose attention alone is ours has {{ one_token.decode.our_attention.of_peak:.0%}} of the data sheet's bytes, and the step in five kernels {{ one_token.decode.our_step.of_peak:.0%}}. The engine's step is of the first kind.
+# With one row, a step in which only attention is ours reaches {{ one_token.decode.our_attention.of_peak:.0%}} of the data sheet's
+# bandwidth, and the step in five kernels {{ one_token.decode.our_step.of_peak:.0%}}. The engine's step is of the first kind.
 # ///
 #
-# The rest has a part for the host: its clock runs from the plan of a step to the token in Python, and the card waits while the next step is planned and its tables are copied. How many of the {{ took.bus.decode:.1f}} ms those are, this run did not take apart: it has one clock, and that is the host's.
+# Part of the rest is the host's: its clock runs from the plan of a step to the token in Python, and the card waits while the next step is planned and its tables are copied. This run cannot say how much of the {{ took.bus.decode:.1f}} ms that is: it has only one clock, the host's.
 # ///
 #
 # ### Who sat where, and when
@@ -229,18 +264,20 @@ record(
 # kinds:
 #   - {label: "an answer, from its first token to its last", look: full}
 #   - {label: "the next one in that seat", look: striped}
-# alt: "Twelve lanes of time. Above, the coach: in every batch some seats write briefly and are then empty until the longest answer of the batch is done; the queue takes all the time that is drawn. Below, the bus: as long as somebody waits, one answer follows the other in every seat; then the seats empty one by one. It is over long before."
-# caption: Where it is white nobody writes in that seat. Each answer is put into the lowest seat that is free when it begins.
+# alt: "Twelve lanes of time. Above, the coach: in every batch some seats write briefly and are then empty until the longest answer of the batch is done; the queue takes all the time that is drawn. Below, the bus: as long as somebody waits, one answer follows the other in every seat; then the seats empty one by one. It is done long before the coach."
+# caption: Where a lane is white, nobody writes in that seat. Each answer is put into the lowest seat that is free when it begins.
 # ///
 #
-# ### Three numbers, and whom they are for
+# ### Three numbers, and who needs them
 #
-# *Throughput* matters if you pay for the card. *Time to first token* matters if you wait at the door. *Time per token* matters if you read along. A change that helps one may hurt the others.
+# *Throughput* matters if you pay for the card. *Time to first token* matters if you wait for an answer to begin. *Time per token*
+# matters if you read along. A change that helps one may hurt the others.
 #
 # /// claim | each.bus > each.coach and first.coach > 3 * first.bus
-# Here it is so, by little. On the bus a token takes {{ each.bus:.1f}} ms, on the coach {{ each.coach:.1f}} ms: a step of the bus has more people in it, and now and then somebody's prompt. The guests of the coach only waited longer to get in.
+# That happens here, to a small extent. On the bus a token takes {{ each.bus:.1f}} ms, on the coach {{ each.coach:.1f}} ms: a step
+# of the bus has more people in it, and now and then somebody's prompt. The coach's passengers only waited longer to get on.
 # /// otherwise
-# Here a token takes {{ each.bus:.1f}} ms on the bus and {{ each.coach:.1f}} ms on the coach; the first one is there after {{ first.bus:.2f}} s and {{ first.coach:.2f}} s.
+# Here a token takes {{ each.bus:.1f}} ms on the bus and {{ each.coach:.1f}} ms on the coach; the first one comes after {{ first.bus:.2f}} s and {{ first.coach:.2f}} s.
 # ///
 
 # %% tags=["fold"]
@@ -357,7 +394,7 @@ for engine in engines.values():  # what is compiled or captured is so now
     for rows in (*ROWS, ROOM - 1):
         play(engine, [Arrival(0.0, rows, 1)], seed=rows)
 
-RUNS = 2
+RUNS = 3
 seconds = {name: [] for name in engines}
 joules = {name: [] for name in engines}
 steps, kept = {}, {}
@@ -391,7 +428,7 @@ record(
         for name, s in seconds.items()
     },
     joules={
-        name: quantity(statistics.mean(j), "J", "device")
+        name: quantity(statistics.median(j), "J", "device")
         for name, j in joules.items()
     },
     worst={  # for the bus
@@ -441,17 +478,23 @@ record(
 # %% [markdown]
 # ## Are they the right tokens?
 #
-# A server that writes quickly and writes something else is no server. So a model that says something, [the small one](a_small_model.py) that the build trains itself, answers {{ same.asked:.0f}} requests through the engine, in company, in pages, from graphs, with our kernels. Each answer is held against what the plain
-# model writes for that request alone.
+# A fast server that writes the wrong tokens is worthless. So a model that does say something, [the small one](a_small_model.py)
+# that we trained ourselves, answers {{ same.asked:.0f}} requests through the engine: in company, in pages, from graphs, with our
+# kernels. Each answer is compared with what the plain model writes for that request alone.
 #
-# In company sums may be added in a different order, by a library, or because a larger step takes a different way through our engine; and then a sum is rounded otherwise. An answer then changes where the two best tokens are nearly equally likely, and nowhere else; after that place the two texts are two texts. So we ask for two numbers: how many answers are equal to the last token, and where one is not,
-# how near a thing it was.
+# In company, sums may be added in a different order, by a library, or because a larger step takes a different path through our
+# engine, and then they are rounded differently. That can change an answer only where the two best tokens are almost equally
+# likely; from there on the two texts differ. So we ask for two numbers: how many answers are equal to the last token, and where
+# one is not, how close the call was.
 #
 # /// claim | same.equal > 0.5 * same.asked and same.gap < 0.5
-# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token. Over all answers {{ same.tokens:,.0f}} tokens are equal before any other one comes. The widest gap by which the plain model preferred its own token at such a place is {{ same.gap:.3f}} (nought if there is no such place);
-# logits between {{ bf16.least:.0f}} and {{ bf16.most:.0f}} lie {{ bf16.apart:.3f}} apart in bf16.
+# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token. Over all answers {{ same.tokens:,.0f}} tokens
+# are equal before the first different one. The widest gap by which the plain model preferred its own token at such a place is {{ same.gap:.3f}}
+# (zero if there is no such place); logits between {{ bf16.least:.0f}} and {{ bf16.most:.0f}} are {{ bf16.apart:.3f}} apart in
+# bf16.
 # /// otherwise
-# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token. The widest gap at the first other token is {{ same.gap:.3f}} (nought if there is none).
+# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token. The widest gap at the first different token is
+# {{ same.gap:.3f}} (zero if there is none).
 # ///
 
 # %%
@@ -509,9 +552,10 @@ record(
 # %% [markdown]
 # ## What a reply costs
 #
-# The card tells what it draws. Add it up over a run, divide by the tokens of all answers, and you have the energy of a token: watts times seconds are **joules**.
+# The card reports the power that it draws. Add it up over a run, divide by the tokens of all answers, and you have the energy of
+# a token: watts times seconds are **joules**.
 #
-# /// predict | A lamp takes {{ price.lamp:.0f}} joules in a second. How long could it burn for a reply of a thousand tokens from the bus?
+# /// predict | A lamp uses {{ price.lamp:.0f}} joules a second. How long could it burn on the energy of one reply of a thousand tokens from the bus?
 # - [reply.bus.lamp < 10] Some seconds
 # - [10 <= reply.bus.lamp < 300] About a minute
 # - [reply.bus.lamp >= 300] Many minutes
@@ -525,17 +569,20 @@ record(
 #   - ["energy of the reply, Wh", "{{ reply.coach.wh:.3f}}", "{{ reply.bus.wh:.3f}}"]
 #   - ["its electricity, in hundredths of a unit of money", "{{ 100 * reply.coach.power:.4f}}", "{{ 100 * reply.bus.power:.4f}}"]
 #   - ["its share of the card's rent, in hundredths", "{{ 100 * reply.coach.rent:.3f}}", "{{ 100 * reply.bus.rent:.3f}}"]
-# caption: "Of the card alone, without host and cooling; the energy of the prompts is in it, spread over the answers. Of the coach the cheaper run and, for the rent, the last one. Prices are assumptions: {{ price.electricity:.2f}} for a kilowatt hour, {{ price.card_hour:.2f}} for an hour of the card, in whatever you pay with. Put your own in."
+# caption: "For the card alone, without host and cooling; the energy of the prompts is included, spread over the answers. For the coach the table takes the cheaper run and, for the rent, the last one. Prices are assumptions: {{ price.electricity:.2f}} for a kilowatt hour, {{ price.card_hour:.2f}} for an hour of the card, in your own currency. Put in your own."
 # ///
 # ///
 #
 # /// claim | token.bus < 0.6 * token.coach and worst.bus < 0.6 * worst.coach
-# A token of the bus takes {{ token.bus / token.coach:.2f}} of the energy, and even the bus's dearer run stays under six tenths of the coach's cheaper one. The coach has {{ queue.tokens / steps.coach:.1f}} seats taken in the mean step, the bus {{ queue.tokens / steps.bus:.1f}}. The weights come up in every step, for however many.
+# A token of the bus takes {{ token.bus / token.coach:.2f}} of the coach's energy, and even the bus's more expensive run stays
+# under six tenths of the coach's cheaper one. In an average step the coach has {{ queue.tokens / steps.coach:.1f}} seats taken,
+# the bus {{ queue.tokens / steps.bus:.1f}}. The weights come up in every step, however many people share them.
 # /// otherwise
 # A token of the bus takes {{ token.bus:.2f}} J, one of the coach {{ token.coach:.2f}} J.
 # ///
 #
-# And look at the last two rows. If you rent a card, you pay for hours. So throughput is the price, whatever the meter says.
+# And look at the last two rows. If you rent a card, you pay for hours. So throughput sets the price, whatever the
+# electricity meter says.
 #
 # /// define | token.bus = joules.bus / queue.tokens
 # unit: J
@@ -594,20 +641,21 @@ record(
 )
 
 # %% [markdown]
-# ## What it has not
+# ## What it does not have
 #
-# It is small on purpose. A server such as vLLM has what this has not:
+# It is small on purpose. A server such as vLLM has what this one lacks:
 #
-# - several cards, and a model that is cut over them;
-# - weights of eight or four bits: [their kernels](workshops/w4_serving.py#shorter-weights) are there, the engine does not use them;
+# - several cards, and a model that is split over them;
+# - weights of eight or four bits: [their kernels](workshops/w4_serving.py#shorter-weights) are there, but the engine does not use
+#   them;
 # - a draft model that guesses ahead, and answers of a given form, such as JSON;
-# - large steps from graphs, or compiled. In the race you saw how long such a step takes without;
-# - kernels for its whole step: what it leaves to the floor, [you saw](#the-floor-of-a-step);
-# - a tokenizer for words, a door for HTTP, and years of other people's faults mended.
+# - graphs for large steps, or compiled ones. In the race you saw how long such a step takes without them;
+# - kernels for its whole step: [you saw](#the-floor-of-a-step) how far ours is from the floor;
+# - a tokenizer for words, an HTTP interface, and years of bug fixes.
 #
-# What it does have: pages, and beginnings of texts that are shared; prompts in pieces; a queue that gives way when pages run out; and answers that change in company only where a sum is rounded otherwise.
+# What it does have: pages, and shared beginnings of texts; prompts in pieces; requests that give way when pages run out; and answers that change in company only where a sum is rounded differently.
 #
-# Talk to it. Without a GPU it runs on the processor; two texts are served together, and with few pages you see somebody wait.
+# Talk to it. Without a GPU it runs on the CPU. Two texts are served together, and with few pages you see one of them wait.
 #
 # ```
 # nox -s serve-model -- "def main(" "A list is" --pages 24
@@ -620,18 +668,24 @@ record(
 # Four seats. Eight answers of 10, 10, 10, 50, 10, 10, 10 and 50 tokens, in this order, all there from the beginning.
 #
 # 1. How many steps does the coach need, how many the bus?
-# 2. Now somebody sorts the queue, so that the two long ones come first. What becomes of the two numbers?
+# 2. Now somebody sorts the queue so that the two long ones come first. What happens to the two numbers?
 # 3. The bus has eight more requests of 10 after these. What is its gain now, and why did it grow?
 # /// answer
-# 1. The coach: 50 + 50 = 100. The bus: the first three seats are free after 10 steps and take 10, 10 and 10; at 20 one of them takes the 50. So it is done after 20 + 50 = 70.
-# 2. The coach: 50, 50, 10, 10 in the first batch, then 10 for the second: 50 + 10 = 60. The bus: two seats have the long ones, two others share six short ones: it is done after 50. Sorting helps the coach most, but who knows beforehand how long an answer will be?
-# 3. In the first order: the eight fit into the three seats beside the last long answer, so the bus needs 70 as before. The coach needs two batches of 10 more, 100 + 20 = 120. The tail of the bus, one long answer alone, is now filled: 120 : 70 where it was 100 : 70. A bus gains most while somebody still waits at the stop.
+# 1. The coach: 50 + 50 = 100. The bus: the first three seats are free after 10 steps and take 10, 10 and 10; at 20 one of them
+#    takes the 50. So the bus is done after 20 + 50 = 70.
+# 2. The coach: 50, 50, 10, 10 in the first batch, then 10 for the second: 50 + 10 = 60. The bus: two seats have the long ones,
+#    and the other two share six short ones, so it is done after 50. Sorting helps the coach most, but who knows beforehand how
+#    long an answer will be?
+# 3. In the first order the eight fit into the three seats beside the last long answer, so the bus needs 70 as before. The coach
+#    needs two more batches of 10, 100 + 20 = 120. The tail of the bus, where one long answer was alone, is now filled: 120 : 70
+#    instead of 100 : 70. A bus gains most while somebody is still waiting at the stop.
 # ///
 #
 # /// exercise | Change one thing
-# Take `SEATS = 32` in the first cell, and work out the two numbers of steps with `least_steps`, on any machine. Is the bound higher or lower, and which part of the queue decides it?
+# Set `SEATS = 32` in the first cell, and work out the two numbers of steps with `least_steps`, on any machine. Is the bound higher or lower, and which part of the queue decides it?
 # /// answer
-# The bound falls to {{ least.coach_32 / least.bus_32:.2f}} times. The coach needs fewer batches, and the bus cannot end before its longest answer: with more seats the tail is a larger part of the run. A longer queue would bring it back.
+# The bound falls to {{ least.coach_32 / least.bus_32:.2f}} times. The coach needs fewer batches, and the bus cannot end before
+# its longest answer: with more seats the tail is a larger part of the run. A longer queue would raise the bound again.
 # ///
 #
 # **You can now** say what a server does in a step, bound its gain with a pencil, and price a reply. Each number with its spread: [the ledger](numbers.md).

@@ -10,10 +10,10 @@
 # %% [markdown]
 # # One token
 #
-# First we made the multiply fast. Now the model. So what *is* a model? When you are through with this page you can
+# First we made the multiply fast. Now the model. So what *is* a model? By the end of this page you can
 #
 # - follow one token through a language model, part by part, and do the arithmetic of each part with a pencil;
-# - say what every grid of weights weighs, and which of them a token meets;
+# - say how large every grid of weights is, and which of them a token meets;
 # - work out, before any clock runs, how many tokens a card can write in a second at best;
 # - say where the rest of the time goes, and what brings some of it back.
 #
@@ -26,43 +26,44 @@
 #
 # *The soup that the cook forgot is …*
 #
-# You know how it goes on. A language model does this one thing: it reads the beginning of a text, and gives every
-# word it knows a mark for how well it would come next. One word is picked and added to the text. Then the longer
-# text goes in again. That is all: every answer you ever read from such a model was written so, one piece at a time.
+# You know how it goes on. A language model does just one thing: it reads the beginning of a text, and gives every word
+# that it knows a mark for how well it would come next. One word is picked and added to the text. Then the longer text
+# goes in again. That is all: every answer you have ever read from such a model was written that way, one piece at a
+# time.
 #
 # [L1](lectures/l1_what_a_gpu_is.py#the-receipt) wrote the receipt of one piece: a list of numbers meets one grid of
-# weights after the other, and each weight costs a multiply-add. There the grids were lines of a sum. Here each gets
-# its name and its reason. The model is the little sister of the one on that receipt: Llama 3.1 with 8 billion weights
+# weights after the other, and each weight costs a multiply-add. There the grids were lines of a sum. Here each gets a
+# name and a reason. The model is the little sister of the one on that receipt: Llama 3.1 with 8 billion weights
 # [^meta-llama31]. It fits on one card, so it can be timed.
 #
-# We take its *shapes* and not its weights: random numbers stand in their place. So what it writes is nonsense, and
-# all that this page measures is speed. The grids have the right sizes and are read as often as they would be. For
-# text that makes sense there is [a small model](a_small_model.py), which the build of this site trains itself.
+# We take its *shapes*, not its weights: random numbers take their place. So what it writes is nonsense, and all that
+# this page measures is speed. The grids have the right sizes and are read as often as they would be. For text that
+# makes sense there is [a small model](a_small_model.py), which is trained when this site is measured.
 #
 # /// predict | To write the one word “cold”, how many of its weights does the model use?
 # - [weights.used / weights.all < 0.2] A few: those that know about soup
 # - [0.2 <= weights.used / weights.all < 0.7] About half
 # - [weights.used / weights.all >= 0.7] Nearly all of them
 # /// reveal
-# {{ weights.used / 1e9:.2f}} of {{ weights.all / 1e9:.2f}} billion: **nearly all of them**, each once. What stays
-# untouched is one table, of which a single row is read. You will meet it first.
+# {{ weights.used / 1e9:.2f}} of {{ weights.all / 1e9:.2f}} billion: **nearly all of them**, each once. The exception is
+# one table, of which only a single row is read. You will meet it first.
 # ///
 #
-# Here is the whole road, with the weight of everything that stands beside it, in bf16, two bytes a number.
+# Here is the whole road, with the size of every grid along it, in bf16, two bytes a number.
 #
 # /// figure | docs/assets/figures/one_layer.svg
 # alt: >-
 #   The road of a token from top to bottom. Its number picks one row of 4096 numbers out of the embedding table. The row
 #   runs down as a thick line, the residual. In each of 32 layers two branches leave it and come back as an addition. The first:
-#   RMSNorm; grids for queries, 33.6 MB, keys and values, 8.4 MB each; RoPE turns queries and keys; attention, in which 32 query heads
-#   ask 8 key heads, beside it the KV cache, into which each token leaves 4096 bytes; a grid that mixes the heads,
+#   RMSNorm; grids for queries, 33.6 MB, keys and values, 8.4 MB each; RoPE turns queries and keys; attention, in which 32 query
+#   heads ask 8 key heads, beside it the KV cache, in which each token leaves 4096 bytes; a grid that mixes the heads,
 #   33.6 MB. The second, feed-forward: RMSNorm; two wide grids, gate and up, 117.4 MB each; SwiGLU; and down, 117.4 MB. After
-#   the last layer RMSNorm and the head, 1050.7 MB, which gives 128 256 logits.
-# caption: The grids of a layer are drawn to one scale. The head is far wider than the picture.
+#   the last layer come RMSNorm and the head, 1050.7 MB, which gives 128 256 logits.
+# caption: The grids of a layer are drawn to the same scale. The head is far wider than the picture.
 # ///
 #
-# Follow the thick line down once with your finger. Then we walk it, with numbers that fit on paper. A toy goes with
-# us: the same code as the large model, but 8 numbers wide instead of 4096, two layers, and a vocabulary of eight
+# Follow the thick line down once with your finger. Then we walk it, with numbers that fit on paper. We take a toy
+# along: the same code as the large model, but 8 numbers wide instead of 4096, with two layers and a vocabulary of eight
 # words.
 
 # %%
@@ -87,11 +88,11 @@ def show(what, numbers):
 # %% [markdown]
 # ## Into numbers: token and embedding
 #
-# A **token** is a word or a piece of one. The text is cut into tokens before the model sees it, and each is replaced
-# by a whole number: its place in the **vocabulary**, the list of all tokens there are. The large model has
-# {{ shape.vocab:,.0f}} of them, the toy eight. That is a program with a list, and no GPU is needed for it.
+# A **token** is a word or a piece of one. The text is cut into tokens before the model sees it, and each is replaced by
+# an integer: its place in the **vocabulary**, the list of all tokens there are. The large model has {{ shape.vocab:,.0f}}
+# of them, the toy eight. That takes a program with a list, and no GPU.
 #
-# Then comes the **embedding**, and it is the plainest part of all: a table with a row of numbers for every token.
+# Then comes the **embedding**, the simplest part of all: a table with a row of numbers for every token.
 # Token 6? Row 6. Nothing is multiplied.
 
 # %%
@@ -103,14 +104,14 @@ x = toy.embedding[tokens]  # (1, 7, 8): seven tokens of eight numbers
 show("is, embedded:", x[0, -1])
 
 # %% [markdown]
-# What do these eight numbers mean? In the toy nothing: they are random. In a trained model training has chosen them,
+# What do these eight numbers mean? In the toy, nothing: they are random. In a trained model, training has chosen them,
 # and nobody gave them names. All you need to know is that from here on a token *is* this row.
 #
 # ### The residual
 #
-# The row now walks through the layers, and no part ever replaces it. Each part reads it, works something out, and
-# **adds** that to it: `x = x + part(x)`. Think of a note that travels with a plate through the kitchen. Every station
-# reads it and writes a line below; nobody tears it up. The trade calls it the **residual stream**.
+# The row now travels through the layers, and no part ever replaces it. Each part reads it, works something out, and **adds**
+# the result to it: `x = x + part(x)`. Think of a note that travels with a plate through the kitchen. Every station
+# reads it and adds a line; nobody tears it up. Its technical name is the **residual stream**.
 #
 # Two things follow. The row has the same width everywhere, so layers can be stacked: 32 here, 80 in the large sister.
 # And whatever was written early can still be read at the end.
@@ -120,20 +121,20 @@ show("is, embedded:", x[0, -1])
 #
 # 1. What does the note say now?
 # 2. All weights of the next layer are zero. What does that layer do to the note?
-# 3. Suppose that parts replaced the row instead: `x = part(x)`. What would that layer do then?
+# 3. Suppose that each part replaced the row instead: `x = part(x)`. What would that layer do then?
 # /// answer
 # 1. (1.5, −1, 2, 5).
 # 2. Nothing. It adds zeros.
-# 3. It would wipe it out, and everything after it would work on zeros. That is the point of adding: a layer that has
-#    nothing to say does no harm.
+# 3. It would wipe the note out, and everything after it would work on zeros. That is the point of adding: a layer that
+#    has nothing to say does no harm.
 # ///
 
 # %% [markdown]
 # ## RMSNorm: forget how loud it is
 #
-# After many layers have added to it, the note may be loud: large numbers. The grids want a steady voice. So before
-# each part the row is divided by its own size. Its size is the *root* of the *mean* of its *squares*. Work from right
-# to left.
+# After many layers have added to it, the note may be loud: large numbers. The grids work best with a steady voice. So
+# before each part the row is divided by its own size. Its size is the *root* of the *mean* of its *squares*. Read that
+# from right to left.
 #
 # Take a pencil and (1, −1, 3, 5):
 #
@@ -141,23 +142,23 @@ show("is, embedded:", x[0, -1])
 # |---|---:|---:|---:|---:|---|
 # | the row | 1 | −1 | 3 | 5 | |
 # | its squares | 1 | 1 | 9 | 25 | 1 + 1 + 9 + 25 = 36 |
-# | the mean, and its root | | | | | 36 ÷ 4 = 9, and the root of it is 3 |
+# | the mean, and its root | | | | | 36 ÷ 4 = 9, and its root is 3 |
 # | divided by the root | 0.33 | −0.33 | 1 | 1.67 | |
 #
-# At the end every number is multiplied by a weight of its own, 4096 of them for each norm. That is **RMSNorm**. (A
-# tiny `eps` below the root keeps a row of zeros from being divided by zero.)
+# At the end every number is multiplied by a weight of its own, 4096 weights for each norm. That is **RMSNorm**. (A tiny
+# `eps` under the root keeps a row of zeros from being divided by zero.)
 #
 # /// source | src/course_models/operators.py#rms_norm
 # title: RMSNorm, in src/course_models/operators.py
 # ///
 #
-# /// predict | The same row, ten times as loud: (10, −10, 30, 50). What is the last number now, where it was 1.67?
+# /// predict | The same row, ten times as loud: (10, −10, 30, 50). The last number was 1.67. What is it now?
 # - [ ] 0.17
 # - [x] 1.67
 # - [ ] 16.7
 # /// reveal
-# {{ norm.loud:.2f}}: the same. The root grows tenfold with the row, and cancels. How loud the note was is forgotten;
-# what it *says*, the ratios, is kept.
+# {{ norm.loud:.2f}}: the same. The root grows tenfold with the row, and cancels. The norm forgets how loud the note
+# was, and keeps what it *says*, the ratios.
 # ///
 
 # %%
@@ -173,28 +174,27 @@ record(norm={"loud": quantity(loud[-1])})
 # %% [markdown]
 # ## Attention in five lines
 #
-# So far each token is alone with its row. But the word that decides what follows *is* stands five words earlier: *soup*. **Attention** is the
+# So far each token is alone with its row. But the word that decides what follows *is* comes five words earlier: *soup*. **Attention** is the
 # only part of the model in which tokens look at each other. [L8](lectures/l8_attention.py) takes it apart; here are
 # the five lines that the road needs.
 #
-# 1. Three grids make three short lists from the normed row: a *query*, what this token asks; a *key*, the label by
-#    which others find it; a *value*, the content that it has to give.
-# 2. The query is multiplied with the key of every token so far, its own included, each product divided by the root of
-#    the list's length. Those are the scores.
-# 3. Softmax makes shares of them: e to the power of each, divided by their sum.
-# 4. The values are mixed by the shares.
-# 5. Many such **heads** do this side by side, each with lists of its own, and a fourth grid brings what they found
-#    back to the width of the row. It is added to the note.
+# 1. Three grids make three short lists from the normalised row: a *query*, what this token asks; a *key*, the label by
+#    which others find it; a *value*, the content that it has to offer.
+# 2. The query is multiplied by the key of every token so far, its own included, and each product is divided by the root
+#    of the list's length. The results are the scores.
+# 3. Softmax turns them into shares: e to the power of each, divided by their sum.
+# 4. The values are mixed according to the shares.
+# 5. Many such **heads** do this side by side, each with lists of its own, and a fourth grid brings what they found back
+#    to the width of the row. The result is added to the note.
 #
 # By hand, one head and two tokens. The scores are 0 and 1.0986. e to the power of each: 1 and 3, together 4. So the
-# shares are a quarter and three quarters. The values are 8 and 4, and 0.25 × 8 = 2, 0.75 × 4 = 3: the head says
-# 2 + 3 = 5.
+# shares are a quarter and three quarters. The values are 8 and 4: 0.25 × 8 = 2 and 0.75 × 4 = 3, so the head says 2 + 3 = 5.
 #
 # ### RoPE: a turn for the place
 #
-# Something is missing. In these five lines nobody asked *where* a token stands. Mix up the words before it, and a
+# Something is missing. Nothing in these five lines depends on *where* a token is. Shuffle the words before it, and a
 # token finds the same keys and values: an *is* after *the cook forgot the soup* and one after *the soup forgot the
-# cook* get the same mixture from the first layer. (Deeper down a little of the order shows, for by then each word
+# cook* get the same mixture from the first layer. (Deeper down a little of the order shows, because by then each word
 # has looked back, and only at those before it. That is a poor clock.)
 #
 # **RoPE** tells each query and each key its place, by turning it. Take the numbers of a list two at a time, as the
@@ -202,13 +202,13 @@ record(norm={"loud": quantity(loud[-1])})
 #
 # `(a, b) → (a cos − b sin, b cos + a sin)`
 #
-# In the code a head's list is cut in the middle: number i of the first half and number i of the second are a hand.
+# In the code a head's list is cut in the middle: number i of the first half and number i of the second make one hand.
 #
 # /// source | src/course_models/operators.py#rope
 # title: RoPE, in src/course_models/operators.py
 # ///
 #
-# By hand, with 30° a place. A query at place 5 stands at 150°, a key at place 3 at 90°. If both hands are 1 long,
+# By hand, with 30° a place: a query at place 5 points to 150°, a key at place 3 to 90°. If both hands have length 1,
 # their product is the cosine of the angle *between* them, 60°: one half.
 #
 # /// predict | The same two words, a hundred places further down: 105 and 103. What is their product?
@@ -216,8 +216,8 @@ record(norm={"loud": quantity(loud[-1])})
 # - [x] Still one half
 # - [ ] Nearly 1
 # /// reveal
-# {{ turned.far:.2f}}: still one half. The hands stand at 3150° and 3090°, and between them are the same 60°. Both
-# have turned, and the product knows only how far apart they are.
+# {{ turned.far:.2f}}: still one half. The hands are at 3150° and 3090°, and between them are the same 60°. Both have
+# turned, and the product depends only on how far apart they are.
 # ///
 
 # %%
@@ -249,38 +249,38 @@ record(
 
 # %% [markdown]
 # A head of the large model has 128 numbers, so {{ turned.pairs:.0f}} hands, and each turns at a pace of its own. The
-# first is round after {{ turned.first_round:.1f}} places, a second hand; the last after {{ turned.last_round:,.0f}},
-# a hand for centuries. The quick ones tell neighbours apart, the slow ones what lies far from each other. RoPE has no
-# weights at all.
+# first goes once round in {{ turned.first_round:.1f}} places, a second hand; the last in {{ turned.last_round:,.0f}}, a
+# hand for centuries. The fast ones tell neighbours apart, the slow ones tell apart tokens that are far from each other.
+# RoPE has no weights at all.
 #
-# These are the hands of Llama 3. Llama 3.1 slows its slow ones down by eight [^meta-llama31], so that they tell places
-# apart in a longer text: its last hand is round after {{ 8 * turned.last_round:,.0f}} places. Our model leaves that
-# out. It changes angles, and neither a byte nor an operation.
+# These are the hands of Llama 3. Llama 3.1 slows its slow hands down by a factor of eight [^meta-llama31], so that they
+# tell places apart in a longer text: its last hand goes once round in {{ 8 * turned.last_round:,.0f}} places. Our model
+# leaves that out. It would change angles, but not a single byte or operation.
 #
 # ### The KV cache, and heads that share
 #
-# A token's keys and values depend on it and on what stood before it, and on nothing that comes later. So they never
-# change once they are there. Throw them away, and you work them out again for every new token. Keep them, and you
-# have a **KV cache**.
+# A token's keys and values depend on the token and on what came before it, and on nothing that comes later. So once
+# they are there, they never change. Throw them away, and you have to work them out again for every new token. Keep
+# them, and you have a **KV cache**.
 #
 # What does a token leave behind? A key and a value, in every layer, for every head. The large model has
 # {{ shape.heads:.0f}} query heads of {{ shape.head_dim:.0f}} numbers each, but only {{ shape.kv_heads:.0f}} heads of
 # keys and values: {{ shape.heads / shape.kv_heads:.0f}} query heads share one. That is **GQA**, grouped-query
 # attention.
 #
-# `2 × layers × key heads × numbers of a head × bytes of a number`
+# `2 × layers × key heads × numbers in a head × bytes in a number`
 #
-# For our model that is 2 × 32 × 8 × 128 × 2 = 131 072 bytes: a token of a few letters, and 128 KiB to remember it by.
-# With 32 key heads it would be four times as much.
+# For our model that is 2 × 32 × 8 × 128 × 2 = 131 072 bytes: a token of a few letters takes 128 KiB to remember. With
+# 32 key heads it would be four times as much.
 #
-# This is how the code has it. First the three lists of each head, and two of them turned:
+# Here is the code. First it makes the three lists of each head, and turns two of them:
 #
 # /// source | src/course_models/model.py#lists
 # title: queries, keys and values, in src/course_models/model.py
 # ///
 #
-# Then the whole layer for one new token: its key and value go into the cache, attention looks at all that is there,
-# and two things are added to the note. The last line does it from the inside out; `add_block` is the next section.
+# Then comes the whole layer for one new token: its key and value go into the cache, attention looks at everything in
+# it, and two things are added to the note. Read the last line from the inside out; `add_block` is in the next section.
 #
 # /// source | src/course_models/model.py#one_layer
 # title: one layer, in src/course_models/model.py
@@ -305,18 +305,18 @@ x = layer.add_attention(toy.operators, x, operators.prefill_attention(q, k, v))
 show("is, with what it found:", x[0, -1])
 
 # %% [markdown]
-# Each line of shares adds up to 1. With random weights the heads look anywhere. In a trained model one of them may
-# well look at *soup*, for *cold* must come from somewhere.
+# Each line of shares adds up to 1. With random weights the heads look anywhere. In a trained model one of them may well
+# look at *soup*, since *cold* must come from somewhere.
 
 # %% [markdown]
 # ## SwiGLU: a door that opens by itself
 #
-# Now the second half of the layer, the **feed-forward** block. Each token is alone again. Two wide grids, *gate* and
-# *up*, make {{ shape.hidden:,.0f}} numbers each out of 4096. They are merged, number by number, and a third grid,
-# *down*, narrows the result back to 4096.
+# Now the second half of the layer, the **feed-forward** block. Each token is alone again. Two wide grids, *gate* and *up*,
+# each make {{ shape.hidden:,.0f}} numbers out of 4096. These are merged, number by number, and a third grid, *down*,
+# narrows the result back to 4096.
 #
 # The merging is **SwiGLU**. The number g from *gate* does two things to the number u from *up*. It opens a door for
-# it, `1 ÷ (1 + e⁻ᵍ)` wide: nearly 1 for a large g, nearly 0 for a g far below zero. And it multiplies what comes
+# it, `1 ÷ (1 + e⁻ᵍ)` wide: nearly 1 for a large g, nearly 0 for a g far below zero. And it multiplies what gets
 # through:
 #
 # `silu(g) × u`, where `silu(g) = g × 1 ÷ (1 + e⁻ᵍ)`
@@ -339,13 +339,13 @@ show("is, with what it found:", x[0, -1])
 #
 # And one question: what would be lost without the door, if *down* simply took the numbers of *up*?
 # /// answer
-# For 10 the door is wide open, nearly 1, and what comes through is multiplied by 10: 10 × 4 = 40, about. For 0 the
-# door is half open, but it is multiplied by 0: nothing. For −10 the door is 1 ÷ (1 + 22026) wide, so next to nothing
-# comes through.
+# For 10 the door is wide open, nearly 1, and what gets through is multiplied by 10: about 10 × 4 = 40. For 0 the door
+# is half open, but what gets through is multiplied by 0: nothing. For −10 the door is open 1 ÷ (1 + 22026), so next to
+# nothing gets through.
 #
-# Without the door two grids would follow each other, and a grid times a grid is a grid: the wide middle
-# would be worth no more than one narrow multiply. Something must bend between two multiplies. That is the whole job
-# of the door.
+# Without the door one grid would directly follow the other, and a grid times a grid is just a grid: the wide middle
+# would be worth no more than one narrow multiply. Between two multiplies there must be something that is not a straight
+# line. That is the door's whole job.
 # ///
 
 # %%
@@ -358,9 +358,9 @@ show("is, behind layer 0:", x[0, -1])
 # %% [markdown]
 # ## Logits: a mark for every word
 #
-# After the last layer one more RMSNorm, and one last grid, the **head** (the trade uses the word twice; with the
-# heads of attention it has nothing in common). It has a column for every token of the vocabulary. What comes out are
-# the **logits**, one mark for each. Softmax would make shares of them; the simplest reader takes the largest.
+# After the last layer come one more RMSNorm and one last grid, the **head** (it has nothing in common with the heads of
+# attention but its name). It has a column for every token of the vocabulary. Its results are the **logits**, one mark
+# for each token. Softmax would turn them into shares; the simplest choice is the largest.
 
 # %%
 logits = toy(tokens)[0, -1]  # the same road from the start, through both layers
@@ -369,11 +369,10 @@ show("logits behind is:", logits)
 print("The soup that the cook forgot is", WORDS[logits.argmax()])
 
 # %% [markdown]
-# There stands the next token, and it is as good as random weights can make it. It goes in at the top again, and the
-# road begins anew.
+# That is the next token, as good as random weights can make it. It goes in at the top, and the road begins again.
 #
-# You have met every part. A model is a long list with a short loop: embedding, 32 times the same layer with other
-# weights, norm, head.
+# You have now met every part. A model has many weights but a short loop: embedding, 32 times the same layer with
+# different weights, norm, head.
 #
 # /// source | src/course_models/model.py#one_token
 # title: one token, in src/course_models/model.py
@@ -381,16 +380,16 @@ print("The soup that the cook forgot is", WORDS[logits.argmax()])
 #
 # /// exercise | Draw it
 # Close the page. Draw the road of one token through one layer: the thick line, two branches, seven grids, two norms,
-# and at which places tokens look at each other. Then compare.
+# and the places where tokens look at each other. Then compare.
 # /// answer
-# The picture at the top. Three things that are often forgotten: the second norm, the grid after attention, and that
+# See the picture at the top. People often forget three things: the second norm, the grid after attention, and that
 # there are *two* additions. Tokens look at each other in one place only, in attention.
 # ///
 
 # %% [markdown]
 # ## What it weighs
 #
-# Every grid of a layer has its sides from the shape: numbers in times numbers out, two bytes each.
+# The shape gives the sides of every grid of a layer: numbers in times numbers out, two bytes each.
 
 # %% tags=["fold"]
 c = LLAMA_8B
@@ -442,7 +441,7 @@ record(
 )
 
 # %% [markdown]
-# /// predict | Attention is what everybody talks about. Which part of a layer weighs most?
+# /// predict | Everybody talks about attention. Which part of a layer has the most weights?
 # - [mb.feed_forward / mb.attention < 0.8] Attention's four grids
 # - [mb.feed_forward / mb.attention > 1.25] The three of the feed-forward block
 # - [0.8 <= mb.feed_forward / mb.attention <= 1.25] About the same
@@ -458,14 +457,14 @@ record(
 #   - ["all norms together", "", "{{ gb.norms:.4f}}"]
 #   - ["**read for every token**", "", "**{{ weights.gb:.2f}}**"]
 #   - ["the embedding, of which one row is read", "", "{{ gb.head:.2f}}"]
-# caption: Two bytes a number. A MB is a million bytes, a GB a thousand million.
+# caption: Two bytes a number. A MB is a million bytes, a GB a billion.
 # ///
 # ///
 
 # %% [markdown]
 # ## Prefill and decode
 #
-# The same road is walked in two ways.
+# There are two ways to travel the same road.
 #
 # /// figure | docs/assets/figures/prefill_and_decode.svg
 # alt: >-
@@ -476,29 +475,28 @@ record(
 # caption: Every pass reads all the weights, whether for seven tokens or for one.
 # ///
 #
-# **Prefill**: the prompt is known from its first to its last word. So all its tokens go through together, as the rows
-# of one grid, and each weight that is fetched is used once for every row. It fills the cache, and gives the first
+# **Prefill**: the prompt is known from its first word to its last. So all its tokens go through together, as the rows
+# of one grid, and each weight that is fetched is used once for every row. Prefill fills the cache, and gives the first
 # token of the answer.
 #
-# **Decode**: the answer is not known. Its second token depends on its first, its third on its second. So they go
-# through one at a time, one row in each pass, and for that one row all the weights are fetched again.
+# **Decode**: the answer is not known yet. Its second token depends on its first, its third on its second. So its tokens
+# go through one at a time, one row in each pass, and for that one row all the weights are fetched again.
 #
-# Why is the road not walked with the whole text each time? It could be: the answer would be the same. The cache is
-# there so that nobody has to.
+# Why not send the whole text through each time? You could: the answer would be the same. The cache saves you that work.
 #
 # /// exercise | Without a cache | 3 minutes
-# A prompt of 1000 tokens, an answer of 100. How many rows go through the model in all, with the cache? And without
-# it, when every pass reads the whole text again?
+# A prompt of 1000 tokens, an answer of 100. How many rows go through the model in all with the cache? And without it,
+# when every pass reads the whole text again?
 # /// answer
-# With it: 1000 in the prefill, and it gives the first token of the answer. The other 99 cost one row each:
-# 1000 + 99 = 1099.
+# With it: 1000 in the prefill, which also gives the first token of the answer. The other 99 cost one row each: 1000 +
+# 99 = 1099.
 #
 # Without it: 1000, then 1001, and so on to 1099. That is 100 passes of 1049.5 rows on average:
 # 100 × 1049.5 = 104 950.
 # ///
 #
-# The code has both ways, and they must agree: the toy reads the seven words at once, then six at once and the last
-# one by itself, out of the cache.
+# The code can do both, and they must agree: the toy reads the seven words at once, then six at once and the last one by
+# itself, with the cache.
 
 # %%
 at_once = toy.prefill(tokens, toy.cache(batch=1, room=8))
@@ -510,11 +508,11 @@ print("the same logits:", torch.allclose(at_once, one_more, atol=1e-5))
 # %% [markdown]
 # ## The floor of a step, by hand
 #
-# How quickly can a card write? One reader, so a **batch** of one: one row, and 1024 tokens in the cache. Before any
-# clock runs, a pencil can say what is the best that can happen.
+# How fast can a card write? One reader means a **batch** of one: one row, and 1024 tokens in the cache. Before any
+# clock runs, a pencil can tell the best possible time.
 #
-# What *must* be read? Every weight that is used, once. And every key and value of the 1024 tokens, once. The
-# arithmetic hardly counts: L1 had a reader's job
+# What *must* be read? Every weight that is used, once. And every key and value of the 1024 tokens, once. The arithmetic
+# hardly counts: in L1 a single reader's job was
 # [far left of the ridge](lectures/l1_what_a_gpu_is.py#the-first-roofline), one multiply-add for two bytes.
 
 # %%
@@ -564,29 +562,29 @@ record(
 # |---|---:|
 # | weights: all that are used, once | {{ weights.gb:.2f}} GB |
 # | cache: 131 072 bytes × {{ context:.0f}} tokens | {{ step.cache_gb:.2f}} GB |
-# | together, with the row of the embedding and what the new token leaves | {{ step.gb:.2f}} GB |
+# | together, with the row of the embedding and the new token's key and value | {{ step.gb:.2f}} GB |
 # | at the speed of [a copy](how_we_measure.py#the-card-against-its-own-data-sheet) of 4 GiB, made in this run, {{ copy.gb_per_s:.0f}} GB/s | {{ floor.ms:.2f}} ms, or **{{ floor.rate:.0f}} tokens/s** |
 # | at the bandwidth of the data sheet, {{ bandwidth:.0f}} GB/s | {{ sheet.ms:.2f}} ms, or {{ sheet.rate:.0f}} tokens/s |
 #
-# That is the **byte floor**: with these numbers nobody can read less. We take the first as our line, for it is what
-# bytes do on this card, and keep the second beside it. A hard wall is the second alone: a copy writes as much as it
-# reads, and a step hardly writes. What reading by itself reaches, [L3](lectures/l3_memory.py) has measured. Write both
-# down.
+# That is the **byte floor**: with these numbers nobody can read less. We take the first rate as our yardstick, because
+# bytes really move at that speed on this card, and keep the second beside it. Only the second is a hard limit: a copy
+# writes as much as it reads, and a step hardly writes. [L3](lectures/l3_memory.py) has measured what reading alone can
+# reach. Write both down.
 #
 # /// exercise | The large sister
 # The model of L1 has 70 billion weights, {{ step.gb_sister:.0f}} GB of them for each token. What is its floor at the
-# speed of the copy, without any cache? And what is in the way before that?
+# speed of the copy, without any cache? And which obstacle comes before that?
 # /// answer
 # {{ step.gb_sister:.0f}} GB ÷ {{ copy.gb_per_s:.0f}} GB/s =
 # {{ step.gb_sister / copy.gb_per_s * 1000:.0f}} ms. But the weights alone do not fit into the 80 GB of an H100 [^nvidia-h100], and
-# nearly fill the 141 GB of an H200 [^nvidia-h200]. Two cards would share them, and each reads its half at the same time.
+# nearly fill the 141 GB of an H200 [^nvidia-h200]. Two cards would share them, each reading its half at the same time.
 # ///
 
 # %% [markdown]
 # ## What the clock says
 #
 # Now the large shape on this card: {{ shape.layers:.0f}} layers, {{ context:.0f}} tokens in the cache, one reader.
-# Nothing is timed before it is checked: the logits of every variant are held against the same formulas in float64.
+# Nothing is timed before it is checked: the logits of every variant are compared with the same formulas in float64.
 
 # %%
 from course_models import bench
@@ -625,10 +623,10 @@ record(decode=bench.decode(model, batch=1, held=CONTEXT))
 # what: tokens a second in a CUDA graph with our five kernels a layer, one reader
 # ///
 #
-# First the model as you read it above, every line an ordinary call of PyTorch.
+# First comes the model as you read it above, every line an ordinary PyTorch call.
 #
 # /// predict | The floor allows {{ floor.rate:.0f}} tokens/s. How much of that does plain PyTorch reach?
-# Every multiply in it is the library's, and the library is good.
+# Every multiply in it is the library's, and the library is good at that.
 #
 # - [rate.plain / floor.rate >= 0.55] More than half
 # - [rate.plain / floor.rate < 0.55] Less than half
@@ -639,14 +637,14 @@ record(decode=bench.decode(model, batch=1, held=CONTEXT))
 #
 # ### Where the time goes
 #
-# Bytes do not explain that. What else happens in a step? Go through the code once more, and count the orders. A norm
-# is a conversion, a square, a mean, an addition, a root, two products, and a conversion back. A turn is four
-# products, two sums and a joining, with a conversion on either side. Every one of them is a kernel, every kernel is a
-# launch, and a launch [costs the host](lectures/l2_the_cuda_model.py#what-a-launch-costs) something, whether there is
-# much in it or little. Here nearly all of them have 4096 numbers to work on, and a card of {{ gpu.sms:.0f}} SMs
-# deserves more. And it all comes 32 times.
+# Bytes do not explain that. What else happens in a step? Go through the code again, and count the orders. A norm is a
+# conversion, a square, a mean, an addition, a root, two products, and a conversion back. A turn is four products, two
+# sums and a concatenation, with a conversion on either side. Every one of these is a kernel, every kernel is a launch,
+# and a launch [costs the host](lectures/l2_the_cuda_model.py#what-a-launch-costs) something, however much or little
+# work is in it. Here nearly all of them have 4096 numbers to work on, far too few for a card of {{ gpu.sms:.0f}} SMs.
+# And all of it happens 32 times.
 #
-# Do not count by hand to the end. PyTorch's profiler sees every kernel.
+# There is no need to count to the end by hand. PyTorch's profiler sees every kernel.
 
 # %%
 from torch.autograd import DeviceType
@@ -689,112 +687,116 @@ record(
 # rows:
 #   - ["kernels", "{{ kernels.plain.count:.0f}}"]
 #   - ["the GPU, between its first kernel and its last", "{{ decode.plain.ms / decode.plain.T:.1f}} ms"]
-#   - ["of that a kernel was at work, by the profiler", "{{ kernels.plain.busy / 1000:.1f}} ms"]
+#   - ["of that, time in which a kernel was at work, by the profiler", "{{ kernels.plain.busy / 1000:.1f}} ms"]
 # ///
 #
-# From its first kernel to its last the GPU needs {{ 1000 * decode.plain.ms / decode.plain.T / kernels.plain.count:.0f}} µs for each kernel, and most of them are over in a fraction of that. The rest is
-# what the host takes to write the next order.
+# From its first kernel to its last, the GPU needs {{ 1000 * decode.plain.ms / decode.plain.T / kernels.plain.count:.0f}} µs for
+# each kernel, and most of them are done in a fraction of that. The rest is the time that the host takes to write the next order.
 #
 # Compare the last two lines. For {{ kernels.plain.busy / 1000:.1f}} of {{ decode.plain.ms / decode.plain.T:.1f}} ms
-# the GPU has something to do. In the rest of the time it has done what it was told, and waits for the
-# next slip: the whole brigade stands at cold stoves while one cook writes. How much that is depends on the host at
-# least as much as on the card, so on another machine it is another number.
+# the GPU has something to do. For the rest of the time it has done its work and waits for the next slip: the whole
+# brigade stands at cold stoves while one cook writes. How much time that is depends on the host at least as much as on
+# the card, so on a different machine the number is different.
 #
 # ### All orders on one slip
 #
 # You know the cure from [L2](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs): a **CUDA graph**. The
 # orders of a step are the same every time, so they are written once and replayed. What changes from step to step, the
-# token and the length so far, lies in memory, at fixed places.
+# token and the length so far, is in memory, at fixed places.
 #
 # /// source | src/course_models/graph.py
 # fold: How a step is captured
 # ///
 #
-# /// predict | The same kernels, the same bytes, in one graph. How far up to the floor does that bring it?
-# The table above has all that a good guess needs.
+# /// predict | The same kernels, the same bytes, in one graph. How close to the floor does that bring the step?
+# The table above has everything that you need for a good guess.
 #
-# - [rate.graph / floor.rate < 0.35] A little
+# - [rate.graph / floor.rate < 0.35] A little closer
 # - [0.35 <= rate.graph / floor.rate < 0.7] To about half
 # - [rate.graph / floor.rate >= 0.7] Nearly all the way
 # /// reveal
 # {{ rate.graph / floor.rate:.0%}} of the floor: {{ rate.graph:.0f}} tokens/s.
 #
-# Plain writes {{ rate.plain:.0f}}. Not one kernel is different, and the host is free after
+# Plain PyTorch writes {{ rate.plain:.0f}}. Not one kernel is different, and the host is free after
 # {{ decode.graph.host_us / decode.graph.T:.0f}} µs a step.
 #
 # /// claim | decode.graph.us / decode.graph.T < 1.3 * kernels.plain.busy
-# A step now takes {{ decode.graph.ms / decode.graph.T:.1f}} ms, little more than its kernels are at work. That is all
-# a graph can do.
+# A step now takes {{ decode.graph.ms / decode.graph.T:.1f}} ms, little more than the time in which its kernels are at
+# work. That is all that a graph can do.
 # ///
 # ///
 #
-# ### What a graph cannot mend
+# ### What a graph cannot cure
 #
-# In the graph nobody waits for the host, and still the bytes alone would be through sooner. Two things are left.
+# In the graph nobody waits for the host, and still the bytes alone would need less time. Two causes are left.
 #
-# - **Small kernels.** Between two multiplies stand norms, turns, additions, a softmax: each carries a few kilobytes,
+# - **Small kernels.** Between two multiplies there are norms, turns, additions, a softmax: each moves a few kilobytes,
 #   each has a start and an end, and while it runs nobody fetches weights.
-# - **The multiplies themselves.** One row times a grid: does that fetch its weights as quickly as a plain copy does?
-#   This page does not time them one by one. That is [W4](workshops/w4_serving.py#shorter-weights)'s question.
+# - **The multiplies themselves.** Does one row times a grid fetch its weights as fast as a plain copy does? This page
+#   does not time them one by one. [W4](workshops/w4_serving.py#shorter-weights) does.
 #
-# `torch.compile` goes after the first: it reads the code of a layer and writes new kernels, in which what stands
-# between two multiplies is fused. We give it the library's attention besides.
+# `torch.compile` attacks the first: it reads the code of a layer and writes new kernels, in which everything between
+# two multiplies is fused. We also give it the library's attention.
 #
 # /// claim | kernels.compiled.count < 0.8 * kernels.plain.count and decode.compiled.us < decode.graph.us
-# It makes {{ kernels.compiled.count:.0f}} kernels of {{ kernels.plain.count:.0f}}, and in a graph they write
-# {{ rate.compiled:.0f}} tokens/s: {{ rate.compiled / floor.rate:.0%}} of the floor.
+# It turns {{ kernels.plain.count:.0f}} kernels into {{ kernels.compiled.count:.0f}}, and in a graph they write {{ rate.compiled:.0f}}
+# tokens/s: {{ rate.compiled / floor.rate:.0%}} of the floor.
 # /// otherwise
-# It makes {{ kernels.compiled.count:.0f}} kernels of {{ kernels.plain.count:.0f}}, and in a graph they write
-# {{ rate.compiled:.0f}} tokens/s.
+# It turns {{ kernels.plain.count:.0f}} kernels into {{ kernels.compiled.count:.0f}}, and in a graph they write {{ rate.compiled:.0f}}
+# tokens/s.
 # ///
 
 # %% [markdown]
 # ## Ours, swap by swap
 #
-# And now us. Every part of the layer can be swapped for a different one that does the same, one at a time, so that the
-# gain of each is its own. First one part alone: attention.
+# And now our own kernels. Every part of the layer can be swapped for a different one that does the same, one at a time,
+# so that we see the gain of each. First, a single part: attention.
 #
-# First the pencil, as always. What can a better attention save? It reads the cache, and the cache is
-# {{ step.cache_gb:.2f}} of {{ step.gb:.2f}} GB. So an attention that read nothing at all would save
-# {{ step.cache_gb / step.gb:.1%}} of the bytes. If a swap brings more than that, it is not for the bytes: plain
-# attention is several small kernels, one after the other, that hand their scores on through memory.
+# The pencil comes first, as always. What can a better attention save? It reads the cache, and the cache is
+# {{ step.cache_gb:.2f}} of {{ step.gb:.2f}} GB. So an attention that read nothing at all would save {{ step.cache_gb / step.gb:.1%}}
+# of the bytes. If a swap gains more than that, bytes are not the reason: plain attention is several small kernels, one
+# after the other, that pass their scores on through memory.
 #
 # /// claim | decode.our_attention.us < decode.graph.us
-# In the graph, with our attention in the place of the plain one: {{ rate.our_attention:.0f}} tokens/s, where the
-# plain graph has {{ rate.graph:.0f}}. That is a gain of {{ decode.graph.us / decode.our_attention.us - 1:.1%}}, for
-# one swap of one line.
+# In the graph, our attention in place of the plain one writes {{ rate.our_attention:.0f}} tokens/s, where the plain
+# graph writes {{ rate.graph:.0f}}. That is a gain of {{ decode.graph.us / decode.our_attention.us - 1:.1%}}, for
+# swapping one line.
 # /// otherwise
-# In the graph, with our attention in the place of the plain one: {{ rate.our_attention:.0f}} tokens/s, where the
-# plain graph has {{ rate.graph:.0f}}. The swap does not pay on this card.
+# In the graph, our attention in place of the plain one writes {{ rate.our_attention:.0f}} tokens/s, where the plain
+# graph writes {{ rate.graph:.0f}}. The swap does not pay on this card.
 # ///
 #
 # /// claim | decode.library.us > 0.97 * decode.graph.us
 # PyTorch's own fused attention, SDPA, in the same place: {{ rate.library:.0f}} tokens/s, where the plain graph writes
-# {{ rate.graph:.0f}}. That a kernel is fused is no gain by itself: in each of the {{ shape.layers:.0f}} layers it takes
-# {{ (decode.library.us - decode.graph.us) / decode.graph.T / shape.layers:.1f}} µs more than the small kernels that it replaces. It has one row of queries to share out,
-# and a mask over all the room in the cache to look at. Whether it is these, this run did not count.
+# {{ rate.graph:.0f}}. Fusion alone is not a gain: in each of the {{ shape.layers:.0f}} layers SDPA takes {{ (decode.library.us - decode.graph.us) / decode.graph.T / shape.layers:.1f}}
+# µs more than the small kernels that it replaces. It has only one row of queries to spread over the card, and must look at a mask
+# over all the room in the cache. This run counted nothing that could say whether these are the reasons.
 # /// otherwise
 # PyTorch's own fused attention, SDPA, in the same place: {{ rate.library:.0f}} tokens/s.
 # ///
 #
 # ### Five kernels a layer
 #
-# Now the whole step. Look at what is left of a layer if everything that can travel together does: queries, keys and values, with the norm before
-# and the turn after them, straight into the cache; attention; the output and the sum; gate and up and what is between them; down and the sum. Five
-# kernels, and each reads its weights once. Their bytes are the floor's own.
+# Now the whole step. Look at what is left of a layer when everything travels together that can: queries, keys and values, with
+# the norm before them and the turn after them, straight into the cache; attention; the output and the sum; gate and up and what
+# is between them; down and the sum. These are five kernels, and each reads its weights once. They read no more bytes than the
+# floor counts.
 #
-# Then look at the seams. At the end of a kernel the last blocks run alone, and at the beginning of the next nobody has anything yet. While that lasts, memory stands
-# still. But a weight is nobody's answer: it lay there before. So the next kernel may begin while the last one still runs, ask for its
-# first weights, and wait with full hands for the numbers to multiply them by. The card calls that a *programmatic dependent launch*,
-# and Hopper was the first to have it [^cuda-dependent-launch]. In code it is a flag at the launch, which says that this kernel may begin early, and one line in the kernel,
-# `griddepcontrol.wait`, after the first weights are asked for and before anything is read that the last kernel wrote. A cook does it whenever the pan is on before the onions are cut.
+# Then look at the seams. At the end of a kernel the last blocks run alone, and at the beginning of the next no block has any data
+# yet. All that time memory is idle. But a weight is not the result of any kernel: it was there before. So the next kernel may
+# begin while the last one is still running, ask for its first weights, and wait with full hands for the numbers to multiply them
+# by. CUDA calls that a *programmatic dependent launch*, and Hopper was the first to have it [^cuda-dependent-launch]. In code it
+# is a flag at the launch, which says that this kernel may begin early, and one line in the kernel, `griddepcontrol.wait`, after
+# the first weights are asked for and before anything is read that the last kernel wrote. A cook does the same when the pan goes
+# on before the onions are cut.
 #
 # /// predict | What share of the floor, at the speed of a copy, does the step reach with five such kernels a layer?
 # - [rate.our_step / floor.rate < rate.compiled / floor.rate] Less than with torch.compile
 # - [rate.compiled / floor.rate <= rate.our_step / floor.rate < 0.85] More than that, less than 85 %
 # - [rate.our_step / floor.rate >= 0.85] 85 % or more
 # /// reveal
-# {{ rate.our_step / floor.rate:.0%}}: {{ rate.our_step:.0f}} tokens/s, where `torch.compile` has {{ rate.compiled:.0f}}. Here are all of them:
+# {{ rate.our_step / floor.rate:.0%}}: {{ rate.our_step:.0f}} tokens/s, where `torch.compile` writes {{ rate.compiled:.0f}}. Here
+# are all of them:
 #
 # /// chart | bars
 # title: "The same model, the same card: decode, one reader"
@@ -810,7 +812,7 @@ record(
 #   - {label: "byte floor at the speed of a copy", value: floor.rate}
 #   - {label: "byte floor by the data sheet", value: sheet.rate}
 # alt: "Bars in tokens a second, for the 8B shape with random weights and one reader: plain PyTorch {{ rate.plain:.0f}}, in a CUDA graph {{ rate.graph:.0f}}, with the library's attention {{ rate.library:.0f}}, with torch.compile {{ rate.compiled:.0f}}, with our attention {{ rate.our_attention:.0f}}, with our five kernels a layer {{ rate.our_step:.0f}}. Two lines mark the byte floor: {{ floor.rate:.0f}} at the speed of a copy, {{ sheet.rate:.0f}} by the data sheet."
-# caption: "The shape of Llama 3.1 8B, random weights, bf16, {{ context:.0f}} tokens in the cache. Later stops add bars of their own."
+# caption: "The shape of Llama 3.1 8B, random weights, bf16, {{ context:.0f}} tokens in the cache. Later pages add bars of their own."
 # ///
 #
 # /// table
@@ -830,19 +832,26 @@ record(
 # ///
 #
 # /// claim | decode.compiled.us < decode.our_attention.us and decode.our_step.us < decode.compiled.us and rate.lighter < rate.our_step
-# With one part swapped `torch.compile` is ahead of us: it fuses everything between the multiplies. With the whole step ours we are ahead of it, by {{ rate.our_step / rate.compiled - 1:.0%}}. Mind what it
-# carries: SDPA, which takes {{ (decode.library.ms - decode.graph.ms) / decode.graph.T:.2f}} ms a step more here than the plain attention. Take that off, and it would write about {{ rate.lighter:.0f}} tokens/s, still less than our {{ rate.our_step:.0f}}.
+# With one part swapped `torch.compile` is ahead of us: it fuses everything between the multiplies. With the whole step ours we
+# are ahead of it, by {{ rate.our_step / rate.compiled - 1:.0%}}. Mind what `torch.compile` has to carry: SDPA, which here takes
+# {{ (decode.library.ms - decode.graph.ms) / decode.graph.T:.2f}} ms a step more than the plain attention. Without that, it would
+# write about {{ rate.lighter:.0f}} tokens/s, still less than our {{ rate.our_step:.0f}}.
 # /// otherwise
 # One part swapped: {{ rate.our_attention:.0f}} tokens/s. The whole step: {{ rate.our_step:.0f}}. `torch.compile`: {{ rate.compiled:.0f}}.
 # ///
 #
 # /// claim | rate.our_step / floor.rate >= 0.85
-# {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed are left, and why not all of it? Two things it is not. The clock: the card read {{ decode.our_step.sm_mhz:.0f}} MHz while it ran, and {{ decode.graph.sm_mhz:.0f}} with the plain graph. The host: it is free
-# after {{ decode.our_step.host_us / decode.our_step.T:.0f}} µs of a step of {{ 1000 * decode.our_step.ms / decode.our_step.T:,.0f}}. Then the seams. The step misses {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms; dealt out over five kernels in each of {{ shape.layers:.0f}} layers that is
-# {{ 1000 * (decode.our_step.ms / decode.our_step.T - floor.ms) / (5 * shape.layers):.1f}} µs for each, about as long as a kernel with next to nothing to do takes ([W4](workshops/w4_serving.py#two-kernels-or-one) has one of {{ w4.fused.decode.ours.us:.1f}} µs). So a kernel's beginning and end would
-# explain all of it. That is a sum, and no proof: every byte is read once by design, and this run did not count them. [L7](lectures/l7_profiling.py) has the counter that would.
+# {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed is still missing. Why? Two things are not the reason. The clock:
+# the card read {{ decode.our_step.sm_mhz:.0f}} MHz while the step ran, and {{ decode.graph.sm_mhz:.0f}} with the plain graph. The
+# host: it is free after {{ decode.our_step.host_us / decode.our_step.T:.0f}} µs of a step of {{ 1000 * decode.our_step.ms / decode.our_step.T:,.0f}}.
+# That leaves the seams. The step is {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms longer than the floor; spread
+# over five kernels in each of {{ shape.layers:.0f}} layers that is {{ 1000 * (decode.our_step.ms / decode.our_step.T - floor.ms) / (5 * shape.layers):.1f}}
+# µs for each, about as long as a kernel takes that has next to nothing to do ([W4](workshops/w4_serving.py#two-kernels-or-one)
+# has one of {{ w4.fused.decode.ours.us:.1f}} µs). So a kernel's beginning and end would explain all of it. That is a sum, not a
+# proof: every byte is read once by design, and this run did not count them. [L7](lectures/l7_profiling.py) has the counter that
+# would.
 # /// otherwise
-# And it is not enough. {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed are missing: {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms a step. Every byte is read once by design, and this run did not count them. A kernel that reads its weights in the right order and still waits has too little under way, or waits for its own warps:
+# And it is not enough. {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed is missing: {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms a step. Every byte is read once by design, and this run did not count them. A kernel that reads its weights in the right order and still waits has too little under way, or waits for its own warps:
 # [L7](lectures/l7_profiling.py) has the questions to ask it.
 # ///
 # ///
@@ -850,8 +859,8 @@ record(
 # %% [markdown]
 # ## Prefill: the same weights, a thousand rows
 #
-# Now the other way through the model: a prompt of {{ context:.0f}} tokens at once. First by hand. Each weight is one
-# multiply-add for each row, so two operations; attention adds some. What binds, bytes or arithmetic?
+# Now the other way through the model: a prompt of {{ context:.0f}} tokens at once. First by hand. Each weight is used
+# for one multiply-add for each row, so two operations; attention adds some. What is the limit, bytes or arithmetic?
 
 # %%
 record(
@@ -866,7 +875,7 @@ record(
 # | their least time: {{ work:.2f}} TFLOP ÷ {{ peak:.0f}} TFLOP/s | {{ work / peak * 1000:.1f}} ms |
 # | least time of the weights: {{ weights.gb:.2f}} GB ÷ {{ bandwidth:.0f}} GB/s | {{ weights.gb / bandwidth * 1000:.1f}} ms |
 #
-# The arithmetic takes longer, so it binds. A step of decode read the same weights for one row; here {{ context:.0f}}
+# The arithmetic takes longer, so it is the limit. A decode step reads the same weights for one row; here {{ context:.0f}}
 # rows share them.
 #
 # /// predict | What percent of the tensor cores' peak does the prefill reach, with torch.compile?
@@ -876,7 +885,8 @@ record(
 # - [prefill.compiled.of_peak >= 0.8] Four fifths, or more
 # /// reveal
 # {{ prefill.compiled.of_peak:.0%}} of peak, {{ prefill.compiled.tflops:.0f}} TFLOP/s. Plain PyTorch reaches
-# {{ prefill.plain.of_peak:.0%}}: the GPU needs {{ prefill.plain.ms:.0f}} ms to carry out its orders. There is far more in each order than in those of a step.
+# {{ prefill.plain.of_peak:.0%}}: the GPU needs {{ prefill.plain.ms:.0f}} ms to carry out its orders. Each order has far more work
+# in it than one of a decode step.
 #
 # /// chart | bars
 # title: "The same model, the same card: prefill of {{ context:.0f}} tokens"
@@ -889,16 +899,17 @@ record(
 # references:
 #   - {label: data sheet, value: peak}
 # alt: "Bars in TFLOP/s for a prefill of {{ context:.0f}} tokens: plain PyTorch {{ prefill.plain.tflops:.0f}}, with the library's attention {{ prefill.library.tflops:.0f}}, with torch.compile {{ prefill.compiled.tflops:.0f}}, with our attention {{ prefill.our_attention.tflops:.0f}}. A line marks the data sheet's peak, {{ peak:.0f}}."
-# caption: "In bf16, one prompt. torch.compile has the library's attention, too."
+# caption: "In bf16, one prompt. torch.compile uses the library's attention, too."
 # ///
 #
 # With our attention it is {{ prefill.our_attention.of_peak:.0%}}, with SDPA {{ prefill.library.of_peak:.0%}}. Plain attention
 # [writes the square](lectures/l8_attention.py#four-trips-to-hbm) for each of {{ shape.heads:.0f}} heads; the
 # others do not.
 #
-# And look whose clock this is. In all {{ prefill.plain.n:.0f}} samples of every bar the GPU had to wait for the host somewhere, so the host has its part in them. Their intervals allow for a different host, and are wider than this run was.
-# The bar of `torch.compile` is the card's own all the same: it takes {{ prefill.compiled.ms:.1f}} ms here, and {{ by_size.swap.compiled.ms:.1f}} ms in [a CUDA graph](multiply_on_hopper.py#whose-clock), where nobody waits for the host.
-# With our multiply and our attention together there is no bar: the interval that goes with it is {{ prefill.our_both.spread:.0%}} of its value to either side, and such a bar says nothing. The kernels are those of [W2](workshops/w2_hopper.py) and of
+# And look whose clock this is. In all {{ prefill.plain.n:.0f}} samples of every bar the GPU had to wait for the host somewhere,
+# so part of each time is the host's. The intervals allow for a different host, and are wider than the spread of this run.
+# Still, the bar of `torch.compile` is the card's own: it takes {{ prefill.compiled.ms:.1f}} ms here, and {{ by_size.swap.compiled.ms:.1f}} ms in [a CUDA graph](multiply_on_hopper.py#whose-clock), where nobody waits for the host.
+# There is no bar for our multiply and our attention together: its interval would be {{ prefill.our_both.spread:.0%}} of its value to either side, and such a bar says nothing. The kernels are those of [W2](workshops/w2_hopper.py) and of
 # [attention](attention_on_hopper.py), and [the multiply, size by size](multiply_on_hopper.py#in-the-model) swaps them in one by one, each in a graph: {{ by_size.swap.both.tflops:.0f}} TFLOP/s with both.
 # ///
 
@@ -909,13 +920,13 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # ## Before you go
 #
 # /// exercise | The whole floor, by yourself | 8 minutes
-# Take a pencil. No record, no page: only the shapes. A model has 16 layers, a width of 2048, 32 query heads and 8 key
+# Take a pencil, and nothing but the shapes: no record, no page. A model has 16 layers, a width of 2048, 32 query heads and 8 key
 # heads of 64 numbers, 8192 numbers in the middle, a vocabulary of 128 000, and bf16.
 #
 # 1. How many weights has one layer? (Leave out the norms.)
 # 2. How many bytes must a step read, with an empty cache?
 # 3. How many bytes does a token leave in the cache?
-# 4. After how many tokens in the cache does a step read as much of it as of the weights?
+# 4. With how many tokens in the cache does a step read as many bytes of the cache as of the weights?
 # /// answer
 # 1. Queries and the grid after attention: 2 × 2048 × 2048 = 8 388 608. Keys and values: 2 × 2048 × 512 = 2 097 152.
 #    Feed-forward: 3 × 2048 × 8192 = 50 331 648. Together 8 388 608 + 2 097 152 + 50 331 648 = 60 817 408.
@@ -929,21 +940,21 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # Back to our model and its floor of {{ floor.ms:.2f}} ms a step. Work out the floor at the speed of the copy
 #
 # 1. with 8191 tokens in the cache instead of {{ context:.0f}};
-# 2. with 32 readers in one step, each with {{ context:.0f}} tokens of his own. How many tokens/s are that, of all
-#    together?
+# 2. with 32 readers in one step, each with {{ context:.0f}} tokens of his own. How many tokens/s is that, for all of
+#    them together?
 # /// answer
-# 1. The weights stay, the cache holds 8191 tokens: {{ step.gb_long:.2f}} GB ÷
+# 1. The weights stay the same, the cache holds 8191 tokens: {{ step.gb_long:.2f}} GB ÷
 #    {{ copy.gb_per_s:.0f}} GB/s =
 #    {{ step.gb_long / copy.gb_per_s * 1000:.2f}} ms. A long memory costs little, for one reader.
-# 2. The weights are read once for all, the caches are each reader's own: {{ step.gb_32:.2f}} GB ÷
+# 2. The weights are read once for all, each reader's cache for that reader alone: {{ step.gb_32:.2f}} GB ÷
 #    {{ copy.gb_per_s:.0f}} GB/s = {{ step.gb_32 / copy.gb_per_s * 1000:.2f}}
 #    ms, in which 32 tokens are written: {{ 32000 / (step.gb_32 / copy.gb_per_s * 1000):.0f}}
 #    tokens/s at the floor. Why that is so cheap, and when it stops, is what serving is about.
 # ///
 #
-# **You can now** draw the road of a token with every grid on it; do a norm, a turn, a share and a door by hand; say
-# what a step must read, and turn that into tokens a second before anybody runs anything; and tell a model that waits
-# for its host from one that waits for its bytes.
+# **You can now** draw the road of a token with every grid on it; work out a norm, a turn, a share and a door by hand;
+# say what a step must read, and turn that into tokens a second before anybody runs anything; and tell a model that
+# waits for its host from one that waits for its bytes.
 
 # %% [markdown]
 # ## Where this leads
@@ -951,8 +962,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # - The five lines of attention, taken apart, and the square in the middle that nobody asked for:
 #   [attention](lectures/l8_attention.py).
 # - How it goes away: [FlashAttention from scratch](workshops/w1_flash_attention.py).
-# - A model that really says something, small enough to be trained while the site is measured:
-#   [a small model](a_small_model.py).
+# - A model that does make sense, small enough to be trained while the site is measured: [a small model](a_small_model.py).
 # - Many readers at once, a cache cut into pages, and a lab that builds one: [the workshop on serving](workshops/w4_serving.py). And all of it
 #   together, in [an engine](an_engine.py).
 # - Every number above, with its spread and the run that it comes from: [the ledger](numbers.md).

@@ -4,25 +4,29 @@
 # nav: What warps wait for
 # section: Beside the road
 # order: 5
-# description: Fourteen reasons for which a warp waits, each with a kernel of a few lines that was made to bring it about, and what to try.
+# description: Fourteen reasons why a warp waits, each with a kernel of a few lines that was made to cause it, and what to try.
 # needs: [gpu, counters]
 # ---
 
 # %% [markdown]
 # # A dictionary of stall reasons
 #
-# At each tick a scheduler picks one of its warps that can go on. A warp that cannot has a reason, and the card keeps the tally. This page is to look things up in: what a reason
-# means, a kernel of a few lines that was made to bring it about, and what to try. [The lecture on profiling](lectures/l7_profiling.py#the-third-turn-what-do-the-warps-wait-for)
+# At each tick a scheduler picks a warp that can go on. A warp that cannot has a reason, and the card keeps count. Use this page
+# to look things up: what a reason means, a kernel of a few lines that was made to cause it, and what to try. [The lecture on profiling](lectures/l7_profiling.py#the-third-turn-what-do-the-warps-wait-for)
 # shows how to use it.
 #
 # Two warnings before you look anything up.
 #
-# - **A stall is no fault.** In a kernel at its roof nearly all warps wait. Ask first whether a road is full.
-# - **The number counts waiting.** *How many ticks the warps of a scheduler wait for this reason, all together, for each instruction that it issues.* It is no number of warps: a scheduler has 16 of them at most, and where hardly anything is issued the number goes into the hundreds.
-#   Times the instructions issued in a tick it *is* the warps that wait, on average; [the lecture](lectures/l7_profiling.py#the-third-turn-what-do-the-warps-wait-for) does that sum. A kernel with few warps has small numbers and may be in deep trouble.
+# - **A stall is not a fault.** In a kernel at its roof nearly all warps wait. Ask first whether a road is full.
+# - **The number counts waiting.** *How many ticks the warps of a scheduler wait for this reason, all together, for each
+#   instruction that it issues.* It is not a number of warps: a scheduler has 16 of them at most, and where hardly anything is
+#   issued this number goes into the hundreds. Multiplied by the instructions issued in a tick, it *is* the number of warps that
+#   wait, on average; [the lecture](lectures/l7_profiling.py#the-third-turn-what-do-the-warps-wait-for) does that sum. A kernel
+#   with few warps has small numbers, and may still be in deep trouble.
 #
-# Each kernel below is a copy by a detour: y is x, whatever happens between, so the answer is checked like any other. They stand in one file, `src/course_kernels/stall_demos/k01_one_reason.cu`, and each was read three times.
-# By its name in the counters: `smsp__average_warps_issue_stalled_REASON_per_issue_active.ratio`.
+# Each kernel below is a copy with a detour: y is x, whatever happens in between, so the answer is checked like any other. All are
+# in one file, `src/course_kernels/stall_demos/k01_one_reason.cu`, and each was read three times. The counter's name is
+# `smsp__average_warps_issue_stalled_REASON_per_issue_active.ratio`.
 
 # %% tags=["fold"]
 from course_kernels.measure import count_many, quantity, record, samples
@@ -85,7 +89,7 @@ record(
 # ## All at a glance
 #
 # /// table
-# columns: [detour, "its own reason", "the largest other one", "its part of all waiting, at least"]
+# columns: [detour, "its own reason", "the largest other reason", "its own share of all waiting, at least"]
 # rows:
 #   - ["[long_scoreboard](#long_scoreboard)", "{{ own.long_scoreboard:.2f }}", "{{ next.long_scoreboard:.2f }}", "{{ least.long_scoreboard:.0%}}"]
 #   - ["[short_scoreboard](#short_scoreboard)", "{{ own.short_scoreboard:.2f }}", "{{ next.short_scoreboard:.2f }}", "{{ least.short_scoreboard:.0%}}"]
@@ -101,36 +105,39 @@ record(
 #   - ["[no_instruction](#no_instruction)", "{{ own.no_instruction:.2f }}", "{{ next.no_instruction:.2f }}", "{{ least.no_instruction:.0%}}"]
 #   - ["[sleeping](#sleeping)", "{{ own.sleeping:.2f }}", "{{ next.sleeping:.2f }}", "{{ least.sleeping:.0%}}"]
 #   - ["[drain](#drain)", "{{ own.drain:.2f }}", "{{ next.drain:.2f }}", "{{ least.drain:.0%}}"]
-# caption: Ticks that the warps of a scheduler wait, all together, for each instruction that it issues. Medians of three readings. A warp that issues is not in any of them.
+# caption: Ticks that the warps of a scheduler wait, all together, for each instruction that it issues. Medians of three readings. None of them counts a warp that issues.
 # ///
 #
 # /// claim | own.long_scoreboard > 1.05 * next.long_scoreboard and own.short_scoreboard > 1.05 * next.short_scoreboard and own.barrier > 1.05 * next.barrier and own.mio_throttle > 1.05 * next.mio_throttle and own.lg_throttle > 1.05 * next.lg_throttle and own.wait > 1.05 * next.wait and own.not_selected > 1.05 * next.not_selected and own.membar > 1.05 * next.membar and own.imc_miss > 1.05 * next.imc_miss and own.no_instruction > 1.05 * next.no_instruction and own.sleeping > 1.05 * next.sleeping and own.math_pipe_throttle < 1.05 * next.math_pipe_throttle and own.branch_resolving < next.branch_resolving and own.drain < next.drain
-# Eleven of the fourteen do what they were made for: their reason is the largest. Three do not, *math_pipe_throttle*, *branch_resolving* and *drain*: a different reason is level with it or larger, and their entries say so. That, too, is worth
-# knowing. These reasons rarely come alone.
+# Eleven of the fourteen do what they were made for: their own reason is the largest. Three do not, *math_pipe_throttle*, *branch_resolving*
+# and *drain*: a different reason is level with theirs or larger, and their entries say so. That, too, is worth knowing: these
+# reasons rarely come alone.
 # /// otherwise
 # Where the second column is above the first, a detour does not do what it was made for on this card.
 # ///
 #
 # ## long_scoreboard
 #
-# A load from global or local memory is under way, and the next instruction wants what it brings. *Scoreboard* is the card's list of registers that somebody still writes to; *long*, since it takes hundreds of ticks.
+# A load from global or local memory is under way, and the next instruction needs its result. The *scoreboard* is the card's list
+# of registers that are still to be written; *long*, because it takes hundreds of ticks.
 #
-# **A kernel that does little else.** A walk through memory in which each address is known when the load before is back.
+# **A kernel that does little else.** A walk through memory in which each address is known only when the previous load is back.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#long_scoreboard
 # ///
 #
 # /// claim | least.long_scoreboard > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.long_scoreboard:.2f }} against {{ next.long_scoreboard:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.long_scoreboard:.2f }} against {{ next.long_scoreboard:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
-# Here it stands at {{ own.long_scoreboard:.2f }}, and the largest other reason at {{ next.long_scoreboard:.2f }}.
+# Here it is at {{ own.long_scoreboard:.2f }}, and the largest other reason at {{ next.long_scoreboard:.2f }}.
 # ///
 #
-# **To try.** Is HBM full? Then this is what a kernel at its roof looks like. If not: more loads under way, from more threads or from each; or fetch ahead. [How many must be walking](lectures/l3_memory.py#how-many-must-be-walking).
+# **To try.** Is HBM full? Then this is what a kernel at its roof looks like. If not: more loads under way, from more threads or
+# from each thread; or fetch ahead. [How many must be walking](lectures/l3_memory.py#how-many-must-be-walking).
 #
 # ## short_scoreboard
 #
-# An answer from shared memory, from a shuffle or from the special-function unit is under way.
+# A result from shared memory, from a shuffle or from the special-function unit is under way.
 #
 # **A kernel that does little else.** The same walk in shared memory.
 #
@@ -138,33 +145,35 @@ record(
 # ///
 #
 # /// claim | least.short_scoreboard > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.short_scoreboard:.2f }} against {{ next.short_scoreboard:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.short_scoreboard:.2f }} against {{ next.short_scoreboard:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
-# Here it stands at {{ own.short_scoreboard:.2f }}, and the largest other reason at {{ next.short_scoreboard:.2f }}.
+# Here it is at {{ own.short_scoreboard:.2f }}, and the largest other reason at {{ next.short_scoreboard:.2f }}.
 # ///
 #
-# **To try.** Read more per trip: 16 bytes, and registers for what is used again. Look for [bank conflicts](lectures/l3_memory.py#thirty-two-windows) first.
+# **To try.** Look for [bank conflicts](lectures/l3_memory.py#thirty-two-windows) first. Then read more per trip: 16 bytes, and
+# keep in registers what is used again.
 #
 # ## barrier
 #
-# The warp waits at a `__syncthreads()`, and others have not come.
+# The warp waits at a `__syncthreads()` that others have not reached yet.
 #
-# **A kernel that does little else.** One warp has work to do before each barrier, 31 wait for it.
+# **A kernel that does little else.** One warp has work to do before each barrier, and 31 wait for it.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#barrier
 # ///
 #
 # /// claim | least.barrier > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.barrier:.2f }} against {{ next.barrier:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.barrier:.2f }} against {{ next.barrier:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
-# Here it stands at {{ own.barrier:.2f }}, and the largest other reason at {{ next.barrier:.2f }}.
+# Here it is at {{ own.barrier:.2f }}, and the largest other reason at {{ next.barrier:.2f }}.
 # ///
 #
-# **To try.** Fewer barriers, or smaller blocks: what a warp can settle by [shuffles](lectures/l3_memory.py#one-number-from-many) needs none. And share the work out evenly.
+# **To try.** Fewer barriers, or smaller blocks: what a warp can settle with [shuffles](lectures/l3_memory.py#one-number-from-many) needs none. And spread the work evenly.
 #
 # ## mio_throttle
 #
-# The queue for orders to shared memory, shuffles and special functions is full. The warp could go on, and its order finds no room.
+# The queue for orders to shared memory, shuffles and special functions is full. The warp could go on, but there is no room for
+# its order.
 #
 # **A kernel that does little else.** Stores to shared memory, one after the other, from 32 warps.
 #
@@ -172,9 +181,9 @@ record(
 # ///
 #
 # /// claim | least.mio_throttle > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.mio_throttle:.2f }} against {{ next.mio_throttle:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.mio_throttle:.2f }} against {{ next.mio_throttle:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
-# Here it stands at {{ own.mio_throttle:.2f }}, and the largest other reason at {{ next.mio_throttle:.2f }}.
+# Here it is at {{ own.mio_throttle:.2f }}, and the largest other reason at {{ next.mio_throttle:.2f }}.
 # ///
 #
 # **To try.** Fewer and wider accesses; [both hands full](lectures/l4_the_gemm_ladder.py#rung-5-both-hands-full).
@@ -183,39 +192,41 @@ record(
 #
 # The queue for orders to global and local memory is full.
 #
-# **A kernel that does little else.** Stores to global memory, one after the other, for which nobody waits.
+# **A kernel that does little else.** Stores to global memory, one after the other; nothing waits for them.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#lg_throttle
 # ///
 #
 # /// claim | least.lg_throttle > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.lg_throttle:.2f }} against {{ next.lg_throttle:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.lg_throttle:.2f }} against {{ next.lg_throttle:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
-# Here it stands at {{ own.lg_throttle:.2f }}, and the largest other reason at {{ next.lg_throttle:.2f }}.
+# Here it is at {{ own.lg_throttle:.2f }}, and the largest other reason at {{ next.lg_throttle:.2f }}.
 # ///
 #
-# **To try.** Wider and fewer accesses: [ask for neighbours](lectures/l3_memory.py#ask-for-neighbours), and 16 bytes at a time. Look for spilled registers, which go the same way.
+# **To try.** Wider and fewer accesses: [ask for neighbours](lectures/l3_memory.py#ask-for-neighbours), and 16 bytes at a time.
+# Look for spilled registers, which take the same path.
 #
 # ## math_pipe_throttle
 #
-# The unit of arithmetic that the warp wants is taken.
+# The arithmetic unit that the warp needs is busy.
 #
-# **A kernel made for it.** Eight independent chains in fp64, in 32 warps.
+# **A kernel made to show it.** Eight independent chains in fp64, in 32 warps.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#math_pipe_throttle
 # ///
 #
 # /// claim | 0.95 * next.math_pipe_throttle < own.math_pipe_throttle < 1.05 * next.math_pipe_throttle
-# It is level with a different reason here: {{ own.math_pipe_throttle:.2f }} against {{ next.math_pipe_throttle:.2f }} for the largest other one (ticks waited for each instruction issued). So this kernel shows the reason, and is no proof of it.
+# It is level with a different reason here: {{ own.math_pipe_throttle:.2f }} against {{ next.math_pipe_throttle:.2f }} for the largest other one (ticks waited for each instruction issued). So this kernel shows the reason, but does not prove it.
 # /// otherwise
-# Here it stands at {{ own.math_pipe_throttle:.2f }}, and the largest other reason at {{ next.math_pipe_throttle:.2f }}.
+# Here it is at {{ own.math_pipe_throttle:.2f }}, and the largest other reason at {{ next.math_pipe_throttle:.2f }}.
 # ///
 #
-# **To try.** That unit is at its roof. Use another one, such as [the tensor cores](lectures/l6_tensor_cores.py#the-climb), a narrower type, or less arithmetic.
+# **To try.** That unit is at its roof. Use a different one, such as [the tensor cores](lectures/l6_tensor_cores.py#the-climb), a
+# narrower type, or less arithmetic.
 #
 # ## wait
 #
-# A fixed few ticks, which the compiler has written into the instruction before. Every instruction has some.
+# A short, fixed number of ticks, which the compiler has written into the previous instruction. Every instruction has some.
 #
 # **A kernel that does little else.** One chain of multiply-adds, one warp for each scheduler.
 #
@@ -223,12 +234,12 @@ record(
 # ///
 #
 # /// claim | least.wait > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.wait:.2f }} against {{ next.wait:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.wait:.2f }} against {{ next.wait:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
-# Here it stands at {{ own.wait:.2f }}, and the largest other reason at {{ next.wait:.2f }}.
+# Here it is at {{ own.wait:.2f }}, and the largest other reason at {{ next.wait:.2f }}.
 # ///
 #
-# **To try.** More that does not wait for each other: [more chains in a thread, or more warps](lectures/l1_what_a_gpu_is.py#one-long-chain).
+# **To try.** More work that is independent: [more chains in a thread, or more warps](lectures/l1_what_a_gpu_is.py#one-long-chain).
 #
 # ## not_selected
 #
@@ -240,33 +251,33 @@ record(
 # ///
 #
 # /// claim | own.not_selected > 1.05 * next.not_selected
-# In three readings it was the largest: {{ own.not_selected:.2f }} against {{ next.not_selected:.2f }} for the next one (ticks waited for each instruction issued).
+# In three readings it was the largest reason: {{ own.not_selected:.2f }} against {{ next.not_selected:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
-# Here it stands at {{ own.not_selected:.2f }}, and the largest other reason at {{ next.not_selected:.2f }}.
+# Here it is at {{ own.not_selected:.2f }}, and the largest other reason at {{ next.not_selected:.2f }}.
 # ///
 #
 # **To try.** Nothing. The scheduler has more than enough to choose from; you may even take fewer warps and give each more registers. (Some tools do not count it as waiting.)
 #
 # ## branch_resolving
 #
-# A jump was taken, and where it leads is still being worked out.
+# A jump was taken, and its target is still being worked out.
 #
-# **A kernel made for it.** A loop that takes one of eight ways in each round, by a number that changes.
+# **A kernel made to show it.** A loop that takes one of eight paths in each round, depending on a number that changes.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#branch_resolving
 # ///
 #
 # /// claim | least.branch_resolving < 0.2
-# A different reason is larger here: {{ own.branch_resolving:.2f }} against {{ next.branch_resolving:.2f }} for the largest other one (ticks waited for each instruction issued). So this kernel shows the reason, and is no proof of it.
+# A different reason is larger here: {{ own.branch_resolving:.2f }} against {{ next.branch_resolving:.2f }} for the largest other one (ticks waited for each instruction issued). So this kernel shows the reason, but does not prove it.
 # /// otherwise
-# Here it stands at {{ own.branch_resolving:.2f }}, and the largest other reason at {{ next.branch_resolving:.2f }}.
+# Here it is at {{ own.branch_resolving:.2f }}, and the largest other reason at {{ next.branch_resolving:.2f }}.
 # ///
 #
 # **To try.** Unroll the loop; turn a short branch into arithmetic. [A warp at a fork](lectures/l2_the_cuda_model.py#a-warp-at-a-fork).
 #
 # ## membar
 #
-# The warp waits until its writes could be seen by all others: a fence.
+# The warp waits until all others can see its writes: a fence.
 #
 # **A kernel that does little else.** A store and a `__threadfence()`, again and again.
 #
@@ -274,17 +285,18 @@ record(
 # ///
 #
 # /// claim | least.membar > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.membar:.2f }} against {{ next.membar:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.membar:.2f }} against {{ next.membar:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
-# Here it stands at {{ own.membar:.2f }}, and the largest other reason at {{ next.membar:.2f }}.
+# Here it is at {{ own.membar:.2f }}, and the largest other reason at {{ next.membar:.2f }}.
 # ///
 #
-# **To try.** Fewer fences: one after many writes. A fence for the block, `__threadfence_block()`, where the reader is in the same block.
+# **To try.** Fewer fences: one after many writes. If the reader is in the same block, a fence for the block, `__threadfence_block()`.
 #
 # ## imc_miss
 #
-# Some numbers come to a warp without a load: a kernel's arguments, and a table that is the same for all threads and was declared `__constant__`. They lie in *constant memory*, and an instruction names such a number where it would else
-# name a register. Each SM keeps those that it has met in a small cache. Here the number is not in it, and the warp waits until it is.
+# Some numbers come to a warp without a load: a kernel's arguments, and a table that is the same for all threads and was declared
+# `__constant__`. They are in *constant memory*, and an instruction can name such a number in place of a register. Each SM keeps
+# those that it has used in a small cache. Here the number is not in the cache, and the warp waits until it is.
 #
 # **A kernel that does little else.** A thousand constants, each in a line of its own.
 #
@@ -292,29 +304,29 @@ record(
 # ///
 #
 # /// claim | least.imc_miss > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.imc_miss:.2f }} against {{ next.imc_miss:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.imc_miss:.2f }} against {{ next.imc_miss:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
-# Here it stands at {{ own.imc_miss:.2f }}, and the largest other reason at {{ next.imc_miss:.2f }}.
+# Here it is at {{ own.imc_miss:.2f }}, and the largest other reason at {{ next.imc_miss:.2f }}.
 # ///
 #
-# **To try.** Keep constants together and few; what differs from thread to thread does not belong there.
+# **To try.** Keep constants few and close together; what differs from thread to thread does not belong there.
 #
 # ## no_instruction
 #
-# The next instruction has not arrived: a cache for instructions missed, or a jump went far away.
+# The next instruction has not arrived: an instruction cache missed, or a jump went far away.
 #
-# **A kernel that does little else.** Four thousand instructions in a row without a loop.
+# **A kernel that does little else.** Four thousand instructions in a row, without a loop.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#no_instruction
 # ///
 #
 # /// claim | least.no_instruction > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.no_instruction:.2f }} against {{ next.no_instruction:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.no_instruction:.2f }} against {{ next.no_instruction:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
-# Here it stands at {{ own.no_instruction:.2f }}, and the largest other reason at {{ next.no_instruction:.2f }}.
+# Here it is at {{ own.no_instruction:.2f }}, and the largest other reason at {{ next.no_instruction:.2f }}.
 # ///
 #
-# **To try.** Unroll less. A kernel whose inner loop fits into the instruction cache does not know this wait.
+# **To try.** Unroll less. A kernel whose inner loop fits into the instruction cache does not wait for this reason.
 #
 # ## sleeping
 #
@@ -326,35 +338,37 @@ record(
 # ///
 #
 # /// claim | least.sleeping > 0.5
-# In each of three readings it was more than half of all waiting, so it was the largest: {{ own.sleeping:.2f }} against {{ next.sleeping:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.sleeping:.2f }} against {{ next.sleeping:.2f }} for the next one (ticks waited for each instruction issued).
 # /// otherwise
-# Here it stands at {{ own.sleeping:.2f }}, and the largest other reason at {{ next.sleeping:.2f }}.
+# Here it is at {{ own.sleeping:.2f }}, and the largest other reason at {{ next.sleeping:.2f }}.
 # ///
 #
-# **To try.** You find it in loops that wait for a flag. Ask whether the flag could be a barrier, or an mbarrier, which wakes up the warps that wait.
+# **To try.** You find it in loops that wait for a flag. Ask whether the flag could be a barrier, or an mbarrier, which wakes up the waiting warps.
 #
 # ## drain
 #
-# The warp is done, but its last stores have not been taken over yet.
+# The warp is done, but its last stores have not been accepted yet.
 #
-# **A kernel made for it.** Short blocks whose last act is a store of neighbours that lie eight apart.
+# **A kernel made to show it.** Short blocks whose last act is a store in which neighbouring threads write eight places apart.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#drain
 # ///
 #
 # /// claim | least.drain < 0.08
-# A different reason is far larger here: {{ own.drain:.2f }} against {{ next.drain:.2f }} for the largest other one (ticks waited for each instruction issued). So this kernel shows the reason, and is no proof of it.
+# A different reason is far larger here: {{ own.drain:.2f }} against {{ next.drain:.2f }} for the largest other one (ticks waited for each instruction issued). So this kernel shows the reason, but does not prove it.
 # /// otherwise
-# Here it stands at {{ own.drain:.2f }}, and the largest other reason at {{ next.drain:.2f }}.
+# Here it is at {{ own.drain:.2f }}, and the largest other reason at {{ next.drain:.2f }}.
 # ///
 #
-# **To try.** Stores of neighbours, and of 16 bytes; more work for each thread before it leaves.
+# **To try.** Let neighbours store to neighbouring places, 16 bytes at a time; give each thread more work before it leaves.
 #
 # ## And the others
 #
-# - *dispatch*: the scheduler chose an instruction, and could not pass it on to the unit that carries it out, for something on that way was taken. We met it on [the ladder](lectures/l5_the_top_of_the_ladder.py), where three registers of one instruction lay in one drawer.
+# - *dispatch*: the scheduler chose an instruction, but could not pass it on to the unit that carries it out, because something on
+#   the way was busy. We met it on [the ladder](lectures/l5_the_top_of_the_ladder.py), where three registers of one instruction
+#   were in one drawer.
 # - *tex throttle*: the queue for texture orders is full.
-# - *gmma*: the warp waits for a `wgmma` that is under way. On [the page about tensor cores](lectures/l6_tensor_cores.py#what-they-wait-for) you see when that is good.
+# - *gmma*: the warp waits for a `wgmma` that is under way. [The page about tensor cores](lectures/l6_tensor_cores.py#what-they-wait-for) shows when that is good.
 # - *misc*: none of these.
 #
-# What NVIDIA says of each is in its guide [^nvidia-ncu-guide].
+# NVIDIA's guide says what each of them means [^nvidia-ncu-guide].

@@ -674,30 +674,31 @@ record(
 # %% [markdown]
 # ## 10 · A larger tile, and the right one {.beyond}
 #
-# More sums in each thread, and every number from shared memory is used more often.
+# Put more sums in each thread, and every number from shared memory is used more often.
 #
 # /// figure | docs/assets/figures/sgemm_larger_tile.svg
 # alt: "Two register tiles with the numbers they read. 8 by 8 reads 16 numbers for 64 multiply-adds, 4 for each number. 16 by 8 reads 24 numbers for 128 multiply-adds, 5.3 for each."
 # ///
 #
-# The price: 128 of a thread's 255 registers hold sums and nothing else. So fewer threads fit on an SM. Remember
+# The price is that 128 of a thread's 255 registers hold sums and nothing else. So fewer threads fit on an SM. Remember
 # [the trap](l3_memory.py#how-many-must-be-walking): occupancy was never the goal.
 #
 # /// diff | src/course_kernels/sgemm/k09_asynchronous.cu | src/course_kernels/sgemm/k10_tuned.cu
 # title: "What changes: k09_asynchronous.cu → k10_tuned.cu"
 # ///
 #
-# This is the one step without an idea of its own: the same kernel with other constants, and a third buffer, since there is room. Which ones? Nobody worked that out
-# on paper. You try. What stands in the launcher, by compute capability, comes out of [a race of shapes](#which-shape). That race cannot tell
-# all of them apart, and on another card another shape may be the best.
+# This is the one step without an idea of its own: the same kernel with different constants, and a third buffer, because there is
+# room for it. Which constants? Nobody worked that out on paper. You try. The ones in the launcher, listed by compute capability,
+# come from [a race of shapes](#which-shape). That race cannot tell all of them apart, and on a different card a different shape
+# may be the best.
 #
-# /// predict | Half as many warps fit on an SM. In how many of the ticks is an instruction still issued?
+# /// predict | Half as many warps fit on an SM. In what share of the ticks is an instruction still issued?
 # - [vital.tuned.issued / vital.asynchronous.issued < 0.8] In far fewer
 # - [0.8 <= vital.tuned.issued / vital.asynchronous.issued < 0.97] In somewhat fewer
 # - [vital.tuned.issued / vital.asynchronous.issued >= 0.97] In as many, or more
 # /// reveal
-# {{ vital.tuned.issued:.1%}} now, {{ vital.asynchronous.issued:.1%}} before. Occupancy was {{ vital.asynchronous.occupancy:.0%}}, and is
-# {{ vital.tuned.occupancy:.0%}}.
+# {{ vital.tuned.issued:.1%}} now, {{ vital.asynchronous.issued:.1%}} before. Occupancy was {{ vital.asynchronous.occupancy:.0%}}
+# and is now {{ vital.tuned.occupancy:.0%}}.
 #
 # /// table
 # turned: true
@@ -709,48 +710,51 @@ record(
 #
 # /// claim | ladder.asynchronous.us > ladder.tuned.us and vital.tuned.occupancy < vital.asynchronous.occupancy
 # **{{ ladder.tuned.of_peak:.1%}} of peak**, {{ ladder.asynchronous.us / ladder.tuned.us:.2f }} times the speed of kernel 9, with
-# *fewer* warps on the SM. {{ vital.tuned.share:.1%}} of the instructions are multiply-adds; the pencil said
-# {{ by_hand.t16x8_by16.share:.1%}}, without addresses and loop.
+# *fewer* warps on the SM. {{ vital.tuned.share:.1%}} of the instructions are multiply-adds; the pencil said {{ by_hand.t16x8_by16.share:.1%}},
+# without the addresses and the loop.
 # /// otherwise
 # {{ ladder.tuned.of_peak:.1%}} of peak, against {{ ladder.asynchronous.of_peak:.1%}}; occupancy
 # {{ vital.tuned.occupancy:.0%}}, before {{ vital.asynchronous.occupancy:.0%}}.
 # ///
 #
-# **Why not faster?** In {{ 1 - vital.tuned.issued:.0%}} of the ticks there is still nothing issued.
+# **Why not faster?** In {{ 1 - vital.tuned.issued:.0%}} of the ticks nothing is issued, even now.
 #
 # /// claim | vital.tuned.dispatch_stall > max(vital.tuned.long_scoreboard, vital.tuned.short_scoreboard, vital.tuned.barrier, vital.tuned.wait, vital.tuned.mio_throttle, vital.tuned.math_pipe_throttle, vital.tuned.lg_throttle)
-# And the longest wait that we counted, of warps that could not be issued, has a new name: {{ vital.tuned.dispatch_stall:.2f }} ticks for each instruction, for *dispatch*.
+# And the longest wait that we counted among warps that could not be issued has a new name: {{ vital.tuned.dispatch_stall:.2f }}
+# ticks for each instruction, for *dispatch*.
 # /// otherwise
 # For each instruction the warps wait {{ vital.tuned.dispatch_stall:.2f }} ticks for something called *dispatch*.
 # ///
 # ///
 #
 # /// exercise | Why not 16 × 16?
-# By the pencil a 16 × 16 register tile reads 32 numbers for 256 multiply-adds. What speaks against it?
+# On paper a 16 × 16 register tile reads 32 numbers for 256 multiply-adds. What is the argument against it?
 # /// answer
-# 256 sums alone need 256 registers, and a thread can have 255. Some would *spill* into local memory, which lies in the
+# The 256 sums alone need 256 registers, and a thread can have 255. Some would *spill* into local memory, which is in
 # HBM. 16 × 8 is about as large as it gets.
 # ///
 
 # %% [markdown]
 # ## 11 · Two drawers {.beyond}
 #
-# *Dispatch* is the way from the issue slot to the lanes. What can hold up a multiply-add there, when all its numbers are in
-# registers already? The registers themselves.
+# *Dispatch* is the way from the issue slot to the lanes. What can hold up a multiply-add there, when all its numbers are
+# already in registers? The registers themselves.
 #
-# A thread's registers lie in two banks: think of two drawers, one for the even numbers and one for the odd. NVIDIA does not say so;
-# others found it by experiment on the Volta generation [^jia2018]. A multiply-add needs three numbers: one of A, one of B, and the sum. By
-# their rule two of them may come out of one drawer in a tick, and three may not. For this card we take the rule as a guess, and see what the counters make of it.
+# A thread's registers are in two banks: think of two drawers, one for the even register numbers and one for the odd. NVIDIA does
+# not say so; others found it by experiment on the Volta generation [^jia2018]. A multiply-add needs three numbers: one of A, one
+# of B, and the sum. By their rule two of them may come out of one drawer in a tick, but three may not. For this card we take the
+# rule as a guess, and see what the counters make of it.
 #
 # /// figure | docs/assets/figures/sgemm_register_banks.svg
-# alt: "Registers in two drawers, even and odd. With 16-byte stores, sums 0 to 3 lie in four registers in a row, as b 0 to 3 do, so sum 0 lies in the drawer of b 0. If a lies there too, all three numbers come from one drawer: 2 ticks. Stored one by one, the compiler may put sum 0 across from b 0, and every multiply-add takes 1 tick."
+# alt: "Registers in two drawers, even and odd. With 16-byte stores, sums 0 to 3 are in four registers in a row, as b 0 to 3 are, so sum 0 is in the drawer of b 0. If a is there too, all three numbers come from one drawer: 2 ticks. Stored one by one, the compiler may put sum 0 across from b 0, and every multiply-add takes 1 tick."
 # ///
 #
-# Who decides in which register a number lies? The compiler. And you, without knowing it. A 16-byte *store* wants four sums in
-# four registers in a row. A 16-byte *load* puts four numbers of B into four registers in a row. So sum number c and b number c easily end
-# up in one drawer, and then it is a coin toss whether a lies there as well. **The stores that we made wide in step 6 can tie the compiler's hands.**
+# Who decides which register a number is in? The compiler does. And so do you, without knowing it. A 16-byte *store* needs four
+# sums in four registers in a row. A 16-byte *load* puts four numbers of B into four registers in a row. So sum number c and b
+# number c easily end up in the same drawer, and then it is a coin toss whether a is there too. **The stores that we made wide in
+# step 6 can tie the compiler's hands.**
 #
-# Do not believe it. Count it, in the machine code of our own kernels: the next one, number 11, stores C number by number.
+# Do not take our word for it. Count it, in the machine code of our own kernels: the next one, number 11, stores C number by number.
 
 # %%
 import re
@@ -787,20 +791,21 @@ record(
 )
 
 # %% [markdown]
-# (The count takes no notice of numbers that are *still at hand*; the exercise below does. Number 12 comes in the next section.)
+# (The count ignores numbers that are *still at hand*; the exercise below does not. Number 12 comes in the next section.)
 #
-# So store C number by number. It happens once, at the very end, and in the loop the compiler is free. That is one of
-# five changes: this step is a tuning bundle. One buffer less. The multiply-adds walk along a row of sums and back along the next one, so that one number of each is still at hand from the one before.
-# The next numbers are taken from shared memory while these are multiplied. And instead of working out an address for every copy, a thread keeps a finger on
-# its place in A and one on its place in B, and moves both on.
+# So store C number by number. It happens once, at the very end, and in the loop the compiler is free. That is one of five
+# changes, because this step is a tuning bundle. There is one buffer fewer. The multiply-adds walk along a row of sums and back
+# along the next one, so that each still has one number at hand from the one before. The next numbers are read from shared memory
+# while the current ones are multiplied. And instead of computing an address for every copy, a thread keeps one finger on its
+# place in A and one on its place in B, and moves both on.
 #
 # /// diff | src/course_kernels/sgemm/k10_tuned.cu | src/course_kernels/sgemm/k11_register_banks.cu
 # title: "What changes: k10_tuned.cu → k11_register_banks.cu"
 # ///
 #
 # /// predict | More store instructions at the end, fewer addresses in the loop, the same loads from shared memory. What moves?
-# - [vital.register_banks.share > 1.02 * vital.tuned.share and vital.register_banks.dispatch_stall >= 0.8 * vital.tuned.dispatch_stall] The share of multiply-adds, alone
-# - [vital.register_banks.dispatch_stall < 0.8 * vital.tuned.dispatch_stall and vital.register_banks.share <= 1.02 * vital.tuned.share] The waiting for dispatch, alone
+# - [vital.register_banks.share > 1.02 * vital.tuned.share and vital.register_banks.dispatch_stall >= 0.8 * vital.tuned.dispatch_stall] Only the share of multiply-adds
+# - [vital.register_banks.dispatch_stall < 0.8 * vital.tuned.dispatch_stall and vital.register_banks.share <= 1.02 * vital.tuned.share] Only the waiting for dispatch
 # - [vital.register_banks.share > 1.02 * vital.tuned.share and vital.register_banks.dispatch_stall < 0.8 * vital.tuned.dispatch_stall] Both of these
 # - [vital.register_banks.share <= 1.02 * vital.tuned.share and vital.register_banks.dispatch_stall >= 0.8 * vital.tuned.dispatch_stall] Neither of these
 # /// reveal
@@ -818,26 +823,27 @@ record(
 #
 # /// claim | ladder.tuned.us > ladder.register_banks.us and vital.register_banks.dispatch_stall < 0.8 * vital.tuned.dispatch_stall and drawer.register_banks < 0.5 * drawer.tuned and vital.register_banks.share > 1.02 * vital.tuned.share
 # **{{ ladder.register_banks.of_peak:.1%}} of peak**, {{ ladder.tuned.us / ladder.register_banks.us:.3f }} times the speed of kernel 10.
-# An instruction is issued in {{ vital.register_banks.issued:.1%}} of the ticks, before in {{ vital.tuned.issued:.1%}}, and a larger share of them multiplies. The wait for dispatch fell to
-# {{ vital.register_banks.dispatch_stall / vital.tuned.dispatch_stall:.0%}} of what it was, as the rule of the drawers would have it. That is no proof: the bundle changed
-# five things at once. [Further down](#one-change-at-a-time) we change one alone. But in the source you would never have looked there. A reason for waiting pointed at it, and
-# then the machine code.
+# An instruction is issued in {{ vital.register_banks.issued:.1%}} of the ticks, before in {{ vital.tuned.issued:.1%}}, and a
+# larger share of the instructions multiplies. The wait for dispatch fell to {{ vital.register_banks.dispatch_stall / vital.tuned.dispatch_stall:.0%}}
+# of what it was, as the rule of the drawers predicts. That is not proof: the bundle changed five things at once. [Further down](#one-change-at-a-time)
+# we change just one. But reading the source, you would never have looked there. A reason for waiting pointed to it, and then the
+# machine code did.
 # /// otherwise
-# {{ ladder.register_banks.of_peak:.1%}} of peak, against {{ ladder.tuned.of_peak:.1%}}; waiting for dispatch
-# {{ vital.register_banks.dispatch_stall:.2f }}, before {{ vital.tuned.dispatch_stall:.2f }}.
+# {{ ladder.register_banks.of_peak:.1%}} of peak, against {{ ladder.tuned.of_peak:.1%}}; waiting for dispatch: {{ vital.register_banks.dispatch_stall:.2f }}
+# now, {{ vital.tuned.dispatch_stall:.2f }} before.
 # ///
 # ///
 #
-# **Why not faster?** One suspicion: the stores at the end go out number by number, and an instruction fills only a quarter of each sector of 32 bytes.
-# It happens once, so it can hardly be much. But over the whole run
-# {{ 1 - vital.register_banks.rooms:.1%}} of the SMs stand empty, on average.
+# **Why not faster?** One suspicion: the stores at the end go out number by number, and an instruction fills only a quarter of
+# each sector of 32 bytes. It happens once, so it can hardly matter much. But averaged over the whole run, {{ 1 - vital.register_banks.rooms:.1%}}
+# of the SMs are empty.
 #
-# /// exercise | Which of these cost a tick more?
+# /// exercise | Which of these cost an extra tick?
 # By the rule of the drawers: (a) R8 += R2 × R5. (b) R8 += R2 × R4. (c) R9 += R3 × R7. (d) R8 += R2 × R4, where R2 is still at hand from
 # the multiply-add before.
 # /// answer
-# (b) and (c): three from one drawer. (a) is two and one. (d) takes only two numbers out of the drawer, so it costs nothing more. That is what
-# walking there and back is for; the machine code marks such a register with `.reuse`.
+# (b) and (c): three from one drawer. (a) takes two and one. (d) takes only two numbers out of the drawer, so it costs nothing
+# extra. That is the point of walking there and back; the machine code marks such a register with `.reuse`.
 # ///
 
 # %% [markdown]
@@ -868,32 +874,33 @@ record(
 
 # %% [markdown]
 # At 4096: {{ waves.n4096.tiles:.0f }} tiles for {{ sms:.0f }} SMs are {{ waves.n4096.tiles / sms:.2f }} *waves*, so
-# {{ waves.n4096.rounds:.0f }} rounds. In the last one some SMs stand empty. Over all rounds {{ waves.n4096.full:.1%}} of the places are
-# used, if every tile takes as long as every other. No idea inside the tile brings back the rest.
+# {{ waves.n4096.rounds:.0f }} rounds. In the last one some SMs are empty. Over all rounds {{ waves.n4096.full:.1%}} of the places
+# are used, if all tiles take equally long. No idea inside the tile can recover the rest.
 #
 # /// figure | docs/assets/figures/sgemm_last_wave.svg
-# alt: "Ten tiles in four SMs take three waves, and in the last one two SMs are idle. Below, the last two tiles are cut along K: each is shared by two SMs, and the whole ends half a wave earlier."
+# alt: "Ten tiles in four SMs take three waves, and in the last one two SMs are idle. Below, the last two tiles are cut along K: each is shared by two SMs, and the whole job ends half a wave earlier."
 # ///
 #
-# So change two things. Let the blocks **stay**: as many as the card has places are started, once, and each takes tile after tile. Such a kernel
-# is called *persistent*. And when too few tiles are left for all, lay them end to end and cut them into equal lengths *along K*. A block that has a
-# piece of a tile *adds* it to C. The idea is known as stream-K [^osama2023].
+# So change two things. Let the blocks **stay**: start as many as the card has places, once, and let each take tile after tile.
+# Such a kernel is called *persistent*. And when there are too few tiles left for all blocks, lay them end to end and cut them
+# into equal lengths *along K*. A block that has a piece of a tile *adds* it to C. The idea is known as stream-K [^osama2023].
 #
-# But this step is a bundle again, and two more changes go with these. The next tiles are ordered right after the barrier. And
-# number 11 stored C number by number, to keep the drawers in order. Here is a way to have both. The libraries do not compute A × B but
-# **α × A × B**, with a number α that the caller gives; so does this kernel, and the caller gives 1. The products with α are *new* numbers, in registers of their own. Four of those may
-# lie side by side and go out as 16 bytes. The sums stay where they lay.
+# But this step is a bundle again, with two more changes. The next tiles are ordered right after the barrier. And number 11 stored
+# C number by number, to keep the drawers in order. Here is a way to have both tidy drawers and wide stores. The libraries do not
+# compute A × B but **α × A × B**, with a number α that the caller gives; so does this kernel, and the caller gives 1. The
+# products with α are *new* numbers, in registers of their own. Four of those can be side by side and go out as 16 bytes. The sums
+# stay where they were.
 #
 # /// diff | src/course_kernels/sgemm/k11_register_banks.cu | src/course_kernels/sgemm/k12_persistent.cu
 # title: "What changes: k11_register_banks.cu → k12_persistent.cu"
 # ///
 #
-# /// predict | {{ waves.n4096.full:.0%}} of the places are used. How much of the rest comes back, in time?
-# All, a part, or less than nothing? Say one, and say why.
+# /// predict | {{ waves.n4096.full:.0%}} of the places are used. How much of the rest do we get back, in time?
+# All of it, part of it, or less than nothing? Pick one, and say why.
 # /// reveal
-# The SMs are in use {{ vital.persistent.rooms:.1%}} of the ticks, before {{ vital.register_banks.rooms:.1%}}. The kernel takes
-# {{ ladder.persistent.us / ladder.register_banks.us:.3f }} times the time. Had all of the rest come back, it would be
-# {{ waves.n4096.full:.3f }}; had none, 1.
+# The SMs are in use {{ vital.persistent.rooms:.1%}} of the ticks; before, it was {{ vital.register_banks.rooms:.1%}}. The
+# kernel takes {{ ladder.persistent.us / ladder.register_banks.us:.3f }} times the time. If we had got all of the rest back, it
+# would be {{ waves.n4096.full:.3f }}; if none, 1.
 #
 # /// table
 # turned: true
@@ -904,46 +911,48 @@ record(
 # ///
 #
 # **{{ ladder.persistent.of_peak:.1%}} of peak**, {{ ladder.register_banks.us / ladder.persistent.us:.3f }} times the speed of kernel 11, and the last step of the ladder.
-# At this size the clock cannot vouch for the step: cards differ by about as much. So look at the counters. What the clock does vouch for
-# comes further down, with [smaller matrices](#from-small-to-large-and-ugly-ones).
+# At this size the clock cannot vouch for the step: cards differ by about as much. So look at the counters. Further down, with
+# [smaller matrices](#from-small-to-large-and-ugly-ones), the clock does vouch for it.
 #
 # /// claim | vital.persistent.rooms > 1.01 * vital.register_banks.rooms and vital.persistent.issued > 1.01 * vital.register_banks.issued
-# The counters are plain. The empty SMs are gone: they are in use {{ vital.persistent.rooms / vital.register_banks.rooms:.3f }} times as much, and instructions are issued in
-# {{ vital.persistent.issued:.1%}} of the ticks, before in {{ vital.register_banks.issued:.1%}}. Four things changed at once, and
-# [further down](#one-change-at-a-time) three of them are taken apart.
+# The counters are clear. The empty SMs are gone: SMs are in use {{ vital.persistent.rooms / vital.register_banks.rooms:.3f }}
+# times as much, and instructions are issued in {{ vital.persistent.issued:.1%}} of the ticks, before in {{ vital.register_banks.issued:.1%}}.
+# Four things changed at once, and [further down](#one-change-at-a-time) we take three of them apart.
 # /// otherwise
-# The SMs are in use {{ vital.persistent.rooms:.1%}} of the ticks, and instructions are issued in {{ vital.persistent.issued:.1%}}. Four things
-# changed at once, and [further down](#one-change-at-a-time) three of them are taken apart.
+# The SMs are in use {{ vital.persistent.rooms:.1%}} of the ticks, and instructions are issued in {{ vital.persistent.issued:.1%}}.
+# Four things changed at once, and [further down](#one-change-at-a-time) we take three of them apart.
 # ///
 # ///
 #
 # /// claim | counted.persistent.read_bytes > 1.5 * counted.register_banks.read_bytes and vital.persistent.share < 0.995 * vital.register_banks.share and vital.persistent.l2_hits < vital.register_banks.l2_hits
-# It has its price. {{ counted.persistent.read_bytes / counted.register_banks.read_bytes:.1f}} times the bytes come from HBM: blocks
-# that work on pieces stand at *different places along K* at the same moment, so perhaps they no longer want the same strips of A and B. Nobody was waiting for the
-# HBM, so it hardly hurts here. And a smaller share of the instructions multiplies, {{ vital.persistent.share:.1%}} for {{ vital.register_banks.share:.1%}}: very likely because
-# a loop that may begin and end anywhere along K has more to work out.
+# It has its price. {{ counted.persistent.read_bytes / counted.register_banks.read_bytes:.1f}} times as many bytes come from HBM:
+# blocks that work on pieces are at *different places along K* at the same moment, so perhaps they no longer want the same strips
+# of A and B. Nobody was waiting for HBM, so it hardly hurts here. And a smaller share of the instructions multiplies, {{ vital.persistent.share:.1%}}
+# instead of {{ vital.register_banks.share:.1%}}: very likely because a loop that may begin and end anywhere along K has more to
+# compute.
 # /// otherwise
-# From HBM come {{ counted.persistent.read_bytes / 1e6:.0f }} MB, before {{ counted.register_banks.read_bytes / 1e6:.0f }}.
+# {{ counted.persistent.read_bytes / 1e6:.0f }} MB come from HBM; before, it was {{ counted.register_banks.read_bytes / 1e6:.0f }}.
 # ///
 #
-# There is another price, which is no time. Who adds first differs from run to run, and fp32 sums depend on the order. So the last bits of some sums
-# may differ between two runs of the *same* kernel. If you must have the same bits every day, stay with kernel 11.
+# There is one more price, and it is not time. Which block adds first differs from run to run, and fp32 sums depend on the order.
+# So the last bits of some sums may differ between two runs of the *same* kernel. If you must have the same bits every day, stay
+# with kernel 11.
 #
 # **Why not faster?** That is a question for the last kernel of the ladder, and it gets a [section of its own](#why-is-the-last-one-not-faster).
 #
 # /// exercise | The last wave
-# A card has 100 SMs, one block fits on each, and every tile takes as long as every other. How full is the card with 100 tiles, 101,
-# 150, and 1050?
+# A card has 100 SMs, one block fits on each, and all tiles take equally long. How full is the card with 100, 101, 150 and 1050
+# tiles?
 # /// answer
 # 100: one round, all places taken. 101: two rounds, 101 of 200 places. 150: 150 of 200. 1050: eleven rounds, 1050 of 1100 places.
-# One tile too many can cost half the card, and with many rounds it hardly shows.
+# One tile too many can cost half the card, but with many rounds it hardly shows.
 # ///
 
 # %% [markdown]
 # ## What holds the last one back? {#why-is-the-last-one-not-faster .beyond}
 #
-# Take kernel 12 apart, beside the library. Per cent of peak is a product of three: the clock, the issue slots used, the share. The clock first, read
-# while a kernel runs for a second.
+# Take kernel 12 apart, beside the library. Percent of peak is a product of three things: the clock, the issue slots used, and the
+# share. First the clock, read while a kernel runs for a second.
 
 # %% tags=["fold"]
 from course_kernels.measure import samples
@@ -997,8 +1006,8 @@ record(
 #   - ["waiting for global memory", "{{ vital.persistent.long_scoreboard:.2f }}", "{{ vital.cublas.long_scoreboard:.2f }}"]
 #   - ["waiting for each other", "{{ vital.persistent.barrier:.2f }}", "{{ vital.cublas.barrier:.2f }}"]
 #   - ["waiting a fixed number of ticks", "{{ vital.persistent.wait:.2f }}", "{{ vital.cublas.wait:.2f }}"]
-#   - ["ready, but another was issued", "{{ vital.persistent.not_selected:.2f }}", "{{ vital.cublas.not_selected:.2f }}"]
-# caption: Counters of one launch of 4096 × 4096 × 4096. Waiting is in ticks for each instruction issued, over all warps of a scheduler. Clock and power under load, ours and the library's, {{ load.persistent.mhz:.0f }} and {{ load.cublas.mhz:.0f }} MHz, {{ load.persistent.watt:.0f }} and {{ load.cublas.watt:.0f }} W.
+#   - ["ready, but a different one was issued", "{{ vital.persistent.not_selected:.2f }}", "{{ vital.cublas.not_selected:.2f }}"]
+# caption: Counters of one launch of 4096 × 4096 × 4096. Waiting is in ticks for each instruction issued, over all warps of a scheduler. Clock and power under load, ours and the library's, are {{ load.persistent.mhz:.0f }} and {{ load.cublas.mhz:.0f }} MHz, {{ load.persistent.watt:.0f }} and {{ load.cublas.watt:.0f }} W.
 # ///
 #
 # /// define | product.persistent = load.persistent.mhz / l1.card.clock_mhz * vital.persistent.issued * vital.persistent.share
@@ -1012,47 +1021,50 @@ record(
 # ///
 #
 # /// claim | abs(product.persistent / ladder.persistent.of_peak - 1) < 0.12 and abs(product.cublas / ladder.cublas.of_peak - 1) < 0.12
-# Hold the product of the three beside the timed number: {{ product.persistent:.1%}} and {{ ladder.persistent.of_peak:.1%}} for ours,
-# {{ product.cublas:.1%}} and {{ ladder.cublas.of_peak:.1%}} for the library. In our run {{ abs(product.persistent / ladder.persistent.of_peak - 1):.1%}} and
-# {{ abs(product.cublas / ladder.cublas.of_peak - 1):.1%}} lie between the two. Clock, counters and time come from three separate visits to the card, and on
-# another day they may differ by more: what we vouch for is less than 12 %. It is enough to say that no large part is hidden: whoever wants more must raise
-# one of the three.
+# Compare the product of the three with the timed number: {{ product.persistent:.1%}} and {{ ladder.persistent.of_peak:.1%}} for
+# ours, {{ product.cublas:.1%}} and {{ ladder.cublas.of_peak:.1%}} for the library. In our run the two differ by {{ abs(product.persistent / ladder.persistent.of_peak - 1):.1%}}
+# and {{ abs(product.cublas / ladder.cublas.of_peak - 1):.1%}}. Clock, counters and time come from three separate visits to the
+# card, and on a different day they may differ by more: what we vouch for is less than 12 %. That is enough to say that no large
+# part is hidden: if you want more, you must raise one of the three.
 # /// otherwise
-# The product of the three is {{ product.persistent:.1%}}, timed are {{ ladder.persistent.of_peak:.1%}}.
+# The product of the three is {{ product.persistent:.1%}}; the timed number is {{ ladder.persistent.of_peak:.1%}}.
 # ///
 #
 # /// claim | load.cublas.mhz > 0.92 * l1.card.clock_mhz and load.persistent.mhz > 0.92 * l1.card.clock_mhz
-# The clock is hardly to blame. Under the library it stands at {{ load.cublas.mhz:.0f }} MHz of at most {{ l1.card.clock_mhz:.0f }},
-# at {{ load.cublas.watt:.0f }} W. On no card of this model do we expect it below 92 % of its highest.
+# The clock is hardly to blame. Under the library it runs at {{ load.cublas.mhz:.0f }} MHz, of at most {{ l1.card.clock_mhz:.0f }},
+# at {{ load.cublas.watt:.0f }} W. On no card of this model do we expect it to fall below 92 % of its maximum.
 # /// otherwise
-# The clock stands at {{ load.cublas.mhz:.0f }} MHz under load, of {{ l1.card.clock_mhz:.0f }}.
+# The clock runs at {{ load.cublas.mhz:.0f }} MHz under load, of {{ l1.card.clock_mhz:.0f }}.
 # ///
 #
-# [The first lecture](l1_what_a_gpu_is.py#the-peak-by-hand) had a kernel that only multiplies and adds, in registers. It had {{ l1.fma.of_peak:.1%}} of peak.
-# Nothing that we have run on these lanes goes beyond that. Our last kernel has {{ ladder.persistent.tflops / l1.fma.tflops:.1%}} of *it*, the library
-# {{ ladder.cublas.tflops / l1.fma.tflops:.1%}}.
+# [The first lecture](l1_what_a_gpu_is.py#the-peak-by-hand) had a kernel that only multiplies and adds, in registers. It reached
+# {{ l1.fma.of_peak:.1%}} of peak. Nothing that we have run on these lanes goes beyond that. Our last kernel reaches {{ ladder.persistent.tflops / l1.fma.tflops:.1%}}
+# of *it*, the library {{ ladder.cublas.tflops / l1.fma.tflops:.1%}}.
 #
 # /// claim | vital.persistent.share < 0.95 and vital.persistent.issued < 0.9 and vital.persistent.rooms > 0.98
-# So what is missing? {{ 1 - vital.persistent.share:.1%}} of the instructions are no multiply-adds: loads from shared memory, copies, addresses, the loop. And
-# in {{ 1 - vital.persistent.issued:.1%}} of the ticks nothing is issued. Hardly an SM stands empty any more, {{ 1 - vital.persistent.rooms:.1%}} of the ticks. But
-# with two warps for each scheduler there is little to fall back on when both have to wait.
+# So what is missing? {{ 1 - vital.persistent.share:.1%}} of the instructions are not multiply-adds: loads from shared memory,
+# copies, addresses, the loop. And in {{ 1 - vital.persistent.issued:.1%}} of the ticks nothing is issued. SMs are hardly ever
+# empty any more, in {{ 1 - vital.persistent.rooms:.1%}} of the ticks. But with two warps for each scheduler there is little to
+# fall back on when both have to wait.
 # /// otherwise
-# {{ 1 - vital.persistent.share:.1%}} of the instructions are no multiply-adds, and in {{ 1 - vital.persistent.issued:.1%}} of the ticks nothing is issued.
+# {{ 1 - vital.persistent.share:.1%}} of the instructions are not multiply-adds, and in {{ 1 - vital.persistent.issued:.1%}} of
+# the ticks nothing is issued.
 # ///
 #
 # /// claim | vital.cublas.issued > vital.persistent.issued and vital.cublas.share < vital.persistent.share and vital.cublas.turns > 1.1 * vital.persistent.turns
-# And the library? It is built alike: as many warps, nearly all registers. It takes *more* wavefronts of shared memory, {{ vital.cublas.turns:.3f }} for
-# {{ vital.persistent.turns:.3f }}. A smaller share of its instructions multiplies, {{ vital.cublas.share:.1%}} for {{ vital.persistent.share:.1%}}. In return it issues
-# a little more often, in {{ vital.cublas.issued:.1%}} of the ticks for {{ vital.persistent.issued:.1%}}. Two roads to the same height. Whoever had the library's slots
-# and our share would stand at {{ vital.cublas.issued * vital.persistent.share:.1%}}.
+# And the library? It is built in a similar way: as many warps, nearly all the registers. It takes *more* wavefronts of shared
+# memory, {{ vital.cublas.turns:.3f }} against our {{ vital.persistent.turns:.3f }}. A smaller share of its instructions
+# multiplies, {{ vital.cublas.share:.1%}} against {{ vital.persistent.share:.1%}}. In return it issues a little more often, in {{ vital.cublas.issued:.1%}}
+# of the ticks against {{ vital.persistent.issued:.1%}}. They are two roads to the same height. A kernel with the library's slots
+# and our share would reach {{ vital.cublas.issued * vital.persistent.share:.1%}}.
 # /// otherwise
 # The library issues in {{ vital.cublas.issued:.1%}} of the ticks, and {{ vital.cublas.share:.1%}} of its instructions are multiply-adds.
 # ///
 #
 # ### An idea that has nothing to do here
 #
-# There is one more idea in every good book, and we left it out: **the order of the tiles**. Tiles that run at the same time should share
-# strips of A and B, so that these are still in L2. CUTLASS calls it rasterization [^cutlass-gemm].
+# There is one more idea in every good book, and we have left it out: **the order of the tiles**. Tiles that run at the same time
+# should share strips of A and B, so that the strips are still in L2. CUTLASS calls this rasterization [^cutlass-gemm].
 #
 # /// figure | docs/assets/figures/sgemm_tile_order.svg
 # alt: "The tiles of C as a grid of 12 by 12; 24 of them are worked on at a time. Row after row, they cover two rows and need 2 strips of A and all 12 of B, 14 together. In bands of four rows, they need 4 strips of A and 6 of B, 10 together."
@@ -1070,19 +1082,20 @@ record(
 
 # %% [markdown]
 # /// claim | counted.persistent.read_bytes / ladder.persistent.us / 1e3 < 0.1 * l3.card.bandwidth and vital.persistent.long_scoreboard < 0.05
-# A and B once are {{ (square_bytes.a + square_bytes.b) / 1e6:.0f }} MB. Kernel 12 reads {{ counted.persistent.read_bytes / 1e6:.0f }} MB from the
-# HBM, and L2 answers {{ vital.persistent.l2_hits:.0%}} of what it is asked. So there is something to save. But spread over so much arithmetic it is
-# {{ counted.persistent.read_bytes / ladder.persistent.us / 1e3 / l3.card.bandwidth:.1%}} of what HBM can give, and
-# the wait for global memory is {{ vital.persistent.long_scoreboard:.2f }} ticks an instruction. You would save what nobody waits for. On tensor cores the same bytes are
-# wanted in a fraction of the time, and there you would have to ask again.
+# A and B together are {{ (square_bytes.a + square_bytes.b) / 1e6:.0f }} MB. Kernel 12 reads {{ counted.persistent.read_bytes / 1e6:.0f }}
+# MB from HBM, and L2 answers {{ vital.persistent.l2_hits:.0%}} of its requests. So there is something to save. But spread over so
+# much arithmetic it is {{ counted.persistent.read_bytes / ladder.persistent.us / 1e3 / l3.card.bandwidth:.1%}} of what HBM can
+# deliver, and the wait for global memory is {{ vital.persistent.long_scoreboard:.2f }} ticks per instruction. You would save
+# something that nobody is waiting for. Tensor cores want the same bytes in a fraction of the time, so there you would have to ask
+# again.
 # /// otherwise
-# A and B once are {{ (square_bytes.a + square_bytes.b) / 1e6:.0f }} MB; kernel 12 reads
-# {{ counted.persistent.read_bytes / 1e6:.0f }} MB from HBM.
+# A and B together are {{ (square_bytes.a + square_bytes.b) / 1e6:.0f }} MB; kernel 12 reads {{ counted.persistent.read_bytes / 1e6:.0f }}
+# MB from HBM.
 # ///
 #
 # ### Which shape?
 #
-# The tiles of steps 10 to 12 come from here: six shapes of kernel 11, the same source with other constants, in one race.
+# The tiles of steps 10 to 12 come from here: six shapes of kernel 11, the same source with different constants, in one race.
 
 # %% tags=["fold"]
 import numpy as np
@@ -1158,24 +1171,24 @@ record(
 # ///
 #
 # /// claim | shape.wide.us < 1.07 * min(shape.small.us, shape.square.us, shape.tall.us, shape.turned.us, shape.flat.us)
-# We keep the last. We do not say that it is the best: several shapes lie closer together than two cards do, and this race cannot put them in
-# order. It does say that with this one we give away less than 7 %. The 8 × 8 tile of steps 5 to 9 takes
+# We keep the last one. We do not say that it is the best: several shapes are closer together than two cards are, and this race
+# cannot put them in order. It does say that with this one we give away less than 7 %. The 8 × 8 tile of steps 5 to 9 takes
 # {{ shape.small.us / shape.wide.us:.2f }} times the time, with all the other ideas in it.
 # /// otherwise
 # The 8 × 8 tile of steps 5 to 9 takes {{ shape.small.us / shape.wide.us:.2f }} times the time of the shape that we keep.
 # ///
 #
 # /// claim | abs(shape.flat.us / shape.wide.us - 1) < 0.06
-# And compare the last two rows. The same block and register tiles, and a warp that is flat or square: {{ shape.flat.us / shape.wide.us:.3f }}. If that is a
-# difference at all, it is less than 6 %. The side note of step 8, once more.
+# And compare the last two rows: the same block and register tiles, and a warp that is flat or square. The ratio is {{ shape.flat.us / shape.wide.us:.3f }}.
+# If that is a difference at all, it is less than 6 %. It is the side note of step 8 once more.
 # /// otherwise
 # A flat warp takes {{ shape.flat.us / shape.wide.us:.3f }} times the time of a square one.
 # ///
 #
 # ### One change at a time
 #
-# Five changes, each to one piece of kernel 12. Same race, same check. Look at the **bold** one first: it stores the sums themselves, without α, and is otherwise
-# the same to the letter.
+# Here are five changes, each to one piece of kernel 12. Same race, same check. Look at the **bold** one first: it stores the sums
+# themselves, without α, and is otherwise identical to the letter.
 
 # %% tags=["fold"]
 import tempfile
@@ -1245,7 +1258,7 @@ record(
 # rows:
 #   - [nothing, "{{ idea.unchanged.us:.0f }}", "{{ idea.unchanged.us / idea.unchanged.us:.3f }}"]
 #   - ["three buffers instead of two", "{{ idea.three_trays.us:.0f }}", "{{ idea.three_trays.us / idea.unchanged.us:.3f }}"]
-#   - ["blocks stay, but the last wave is not shared out", "{{ idea.no_sharing.us:.0f }}", "{{ idea.no_sharing.us / idea.unchanged.us:.3f }}"]
+#   - ["blocks stay, but the last wave is not shared", "{{ idea.no_sharing.us:.0f }}", "{{ idea.no_sharing.us / idea.unchanged.us:.3f }}"]
 #   - ["tiles in bands of eight rows, for L2", "{{ idea.in_bands.us:.0f }}", "{{ idea.in_bands.us / idea.unchanged.us:.3f }}"]
 #   - ["**the sums themselves are stored, without α**", "{{ idea.sums_themselves.us:.0f }}", "{{ idea.sums_themselves.us / idea.unchanged.us:.3f }}"]
 #   - ["multiply-adds always from the left, not there and back", "{{ idea.one_way.us:.0f }}", "{{ idea.one_way.us / idea.unchanged.us:.3f }}"]
@@ -1253,40 +1266,42 @@ record(
 # ///
 #
 # /// claim | idea.sums_themselves.us > 1.08 * idea.unchanged.us and one_drawer_without_alpha > 0.3 and drawer.persistent < 0.05
-# **Here are the two drawers, alone.** Without α the 16-byte stores want the *sums* side by side. In the machine code {{ one_drawer_without_alpha:.0%}} of the multiply-adds then take
-# all three numbers from one drawer, with α {{ drawer.persistent:.0%}}. The kernel takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }} times the time.
-# Nothing else in the source was changed. What else the compiler moved we did not look at, and we did not count the wait for dispatch here. So
-# it is strong support for the drawers, and no proof.
+# **Here are the two drawers on their own.** Without α the 16-byte stores need the *sums* side by side. In the machine code {{ one_drawer_without_alpha:.0%}}
+# of the multiply-adds then take all three numbers from one drawer; with α it is {{ drawer.persistent:.0%}}. The kernel takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }}
+# times the time. Nothing else in the source was changed. We did not look at what else the compiler moved, and we did not count
+# the wait for dispatch here. So it is strong support for the drawers, but not proof.
 # /// otherwise
 # Without α the sums themselves are stored, and it takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }} times the time.
 # ///
 #
 # /// claim | idea.one_way.us > 0.98 * idea.unchanged.us
-# The walk there and back is meant to pay too. Always from the left, where fewer numbers are still at hand, takes {{ idea.one_way.us / idea.unchanged.us:.3f }} times the
-# time in this race. On another card it may be less. We vouch for this much only: the walk back does not cost you more than 2 %.
+# The walk there and back is meant to pay too. Always starting from the left, with fewer numbers still at hand, takes {{ idea.one_way.us / idea.unchanged.us:.3f }}
+# times the time in this race. On a different card it may be less. We vouch only for this: the walk back does not cost you more
+# than 2 %.
 # /// otherwise
 # Multiply-adds always from the left: {{ idea.one_way.us / idea.unchanged.us:.3f }} times the time.
 # ///
 #
-# And you see the two halves of step 12 apart. Blocks that stay, and nothing else, take {{ idea.no_sharing.us / idea.kernel_11.us:.3f }} times the time of kernel 11. With the last
-# wave shared out as well it is {{ idea.unchanged.us / idea.kernel_11.us:.3f }}. Do not read an order into figures that lie so close together: two cards differ by about as much. The arithmetic
-# says that *sharing* should pay and that *staying* only makes it possible. This race alone cannot prove it.
+# You can also see the two halves of step 12 separately. Blocks that stay, and nothing else, take {{ idea.no_sharing.us / idea.kernel_11.us:.3f }}
+# times the time of kernel 11. With the last wave shared as well it is {{ idea.unchanged.us / idea.kernel_11.us:.3f }}. Do not
+# read an order into figures that are so close together: two cards differ by about as much. The arithmetic says that *sharing*
+# should pay and that *staying* only makes it possible. This race alone cannot prove it.
 #
 # /// claim | idea.three_trays.us > 0.99 * idea.unchanged.us
-# A third buffer would give each tile one more step to come in. It takes {{ idea.three_trays.us / idea.unchanged.us:.3f }} times the time in this race, and nowhere
-# do we expect it to save as much as 1 %. Nobody was waiting for tiles any more.
+# A third buffer would give each tile one more step to arrive. It takes {{ idea.three_trays.us / idea.unchanged.us:.3f }} times
+# the time in this race, and nowhere do we expect it to save as much as 1 %. Nobody was waiting for tiles any more.
 # /// otherwise
 # The extra buffer: {{ idea.three_trays.us / idea.unchanged.us:.3f }} of the time.
 # ///
 #
 # /// claim | abs(idea.in_bands.us / idea.unchanged.us - 1) < 0.06
-# The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}. To within 6 % it changes nothing, as the counters foretold.
+# The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}. To within 6 % it changes nothing, as the counters predicted.
 # /// otherwise
 # The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}.
 # ///
 #
 # /// exercise | How wide a band?
-# 16 blocks run at a time, and C has 8 × 8 tiles. How many strips of A and B are wanted at a time in bands of 1, 2, 4 and 8 rows?
+# 16 blocks run at a time, and C has 8 × 8 tiles. How many strips of A and B are needed at a time in bands of 1, 2, 4 and 8 rows?
 # /// answer
 # One row at a time: 2 rows of 8, so 2 + 8 = 10. Bands of 2: 2 + 8 = 10. Bands of 4: 4 + 4 = 8. Bands of 8: 8 + 2 = 10. The square wins.
 # ///
@@ -1294,13 +1309,13 @@ record(
 # %% [markdown]
 # ## From small to large, and ugly ones
 #
-# One size says little. A kernel must be right at every size, and that is why you mind the edges in the lab. Some sizes are
-# *ugly*: 1000 is a multiple of 8 and of no tile, and in a matrix of 1023 or 4095 columns most rows do not even begin where a
-# 16-byte access may.
+# One size says little. A kernel must be right at every size, which is why you mind the edges in the lab. Some sizes are *ugly*:
+# 1000 is a multiple of 8 but not of any tile, and in a matrix of 1023 or 4095 columns most rows do not even begin at an
+# address where a 16-byte access may begin.
 #
 # ### Size by size, beside the library {.beyond}
 #
-# Here are the last two steps against the library, from 128 to 8192.
+# Here are the last two steps beside the library, from 128 to 8192.
 
 # %%
 UGLY = (1000, 1023, 4095)
@@ -1348,82 +1363,85 @@ record(
 #   - ["1000", "", "", "{{ ugly.whole.n1000.of_compute:.1%}}", "{{ ugly.shared.n1000.of_compute:.1%}}", "{{ ugly.cublas.n1000.of_compute:.1%}}", "{{ max(ugly.whole.n1000.tflops, ugly.shared.n1000.tflops) / ugly.cublas.n1000.tflops:.0%}}"]
 #   - ["1023", "", "", "{{ ugly.whole.n1023.of_compute:.1%}}", "{{ ugly.shared.n1023.of_compute:.1%}}", "{{ ugly.cublas.n1023.of_compute:.1%}}", "{{ max(ugly.whole.n1023.tflops, ugly.shared.n1023.tflops) / ugly.cublas.n1023.tflops:.0%}}"]
 #   - ["4095", "", "", "{{ ugly.whole.n4095.of_compute:.1%}}", "{{ ugly.shared.n4095.of_compute:.1%}}", "{{ ugly.cublas.n4095.of_compute:.1%}}", "{{ max(ugly.whole.n4095.tflops, ugly.shared.n4095.tflops) / ugly.cublas.n4095.tflops:.0%}}"]
-# caption: Per cent of peak is of the arithmetic, at every size. The small ones have too few tiles for the SMs.
+# caption: Percent of peak refers to the arithmetic, at every size. The small ones have too few tiles for the SMs.
 # ///
 #
 # /// claim | smooth.whole.n1024.of_compute < 0.4 * smooth.whole.n4096.of_compute and smooth.shared.n1024.us < 0.5 * smooth.whole.n1024.us
-# At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} SMs. So with kernel 11 {{ 1 - waves.n1024.full:.0%}} of the card
-# stands empty. Kernel 12 cuts those tiles along K and lights every SM: {{ smooth.whole.n1024.us / smooth.shared.n1024.us:.1f }} times
-# the speed. That it was good for *small* matrices we had not asked for.
+# At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} SMs. So with kernel 11 {{ 1 - waves.n1024.full:.0%}} of
+# the card is empty. Kernel 12 cuts those tiles along K and gives every SM work: {{ smooth.whole.n1024.us / smooth.shared.n1024.us:.1f }}
+# times the speed. That it helps *small* matrices is a bonus that we had not asked for.
 # /// otherwise
 # At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} SMs. Kernel 11 reaches {{ smooth.whole.n1024.of_compute:.1%}}
 # of peak, kernel 12 {{ smooth.shared.n1024.of_compute:.1%}}.
 # ///
 #
 # /// claim | abs(smooth.shared.n2048.us / smooth.whole.n2048.us - 1) < 0.06
-# At 2048 there is next to nothing to win. {{ waves.n2048.tiles:.0f }} tiles nearly fill the SMs, and cutting them takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }} times
-# the time of leaving them whole: the same, to within 6 %. Of the library we have {{ smooth.shared.n2048.tflops / smooth.cublas.n2048.tflops:.1%}}.
+# At 2048 there is next to nothing to gain. {{ waves.n2048.tiles:.0f }} tiles nearly fill the SMs, and cutting them takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }}
+# times the time of leaving them whole: the same, to within 6 %. We reach {{ smooth.shared.n2048.tflops / smooth.cublas.n2048.tflops:.1%}}
+# of the library.
 # /// otherwise
 # At 2048 kernel 12 takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }} times the time of kernel 11.
 # ///
 #
-# Against the library it depends on the size. At 512 we have {{ smooth.shared.n512.tflops / smooth.cublas.n512.tflops:.0%}} of it. A tile of 128 × 256 is a choice for large
-# matrices. Most likely the library has smaller ones as well, and picks; we have not looked. And so short a job differs more from card to card than a long one: take that as the figure
-# of one run.
+# How we compare with the library depends on the size. At 512 we reach {{ smooth.shared.n512.tflops / smooth.cublas.n512.tflops:.0%}}
+# of it. A tile of 128 × 256 is a choice for large matrices. Most likely the library also has smaller ones and picks among them;
+# we have not looked. And a job this short differs more from card to card than a long one: take that as the figure of one run.
 #
 # /// claim | smooth.shared.n1024.tflops > 1.02 * smooth.cublas.n1024.tflops
 # At 1024 the shared tiles win: {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of the library.
 # /// otherwise
-# At 1024 we have {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of the library.
+# At 1024 we reach {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of the library.
 # ///
 #
 # /// claim | smooth.shared.n512.host_us > 1.2 * smooth.shared.n512.us
-# And these are times of the card. At 512 kernel 12 works {{ smooth.shared.n512.us:.0f }} µs, and its caller is busy for
-# {{ smooth.shared.n512.host_us:.0f }} µs, in which Python makes C, clears a part of it, and writes the order. In this race it comes to that
-# work from other work every time, which very likely makes it slower; the library's caller needs {{ smooth.cublas.n512.host_us:.0f }} µs. If
-# yours is as slow when it calls over and over, the card waits. Then a quicker caller is worth more than a quicker kernel.
+# And these are times on the card. At 512 kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs, and its caller is busy for {{ smooth.shared.n512.host_us:.0f }}
+# µs, in which Python allocates C, clears a part of it, and writes the order. In this race the caller turns to that work from
+# other work every time, which very likely makes it slower; the library's caller needs {{ smooth.cublas.n512.host_us:.0f }} µs. If
+# yours is as slow when it calls over and over, the card waits. Then a faster caller is worth more than a faster kernel.
 # /// otherwise
-# And these are times of the card. At 512 kernel 12 works {{ smooth.shared.n512.us:.0f }} µs; its caller is busy for
+# And these are times on the card. At 512 kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs; its caller is busy for
 # {{ smooth.shared.n512.host_us:.0f }} µs.
 # ///
 #
 # /// claim | abs(smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops - 1) < 0.07 and abs(smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops - 1) < 0.07
-# At 4096 and at 8192 the two stand level: {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} and {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}} of the library in
-# this race. On another card either may be ahead, and we expect less than 7 % between them. Do not make more of it than it is. The
-# library does this for every type, shape and layout there is, and we do it for one.
+# At 4096 and at 8192 the two are level: {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} and {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}}
+# of the library in this race. On a different card either may be ahead, and we expect less than 7 % between them. Do not make more
+# of it than it is. The library does this for every type, shape and layout there is, and we do it for one.
 # /// otherwise
-# At 4096 we have {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} of the library, at 8192 {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}}.
+# At 4096 we reach {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} of the library, at 8192 {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}}.
 # ///
 #
-# Then the ugly ones.
+# Now the ugly ones.
 #
 # /// claim | ugly.shared.n4095.us > 1.02 * smooth.shared.n4096.us and ugly.shared.n1023.tflops < 0.85 * ugly.cublas.n1023.tflops
-# 4095 is a little *less* work than 4096, and kernel 12 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.2f }} times the
-# time: number by number instead of four at once. In the library it is {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.2f }} times. Small matrices show it better. At 1023
-# we have {{ ugly.shared.n1023.tflops / ugly.cublas.n1023.tflops:.0%}} of the library, and at 1000, where four numbers still go at once, {{ ugly.shared.n1000.tflops / ugly.cublas.n1000.tflops:.0%}}.
+# 4095 is a little *less* work than 4096, and yet kernel 12 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.2f }} times
+# the time: number by number instead of four at once. For the library it is {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.2f }}
+# times. Small matrices show it better. At 1023 we reach {{ ugly.shared.n1023.tflops / ugly.cublas.n1023.tflops:.0%}} of the
+# library, and at 1000, where four numbers still go at once, {{ ugly.shared.n1000.tflops / ugly.cublas.n1000.tflops:.0%}}.
 # /// otherwise
-# 4095 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.3f }} times the time of 4096, in the library
-# {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.3f }} times.
+# 4095 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.3f }} times the time of 4096, with the library {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.3f }}
+# times.
 # ///
 #
 # /// exercise | Pick a tile
-# A card has 132 SMs, one block in each. For 1024 × 1024, how full is it with block tiles of 128 × 256, 128 × 128 and 64 × 64, without any sharing?
-# What does the smaller tile cost?
+# A card has 132 SMs, with one block on each. For 1024 × 1024, how full is it with block tiles of 128 × 256, 128 × 128 and 64 ×
+# 64, without any sharing? What does the smaller tile cost?
 # /// answer
-# 32 tiles take 32 of 132 places, 64 tiles 64 of 132, and 256 tiles 256 of the 264 in two rounds. The smaller tile carries more bytes for each multiply-add, from L2 and from shared memory, and
-# has fewer sums in each thread. So it is slower where the large one is full, and faster where the large one leaves SMs dark.
+# 32 tiles take 32 of 132 places, 64 tiles 64 of 132, and 256 tiles 256 of the 264 in two rounds. The smaller tile carries more
+# bytes for each multiply-add, from L2 and from shared memory, and has fewer sums in each thread. So it is slower where the large
+# one fills the card, and faster where the large one leaves SMs without work.
 # ///
 #
 # ### Try a tile
 #
-# Any tile that you can think of, beside those that were measured.
+# Try any tile that you can think of, beside those that were measured.
 #
 # /// explorable | tiles
-# ask: At 1024 × 1024, which block tile lights every SM? What does it carry more for that?
+# ask: At 1024 × 1024, which block tile gives every SM work? How much more does it carry for that?
 # alt: >-
 #   On the left a block tile of C, 128 by 256, with its thin strips of A and B, and in its corner the tile of one thread. On
 #   the right three bars: how full an SM is with blocks, by shared memory, by registers, by threads; a pointer marks
-#   registers, which give out first after one block. Below, four waves over the card, and the last is not full.
+#   registers, which run out first, after one block. Below, four waves over the card, and the last is not full.
 # knobs:
 #   shape: {label: measured tiles, at: k11, choices: {own: "none of them", near: "the nearest of them", k03: "kernel 3",
 #           k04: "kernel 4", k05: "kernels 5 and 6", k07: "kernels 7 and 8", k09: "kernel 9", k10: "kernel 10",
@@ -1458,11 +1476,11 @@ record(
 #         persistent: "{{ ugly.shared.*.of_compute:.1% }}"}
 # says:
 #   fits: "Blocks of {threads} threads: {blocks} on an SM, {occupancy}% of its seats."
-#   by_shared: "Shared memory gives out first."
-#   by_registers: "Registers give out first."
-#   by_threads: "Threads give out first."
-#   by_blocks: "More blocks an SM does not take."
-#   least: "By hand a thread has {least} registers, for its sums and what they are made of; a compiler takes more."
+#   by_shared: "Shared memory runs out first."
+#   by_registers: "Registers run out first."
+#   by_threads: "Threads run out first."
+#   by_blocks: "An SM does not take more blocks."
+#   least: "By hand a thread needs {least} registers, for its sums and what they are made of; a compiler takes more."
 #   counted: "A thread has {registers} registers; its sums and what they are made of would be {least}."
 #   carries: >-
 #     A multiply-add costs {l2} bytes from L2, {intensity} FLOP a byte, and {near} bytes from shared memory; of the instructions
@@ -1472,8 +1490,8 @@ record(
 #   two: "Measured, at this size: kernel {kernel1} reaches {rate1} of peak, kernel {kernel2} {rate2}."
 #   none: "Nobody measured this one."
 #   too_many: "This cannot be launched: a block would have {threads} threads, and 1,024 is the most."
-#   spills: "This does not fit: a thread would hold {least} numbers, and has 255 registers. The rest would lie in HBM."
-#   too_much: "This cannot be launched: a block wants {shared} KiB of shared memory, more than an SM has."
+#   spills: "This does not fit: a thread would hold {least} numbers, and has 255 registers. The rest would be in HBM."
+#   too_much: "This cannot be launched: a block needs {shared} KiB of shared memory, more than an SM has."
 #   too_wide: "This cannot be launched: {threads} threads with {least} registers or more are {asked}, more than an SM has."
 # row: {block: "{threads} threads", "shared memory, KiB": "{shared}", "registers a thread": "{registers}",
 #       "from L2, bytes a multiply-add": "{l2}", "FLOP a byte": "{intensity}", "from shared memory, bytes": "{near}",
@@ -1485,15 +1503,15 @@ record(
 # %% [markdown]
 # ## Few tiles, long K {.beyond}
 #
-# The extreme of the same: a small C with a very long K. Layers of models have such shapes, when few rows meet a long sum. Here cutting K is
-# not for the last wave. It is everything.
+# Now take this to the extreme: a small C with a very long K. Layers of models have such shapes when few rows meet a long sum.
+# Here cutting K does not just fill the last wave. It is everything.
 #
 # /// figure | docs/assets/figures/sgemm_split_k.svg
 # alt: "Above: four tiles of C, one block for each, walk the whole of K, and 4 of 16 SMs work. Below: K is cut in four, four blocks work on each tile, 16 of 16 SMs work, and the four parts are added up in C: once more all of C for each piece of K."
 # ///
 #
-# To cut K so that several blocks share a tile is called **split-K**. Kernel 12 does it without being told: when there are fewer tiles
-# than SMs, *every* tile is one of those that are left over.
+# Cutting K so that several blocks share a tile is called **split-K**. Kernel 12 does it without being asked: when there are fewer
+# tiles than SMs, *every* tile is one of those that are left over.
 
 # %%
 FEW = {
@@ -1511,9 +1529,9 @@ record(
 )
 
 # %% [markdown]
-# /// predict | At which of the shapes, from 128 × 128 to 4096 × 4096, does cutting K save most?
+# /// predict | At which of the shapes, from 128 × 128 to 4096 × 4096, does cutting K save the most?
 # - [few.m128.shared.us / few.m128.whole.us < 0.5 * few.m4096.shared.us / few.m4096.whole.us] At 128 × 128, where C is one tile
-# - [few.m4096.shared.us / few.m4096.whole.us < 0.5 * few.m128.shared.us / few.m128.whole.us] At 4096 × 4096, where there is most work
+# - [few.m4096.shared.us / few.m4096.whole.us < 0.5 * few.m128.shared.us / few.m128.whole.us] At 4096 × 4096, where there is the most work
 # - [0.5 * few.m4096.shared.us / few.m4096.whole.us <= few.m128.shared.us / few.m128.whole.us <= 2 * few.m4096.shared.us / few.m4096.whole.us] About the same everywhere
 # /// reveal
 # Shared over whole, from top to bottom: {{ few.m128.shared.us / few.m128.whole.us:.3f }},
@@ -1528,11 +1546,11 @@ record(
 #   - ["512 × 512 × 16384", "{{ few.m512.whole.of_compute:.1%}}", "{{ few.m512.shared.of_compute:.1%}}", "{{ few.m512.cublas.of_compute:.1%}}", "{{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}}", "{{ few.m512.whole.us / few.m512.shared.us:.1f }}"]
 #   - ["1024 × 1024 × 8192", "{{ few.m1024.whole.of_compute:.1%}}", "{{ few.m1024.shared.of_compute:.1%}}", "{{ few.m1024.cublas.of_compute:.1%}}", "{{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.0%}}", "{{ few.m1024.whole.us / few.m1024.shared.us:.1f }}"]
 #   - ["4096 × 4096 × 4096", "{{ few.m4096.whole.of_compute:.1%}}", "{{ few.m4096.shared.of_compute:.1%}}", "{{ few.m4096.cublas.of_compute:.1%}}", "{{ few.m4096.shared.tflops / few.m4096.cublas.tflops:.0%}}", "{{ few.m4096.whole.us / few.m4096.shared.us:.2f }}"]
-# caption: Per cent of peak of the arithmetic. A and B together are never less than 33 MB here, so HBM is not far away at the top.
+# caption: Percent of peak refers to the arithmetic. A and B together are never less than 33 MB here, so HBM is not far away at the top.
 # ///
 #
 # /// claim | few.m256.whole.us > 30 * few.m256.shared.us
-# With 256 × 256 sums of 16384 products, kernel 11 lights two SMs. Kernel 12 lights all of them, and is
+# With 256 × 256 sums of 16384 products, kernel 11 keeps two SMs busy. Kernel 12 keeps all of them busy, and is
 # {{ few.m256.whole.us / few.m256.shared.us:.0f }} times as fast. *This* is what cutting K is for.
 # /// otherwise
 # With 256 × 256 sums of 16384 products, cutting K makes it {{ few.m256.whole.us / few.m256.shared.us:.1f }} times as fast.
@@ -1540,47 +1558,51 @@ record(
 # ///
 #
 # /// claim | abs(few.m256.shared.us / few.m256.cublas.us - 1) < 0.07 and abs(few.m512.shared.us / few.m512.cublas.us - 1) < 0.07
-# Beside the library: level at 256 × 256 and at 512 × 512, with {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} and
-# {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}} of it here. Measure again, and we expect less than 7 % between the two.
+# Beside the library, it is level at 256 × 256 and at 512 × 512, with {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} and
+# {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}} of it here. If you measure again, we expect less than 7 % between the
+# two.
 # /// otherwise
-# At 256 × 256 it has {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} of the library, at 512 × 512
+# At 256 × 256 it reaches {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} of the library, at 512 × 512
 # {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}}.
 # ///
 #
 # /// claim | few.m1024.shared.us < few.m1024.cublas.us
-# At 1024 × 1024 × 8192 we are past it, with {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.0%}}. One source, and no list of special cases.
+# At 1024 × 1024 × 8192 we are past it, with {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.0%}}. That is one source file,
+# without a list of special cases.
 # /// otherwise
-# At 1024 × 1024 × 8192 it has {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.1%}} of the library.
+# At 1024 × 1024 × 8192 it reaches {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.1%}} of the library.
 # ///
 #
 # /// claim | few.m128.shared.tflops < 0.8 * few.m128.cublas.tflops
-# With a single tile it loses: {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the library at 128 × 128. Two suspects. Each block multiplies a
-# tile of 128 × 256, and half of it lies outside. And all blocks add to the *same* few numbers of C. We have not taken them apart. A smaller
-# tile would at least waste less.
+# With a single tile it loses: {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the library at 128 × 128. There are two
+# suspects. Each block multiplies a tile of 128 × 256, and half of it is outside C. And all blocks add to the *same* few numbers
+# of C. We have not separated the two. A smaller tile would at least waste less.
 # /// otherwise
-# At 128 × 128 it has {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the library.
+# At 128 × 128 it reaches {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the library.
 # ///
 #
 # /// claim | few.m256.whole.error > 6 * few.m256.shared.error
-# A small gift: many short sums round less than one long one. The worst error at 256 × 256 × 16384 is {{ few.m256.shared.error:.1e}} shared and
+# There is a small bonus: many short sums round less than one long one. The worst error at 256 × 256 × 16384 is {{ few.m256.shared.error:.1e}}
+# shared and
 # {{ few.m256.whole.error:.1e}} whole.
 # /// otherwise
 # The worst error at 256 × 256 × 16384 is {{ few.m256.shared.error:.1e}} shared and {{ few.m256.whole.error:.1e}} whole.
 # ///
 #
 # /// exercise | How many pieces?
-# C has 12 tiles, the card 132 SMs, and K is 8192. How many pieces does each tile get? How many bytes are added to C, if a tile is
-# 128 × 256 in fp32, and how large is C itself?
+# C has 12 tiles, the card has 132 SMs, and K is 8192. How many pieces does each tile get? If a tile is 128 × 256 in fp32, how
+# many bytes are added to C, and how large is C itself?
 # /// answer
 # 132 / 12 = 11 pieces for each. A piece is 128 × 256 × 4 bytes = 128 KiB, so 132 × 128 KiB = 16.5 MiB are added to a C of
-# 12 × 128 KiB = 1.5 MiB. All of it stays in L2, and still each byte of C is added to eleven times.
+# 12 × 128 KiB = 1.5 MiB. All of it stays in L2, but each byte of C is still added to eleven times.
 # ///
 
 # %% [markdown]
 # ## The same in bf16 {#the-same-in-bf16-and-a-wall}
 #
-# Numbers of half the length: half the bytes to fetch. Take the structure of kernel 8 and feed it bf16. The numbers become fp32 on their way to the
-# shared memory, and are multiplied and added up as before. On the other side stands the library, which knows another kind of instruction.
+# Numbers of half the length mean half the bytes to fetch. Take the structure of kernel 8 and feed it bf16. The numbers become
+# fp32 on their way into shared memory, and are multiplied and added up as before. Against it we race the library, which knows a
+# different kind of instruction.
 
 # %%
 from course_kernels.gemm import k01_cuda_cores
@@ -1595,7 +1617,7 @@ record(
 )
 
 # %% [markdown]
-# /// predict | Against cuBLAS in bf16, where does this land?
+# /// predict | Against cuBLAS in bf16, where does this end up?
 # - [half.ours.tflops / half.cublas.tflops < 0.2] Below a fifth
 # - [0.2 <= half.ours.tflops / half.cublas.tflops < 0.7] About half
 # - [half.ours.tflops / half.cublas.tflops >= 0.7] About where fp32 did
@@ -1610,26 +1632,29 @@ record(
 #   - ["fp32, kernel 8", "{{ ladder.warp_tiles.of_peak:.1%}}", "{{ ladder.warp_tiles.tflops:.1f }}"]
 #   - ["bf16, structure of kernel 8, on the lanes", "{{ half.ours.of_peak:.1%}}", "{{ half.ours.tflops:.1f }}"]
 #   - ["bf16, cuBLAS", "{{ half.cublas.of_peak:.1%}}", "{{ half.cublas.tflops:.0f }}"]
-# caption: Per cent of peak is of the data sheet's peak for that type.
+# caption: Percent of peak refers to the data sheet's peak for that type.
 # ///
 #
 # /// claim | half.ours.tflops < 0.07 * half.cublas.tflops and 1 < half.ours.tflops / ladder.warp_tiles.tflops < 1.2
-# All of two lectures, and **{{ half.ours.tflops / half.cublas.tflops:.1%}} of the library**. It is no mistake in the kernel. It makes
-# {{ half.ours.tflops / ladder.warp_tiles.tflops:.2f }} times the multiply-adds that its model makes in fp32. At the speed of kernel 12 it would have
-# {{ ladder.persistent.tflops / half.cublas.tflops:.1%}}. As far as we know, a lane has no faster multiply-add that takes bf16 and adds up in fp32. (There is one for pairs of 16-bit numbers. It keeps the sums
-# in 16 bits too, which is not what was asked.) The library does not use the lanes, as [the next lecture](l6_tensor_cores.py#when-the-tensor-cores-stand-still) counts. Beside them, in every SM, stands a machine that does a
-# whole small matrix multiply in one instruction: a *tensor core*.
+# Two whole lectures, and **{{ half.ours.tflops / half.cublas.tflops:.1%}} of the library**. The kernel is not at fault. It does
+# {{ half.ours.tflops / ladder.warp_tiles.tflops:.2f }} times the multiply-adds that kernel 8 does in fp32 in the same time. At
+# the speed of kernel 12 it would reach {{ ladder.persistent.tflops / half.cublas.tflops:.1%}}. As far as we know, a lane has no
+# faster multiply-add that takes bf16 and adds up in fp32. (There is one for pairs of 16-bit numbers. It keeps the sums in 16 bits
+# too, which is not what we want.) The library does not use the lanes, as [the next lecture](l6_tensor_cores.py#when-the-tensor-cores-stand-still)
+# shows by counting. Beside them, in every SM, is a machine that does a whole small matrix multiply in one instruction: a *tensor
+# core*.
 # /// otherwise
 # {{ half.ours.tflops / half.cublas.tflops:.1%}} of the library, which uses tensor cores.
 # ///
 # ///
 #
 # /// exercise | What would the best possible kernel on the lanes reach? | 3 minutes
-# Suppose a kernel had every lane multiply and add, in fp32, in every tick. What per cent of this card's bf16 peak is that?
+# Suppose a kernel had every lane multiply and add, in fp32, in every tick. What percentage of this card's bf16 peak is that?
 # /// answer
 # The fp32 peak over the bf16 peak: {{ ladder.cublas.tflops / ladder.cublas.of_peak:.0f}} of
 # {{ half.cublas.tflops / half.cublas.of_peak:.0f }} TFLOP/s, or
-# {{ ladder.cublas.tflops / ladder.cublas.of_peak / (half.cublas.tflops / half.cublas.of_peak):.1%}}. That is the wall. No tiling gets you over it.
+# {{ ladder.cublas.tflops / ladder.cublas.of_peak / (half.cublas.tflops / half.cublas.of_peak):.1%}}. That is the wall, and no
+# tiling gets you over it.
 # ///
 
 # %% [markdown]
@@ -1641,8 +1666,8 @@ record(
 # 2. *Which counter shows it?* Loads, wavefronts, a wait, hits in L2, registers.
 # 3. *What is the next bound?* Name it before you look.
 #
-# And you know the three tiles by name: block, warp and register. With them you can read the words of CUTLASS.
+# And you know the three tiles by name: block, warp and register. With them you can read CUTLASS in its own words.
 #
-# **Where this leads.** The wall above has a door. [The next lecture](l6_tensor_cores.py) goes through it: a small matrix multiply as *one
-# instruction*. How the clock and the counters of this page work: [how every number here is measured](../how_we_measure.py). Each
-# number with its spread: [the ledger](../numbers.md).
+# **Where this leads.** The wall above has a door. [The next lecture](l6_tensor_cores.py) goes through it: a small matrix multiply
+# as *one instruction*. To see how the clock and the counters of this page work, read [how every number here is measured](../how_we_measure.py).
+# For each number with its spread, see [the ledger](../numbers.md).

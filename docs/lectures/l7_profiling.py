@@ -733,7 +733,7 @@ record(
 # This page chose its kernel, and the order of its turns. Here nobody chooses for you. Here are six kernels, all of them correct.
 # Each is slow for one reason, and no two for the same. You say which,
 # you say which counter proves it, and you take the reason away. The sentence comes first again: the grader reads what you believe before it runs a line of yours.
-# What a wait looks like in the counters, one small kernel for each, is in [the dictionary of stalls](../stall_reasons.py).
+# [The dictionary of stalls](../stall_reasons.py) shows what each wait looks like in the counters, with a small kernel for it.
 #
 # You choose among sixteen reasons. They are the names that the course's own profiler uses:
 #
@@ -764,8 +764,8 @@ record(
 #
 # **You can now** write a forecast in ink, name a cause from one counter, cure it and watch the same counter move; say when a full road is a good sign and when not; find the gaps of a program; and tell four bounds apart.
 #
-# Take one sentence along. *A counter answers a question. Bring one.*
+# Take one sentence with you. *A counter answers a question. Bring one.*
 #
-# **Where this leads.** The first half is closed: you can make a multiply fast, and prove it. What comes now is larger than one kernel, and it is taken apart by the same loop. If you walk alone, go on with
+# **Where this leads.** The first half is closed: you can make a multiply fast, and prove it. What comes next is larger than one kernel, and the same loop takes it apart. If you walk alone, go on with
 # [attention](l8_attention.py). A cohort has had attention and W1 already, and has a kernel of its own from there to put under the glass; for it, [one token](../one_token.py) leads on. How the clock and the
 # counters on this page work: [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

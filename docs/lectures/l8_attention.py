@@ -115,7 +115,7 @@ record(one={"answer": quantity(answer), "shifted": quantity(shifted)})
 #   Three pictures below each other. First a receipt: Ann buys 2 and 3, the market asks 5 and 2, so 10 and 6, to pay 16. Then a dot product with the same
 #   numbers: the query 2, 3 times the key 5, 2 is 16, and that is one score. Then attention for one query and three tokens: scores 0, 0 and 0.693; e to
 #   each is 1, 1, 2; shares a quarter, a quarter, a half; values 4, 8, 2; and a last receipt with the lines 1, 2 and 1, which comes to 4.
-# caption: From the first receipt of this course to attention. The softmax is the only step that is no receipt.
+# caption: From the first receipt of this course to attention. The softmax is the only step that is not a receipt.
 # ///
 #
 # ### Why divide by the root of d? {.beyond}
@@ -181,7 +181,8 @@ record(
 # /// figure | docs/assets/figures/causal_mask.svg
 # alt: >-
 #   A table of four by four. Its rows are the tokens that ask, its columns the tokens that are asked: The, soup, is, cold. On the diagonal and left of it
-#   stand scores: a token may ask itself and what came before. Right of the diagonal the cells are hatched, for those tokens are not written yet.
+#   stand scores: a token may ask itself and what came before. Right of the diagonal the cells are hatched, because those tokens
+#   are not written yet.
 # caption: The first token has one score, the last has all.
 # ///
 #
@@ -318,7 +319,7 @@ record(
 #
 # /// figure | docs/assets/figures/enemy_matrix.svg
 # alt: >-
-#   On the table, small and quick: thin Q, K transposed, V and O, each N by d, and one large square of scores, N by N, marked as the enemy. Arrows
+#   On the table, small and fast: thin Q, K transposed, V and O, each N by d, and one large square of scores, N by N, marked as the enemy. Arrows
 #   carry the square to the pantry, HBM, and back again, twice: as S and as P.
 # caption: "What the recipe wants on the table, and where it must go instead. The square is what this lecture calls *the enemy*: the thin ones grow with N, the square with N²."
 # ///
@@ -617,7 +618,8 @@ record(
 #
 # Two functions of torch may be new. `torch.baddbmm(nothing, a, b, beta=0, alpha=1 / sqrt(D))` is `a @ b / sqrt(D)` in one kernel:
 # what it would add, `nothing`, counts beta times, and beta is 0. So the root costs no trip of its own.
-# And `triu_(start + 1)` keeps of a table of ones what lies above a diagonal: here the keys that come after each row's own token.
+# And `triu_(start + 1)` keeps only the part of a table of ones that is above a diagonal: here the keys that come after each
+# row's own token.
 #
 # /// predict | N = 16384, in 16 blocks of 1024 queries. What happens to the room, and what to the trips?
 # - [room.blocks.n16384 / room.materialised.n16384 < 0.5 and counted.blocks.gb / counted.n16384.gb < 0.5] Both fall to about a sixteenth
@@ -673,7 +675,8 @@ record(
 # written only when the largest score and the sum are known, and these are known last.
 #
 # /// exercise | The envelope | 10 minutes
-# How would you take a softmax of a row that you never see whole? Write down your proposal, in words and with one example of four numbers, and seal it in an envelope.
+# How would you take the softmax of a row that you never see whole? Write down your proposal, in words and with one example of
+# four numbers, and seal it in an envelope.
 # /// answer
 # Not here. Keep the envelope shut until [the workshop](../workshops/w1_flash_attention.py). It is opened there.
 # ///
@@ -692,8 +695,9 @@ record(
 # **You can now** work out attention for one token with a pencil, and write it for all of them; put the mask where it belongs; say which test catches which fault; weigh the square, and
 # count its trips; and say what a loop over blocks cures and what it does not.
 #
-# Take one sentence along; it holds without a mask, where every score is needed. *It does not compute too much. It carries too much.*
+# Take one sentence with you; it holds without a mask, where every score is needed. *It does not compute too much. It carries too
+# much.*
 #
-# **Where this leads.** Your file `plain_attention.py` and your envelope go with you to [FlashAttention from scratch](../workshops/w1_flash_attention.py). What stands around attention
-# in a model: [one token](../one_token.py). How the clock and the counters work:
+# **Where this leads.** Your file `plain_attention.py` and your envelope go with you to [FlashAttention from scratch](../workshops/w1_flash_attention.py).
+# What surrounds attention in a model: [one token](../one_token.py). How the clock and the counters work:
 # [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

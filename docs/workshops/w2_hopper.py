@@ -449,7 +449,7 @@ record(
 #
 # /// explorable | timelines
 # ask: "Stop where k07's warpgroup 0 asks for tiles. Whose products run in the meantime? And who asks for tiles in k08?"
-# alt: "Five lanes of time, two of k07 and three of k08, with a cursor through all of them at cycle 1,000. Whatever is running under the cursor is framed."
+# alt: "Lanes of time, two of k07 and three of k08, with a cursor through all of them at cycle 1,000. Whatever is running under the cursor is framed."
 # knobs:
 #   of: {label: kernel, at: both, choices: {both: both, wide: k07, roles: k08}}
 #   tick: {label: cycle, at: 1000}

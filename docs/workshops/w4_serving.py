@@ -2,7 +2,7 @@
 # id: w4
 # title: Inference-serving kernels
 # nav: "W4 · Serving"
-# description: Prefill and decode under one roof, the cache in pages, a fused kernel and its receipt, short weights and where they stop paying, and why a server's kernels must like every number of rows.
+# description: Prefill and decode under one roof, the cache in pages, a fused kernel and its receipt, short weights and where they stop paying, and why a server's kernels must cope with any number of rows.
 # needs: [capability 9.0, counters]
 # ---
 
@@ -13,23 +13,25 @@
 #
 # By the end of this page you can
 #
-# - say of any multiply, from its number of rows alone, whether it waits for bytes or for arithmetic, and where that turns;
-# - work out what one token weighs in the cache of a model, and how many places a server leaves empty, reserved and in pages;
+# - say of any multiply, from its number of rows alone, whether it waits for bytes or for arithmetic, and where that changes;
+# - work out how much room one token takes in a model's cache, and how many places a server leaves empty, with reservations
+#   and with pages;
 # - read a paged attention kernel, and type its one new line;
 # - type a fused kernel, and write its receipt: trips before, trips after;
 # - say which of three medicines a slow server needs: *more rows*, *fewer trips*, or *shorter numbers*.
 #
-# You need [one token](../one_token.py), the page on which a model is taken apart, and [the roofline](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
+# You need [one token](../one_token.py), the page that takes a model apart, and [the roofline](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
 # [The end](#build-it-a-cache-in-pages) has a lab that needs no GPU.
 #
-# With an hour less, read [operations for each byte](#operations-for-each-byte), [reserved, or a page at a time](#reserved-or-a-page-at-a-time),
+# If you have an hour less, read [operations for each byte](#operations-for-each-byte), [reserved, or a page at a time](#reserved-or-a-page-at-a-time),
 # [the receipt](#the-receipt) and [three patients](#three-patients).
 
 # %% [markdown]
 # ## Two rhythms in one kitchen
 #
-# A prompt comes in whole: **prefill**, thousands of rows at once. The answer goes out one token at a time: **decode**, one row for each user. For a multiply
-# nothing changes between the two but the number of rows. The weights are the same, the card is the same. Call that number M, and watch it. (Attention changes its shape as well, from a square to one row
+# A prompt comes in all at once: **prefill**, thousands of rows together. The answer goes out one token at a time: **decode**, one
+# row for each user. For a multiply only one thing differs between the two, the number of rows. The weights are the same, and so
+# is the card. Call that number M, and watch it. (Attention changes its shape as well, from a square to one row
 # against the cache: [further down](#does-decode-always-wait-for-bytes).)
 #
 # In the kitchen: the banquet and the trickle. At the banquet two hundred guests sit down together, and each pot that comes up from the pantry fills two hundred plates. In the
@@ -37,24 +39,27 @@
 #
 # /// figure | docs/assets/figures/banquet_and_trickle.svg
 # alt: A restaurant with two rhythms. Prefill is a banquet, many plates from one pot and busy cooks; decode is a trickle, one bite at a time, and the cooks wait for bytes.
-# caption: Same pots, same cooks. Only the guests are many, or one.
+# caption: Same pots, same cooks. Only the number of guests differs.
 # ///
 #
 # /// exercise | Two shapes | 2 minutes
-# Draw both: M rows times a grid, and one row times the same grid. Write under each how many multiply-adds one fetched weight gives. Then: is decode slow because its matrix is small?
+# Draw both: M rows times a grid, and one row times the same grid. Under each, write how many multiply-adds you get out of one
+# fetched weight. Then: is decode slow because its matrix is small?
 # /// answer
-# M, and 1. No: the matrix is the same grid of weights in both. Only the rows are few.
+# M, and 1. No: both multiply by the same grid of weights. Decode just has few rows.
 # ///
 
 # %% [markdown]
 # ## Operations for each byte
 #
-# The grid has 8192 × 8192 weights in bf16, two bytes each, and M rows come. Operations: 2 · M · N · K. Bytes: rows in, weights, rows out. Divide, and the twos go:
+# The grid has 8192 × 8192 weights in bf16, two bytes each, and M rows are multiplied by it. Operations: 2 · M · N · K. Bytes:
+# rows in, weights, rows out. Divide, and the twos cancel:
 #
 # $$\text{intensity} = \frac{M N K}{M K + K N + M N}$$
 #
-# Hold it against the card's [ridge](../lectures/l1_what_a_gpu_is.py#the-first-roofline), what it can do for each byte that it carries: {{ sheet.peak:.0f}} TFLOP/s over
-# {{ sheet.bandwidth:,.0f}} GB/s, so {{ ridge:.0f}} operations.
+# Compare it with the card's [ridge](../lectures/l1_what_a_gpu_is.py#the-first-roofline), the number of operations that the card
+# can do for each byte that it moves: {{ sheet.peak:.0f}} TFLOP/s over {{ sheet.bandwidth:,.0f}} GB/s, which is {{ ridge:.0f}}
+# operations.
 #
 # /// define | ridge = 1000 * sheet.peak / sheet.bandwidth
 # unit: FLOP/B
@@ -62,7 +67,7 @@
 # ///
 #
 # /// predict | From how many rows on does this layer wait for arithmetic?
-# Six rows of the table are yours to fill first: M = 1, 16, 64, 256, 1024 and 4096.
+# First fill in six rows of a table yourself: M = 1, 16, 64, 256, 1024 and 4096.
 #
 # - [crosses < 12] A handful
 # - [12 <= crosses < 120] Some dozens
@@ -80,12 +85,13 @@
 #   - ["256", "{{ row.m256:.1f}}", "{{ row.m256 / ridge:.3f}}"]
 #   - ["1024", "{{ row.m1024:.1f}}", "{{ row.m1024 / ridge:.3f}}"]
 #   - ["4096", "{{ row.m4096:.1f}}", "{{ row.m4096 / ridge:.3f}}"]
-# caption: Below 1 bytes bind, above it arithmetic. N = K = 8192, bf16.
+# caption: Below 1 bytes are the limit, above 1 arithmetic is. N = K = 8192, bf16.
 # ///
 # ///
 #
-# For few rows the answer is nearly M itself: almost all bytes are weights, and each of them, two bytes, gives 2 · M operations. For many it is less than M, for by then the rows have a weight
-# of their own. That is why the crossing lies a few rows above the ridge.
+# For few rows the answer is nearly M itself: almost all bytes are weights, and each weight, two bytes, is used for 2 · M
+# operations. For many rows it is less than M, because by then the bytes of the rows count as well. That is why the crossing comes
+# a few rows above the ridge.
 
 # %% tags=["fold"]
 import torch
@@ -125,15 +131,15 @@ record(
 # %% [markdown]
 # ## The crossing, measured
 #
-# Now the clock: cuBLAS, this one grid, and rows from one to 4096.
+# Now the clock: cuBLAS, this one grid, and from one row to 4096.
 #
-# /// predict | 64 rows are 64 times the work of one. How many times the time?
+# /// predict | 64 rows are 64 times the work of one. How much longer do they take?
 # Write it down before you choose.
 #
 # - [rise.m64.us / rise.m1.us < 1.6] About as long
-# - [1.6 <= rise.m64.us / rise.m1.us < 12] A few times
-# - [12 <= rise.m64.us / rise.m1.us < 40] Some twenty times
-# - [rise.m64.us / rise.m1.us >= 40] 64 times, or nearly
+# - [1.6 <= rise.m64.us / rise.m1.us < 12] A few times as long
+# - [12 <= rise.m64.us / rise.m1.us < 40] Some twenty times as long
+# - [rise.m64.us / rise.m1.us >= 40] 64 times as long, or nearly
 # /// reveal
 # {{ rise.m64.us / rise.m1.us:.2f}} times: {{ rise.m1.us:.1f}} µs for one row, {{ rise.m64.us:.1f}} µs for 64, {{ rise.m4096.us:,.0f}} µs for 4096.
 #
@@ -147,8 +153,8 @@ record(
 # series:
 #   - {name: rise.*, label: cuBLAS}
 #   - {name: floor.*, label: the floor by the data sheet, style: reference}
-# alt: "Time against rows, both axes logarithmic: {{ rise.m1.us:.0f}} µs for one row, {{ rise.m64.us:.0f}} µs for 64, {{ rise.m256.us:.0f}} µs for 256 and {{ rise.m4096.us:.0f}} µs for 4096. The floor lies flat at first and then rises with the rows."
-# caption: The floor is the longer of two times, that of the bytes and that of the operations.
+# alt: "Time against rows, both axes logarithmic: {{ rise.m1.us:.0f}} µs for one row, {{ rise.m64.us:.0f}} µs for 64, {{ rise.m256.us:.0f}} µs for 256 and {{ rise.m4096.us:.0f}} µs for 4096. The floor is flat at first and then rises with the rows."
+# caption: The floor is the longer of two times, one for the bytes and one for the operations.
 # ///
 #
 # /// table
@@ -164,12 +170,12 @@ record(
 # ///
 #
 # /// claim | rise.m64.us < 2 * rise.m1.us
-# Nobody optimised anything between one row and 64, and 63 more guests have eaten for no more time at all, or nearly. The weights had to come up anyway.
+# Nobody optimised anything between one row and 64, and 63 more guests have eaten in no more time, or hardly any. The weights had to come up anyway.
 # /// otherwise
 # From one row to 64 the time grows {{ rise.m64.us / rise.m1.us:.2f}} times on this card.
 # ///
 #
-# Under the roof, the same points:
+# The same points under the roof:
 #
 # /// chart | roofline
 # title: One grid of weights, from one row to 4096
@@ -180,13 +186,15 @@ record(
 #   - {name: rise.m64, label: "64"}
 #   - {name: rise.m256, label: "256"}
 #   - {name: rise.m4096, label: "4096"}
-# alt: "A roofline with a point for each. One row lies far left, at {{ rise.m1.tflops:.1f}} TFLOP/s; 16 and 64 climb along the slope; 256 rows lie near the ridge, at {{ rise.m256.tflops:.0f}} TFLOP/s, and 4096 under the flat roof, at {{ rise.m4096.tflops:.0f}}."
+# alt: "A roofline with a point for each. One row is far left, at {{ rise.m1.tflops:.1f}} TFLOP/s; 16 and 64 climb along the slope; 256 rows are near the ridge, at {{ rise.m256.tflops:.0f}} TFLOP/s, and 4096 under the flat roof, at {{ rise.m4096.tflops:.0f}}."
 # caption: Decode is on the left, prefill on the right, and a server moves between them at every step.
 # ///
 # ///
 #
-# And where does it turn? One row takes {{ rise.m1.us:.1f}} µs, and that is the weights. Among 4096 rows each costs {{ rise.m4096.us:.1f}} µs ÷ 4096, and that is arithmetic. The two are equally long at the number of rows that is their quotient, {{ turns:.0f}}. The pencil said {{ crosses:.0f}}. The two are not the same
-# question. The pencil uses the two roofs of the data sheet, and the clock what the library reaches of each.
+# And where does it turn? One row takes {{ rise.m1.us:.1f}} µs, and that is the time of the weights. Among 4096 rows, each costs
+# {{ rise.m4096.us:.1f}} µs ÷ 4096, and that is the time of its arithmetic. Divide the first by the second, and you have the
+# number of rows at which both take equally long: {{ turns:.0f}}. The pencil said {{ crosses:.0f}}. They answer different
+# questions: the pencil uses the two roofs of the data sheet, and the clock what the library reaches of each.
 #
 # /// define | turns = rise.m4096.M * rise.m1.us / rise.m4096.us
 # unit: "1"
@@ -217,20 +225,24 @@ record(
 # %% [markdown]
 # ## What a server must remember
 #
-# Attention looks back at every earlier token. So their keys and values are kept, in the [KV cache](../one_token.py#the-kv-cache-and-heads-that-share), and each token leaves
+# Attention looks back at every earlier token. So the keys and values of all tokens are kept, in the [KV cache](../one_token.py#the-kv-cache-and-heads-that-share).
+# One token takes this many bytes there:
 #
 # `2 × layers × key heads × numbers of a head × bytes of a number`
 #
-# Keys and values, therefore the 2. It is *key* heads that count: with **GQA**, grouped-query attention, several query heads share one pair of them.
+# The 2 is for keys and values. Only *key* heads count: with **GQA**, grouped-query attention, several query heads share one head
+# of keys and one of values.
 #
 # /// exercise | One token of a large model | 4 minutes
-# Llama 3.1 70B has 80 layers, 64 query heads and 8 key heads of 128 numbers [^meta-llama31]. In bf16: how many bytes is one token? How many tokens go into 40 GB? And without GQA?
+# Llama 3.1 70B has 80 layers, 64 query heads and 8 key heads of 128 numbers [^meta-llama31]. In bf16, how many bytes does one
+# token take? How many tokens fit into 40 GB? And without GQA?
 # /// answer
-# 2 × 80 × 8 × 128 × 2 = 327 680 bytes, and 40 GB ÷ 327 680 bytes = about 122 000 tokens. Without it all 64 heads would be kept: 8 × 327 680 = 2 621 440 bytes for each token.
+# 2 × 80 × 8 × 128 × 2 = 327 680 bytes, and 40 GB ÷ 327 680 bytes = about 122 000 tokens. Without GQA all 64 heads would be kept:
+# 8 × 327 680 = 2 621 440 bytes for each token.
 # ///
 #
 # /// table
-# columns: [model, layers, key heads, "bytes of a token", "tokens in 40 GB"]
+# columns: [model, layers, key heads, "bytes per token", "tokens in 40 GB"]
 # rows:
 #   - ["Llama 3.1 8B [^meta-llama31]", "{{ kept.m8.layers:.0f}}", "{{ kept.m8.heads:.0f}}", "{{ kept.m8.bytes:,.0f}}", "{{ kept.m8.tokens:,.0f}}"]
 #   - ["Llama 3.1 70B [^meta-llama31]", "{{ kept.m70.layers:.0f}}", "{{ kept.m70.heads:.0f}}", "{{ kept.m70.bytes:,.0f}}", "{{ kept.m70.tokens:,.0f}}"]
@@ -240,21 +252,28 @@ record(
 #
 # ### Does decode always wait for bytes?
 #
-# For attention the rows do not help. Thirty-two users share every weight, but nobody's keys. What helps is query heads that share them: each key that comes up is met by all queries of its group.
-# With keys and values of d numbers each, two bytes a number, a group of G query heads does 4 · d · G operations for 4 · d bytes: G for each byte. With G = 8 that is far below the ridge.
+# More rows do not help attention. Thirty-two users share every weight, but each has keys of her own. What does help is query
+# heads that share keys: each key that comes up meets all the queries of its group.
+# With keys and values of d numbers each, two bytes a number, a group of G query heads does 4 · d · G operations for 4 · d bytes:
+# G operations for each byte. With G = 8 that is far below the ridge.
 #
-# **MLA**, multi-head latent attention, is the exception, or nearly. It keeps one list of 512 numbers and 64 more for a token, in place of keys and values for 128 heads [^deepseek2024v2], and all 128 query heads meet that
-# one list: 2 · 128 · (576 + 512) operations for 2 · 576 bytes. That is {{ mla.h128:.0f}} a byte. Left or right of the ridge? It depends on the card:
+# **MLA**, multi-head latent attention, is the exception, or almost. For each token it keeps one list of 512 numbers and 64 more,
+# instead of keys and values for 128 heads [^deepseek2024v2], and all 128 query heads use that one list: 2 · 128 · (576 + 512)
+# operations for 2 · 576 bytes. That is {{ mla.h128:.0f}} operations a byte. Is it left or right of the ridge? That depends on the
+# card:
 #
 # | card | ridge, in bf16 | {{ mla.h128:.0f}} is |
 # |---|---:|---|
 # | H200, by its data sheet [^nvidia-h200] | 989 ÷ 4.8 = 206 | right of it: arithmetic |
-# | H800, slowed down under load, by MLA's makers [^flashmla] | 865 ÷ 3.35 = 258 | left of it, by little |
+# | H800, throttled under load, according to MLA's makers [^flashmla] | 865 ÷ 3.35 = 258 | just left of it |
 # | H100, by its data sheet [^nvidia-h100] | 989 ÷ 3.35 = 295 | left of it: bytes |
 #
-# The makers round 2 · 128 · (576 + 512) ÷ (2 · 576) up to 2 · 128 = 256, draw the line at 128 heads, and call this decode bound by arithmetic on their card [^flashmla]. Split the heads over eight cards, 16 on each, and it is {{ mla.h16:.0f}}: bytes on all three.
+# The makers round 2 · 128 · (576 + 512) ÷ (2 · 576) up to 2 · 128 = 256, draw the line at 128 heads, and call this decode
+# compute-bound on their card [^flashmla]. Split the heads over eight cards, 16 on each, and it is {{ mla.h16:.0f}}: memory-bound
+# on all three.
 #
-# So the sentence on everybody's board, *decode waits for bytes*, lacks a word: *often*. Ask for the group and for the ridge before you say it.
+# So the sentence on everybody's board, *decode waits for bytes*, lacks a word: *often*. Before you say it, ask how large the
+# group is and where the ridge is.
 
 # %% tags=["fold"]
 MODELS = {"m8": (32, 8), "m70": (80, 8), "all_heads": (80, 64)}
@@ -287,15 +306,17 @@ record(
 # %% [markdown]
 # ## Reserved, or a page at a time
 #
-# How long will an answer be? Nobody knows. The old way is to reserve room for the longest that anybody may ask for. In the restaurant: twelve chairs for every party, in case.
-# The other way is that of an operating system: cut the room into **pages** of a few places, hand them out one at a time, wherever they lie, and write down which. That list is the request's
+# How long will an answer be? Nobody knows. The old way is to reserve room for the longest answer that anybody may ask for. In the
+# restaurant: twelve chairs for every party, just in case. The other way comes from operating systems: cut the room into **pages**
+# of a few places, hand them out one at a time, wherever they are, and write down which. That list is the request's
 # **block table** [^kwon2023].
 #
-# Take six requests that will write 3, 9, 4, 6, 2 and 5 tokens. There are four seats, and a cache of 36 places. Let them run, first with a reservation of twelve, then with pages of four.
+# Take six requests that will write 3, 9, 4, 6, 2 and 5 tokens. There are four seats, and a cache of 36 places. Run them, first
+# with twelve places reserved for each, then with pages of four.
 #
 # /// explorable | block_table
-# ask: "With twelve reserved, one seat stays empty for a while. Who keeps it empty? And with pages of four: how many places are empty at most?"
-# alt: "A cache of 36 places in three rows, in pages of four with their numbers. Capital letters stand where a request has a token, small ones where it holds an empty place. Below, the block table of each request: its pages, in order, and they lie anywhere."
+# ask: "With twelve reserved, one seat stays empty for a while. What keeps it empty? And with pages of four: how many places are empty at most?"
+# alt: "A cache of 36 places in three rows, in pages of four with their numbers. Capital letters stand where a request has a token, small ones where it holds an empty place. Below, the block table of each request: its pages, in order, wherever they are."
 # knobs:
 #   size: {label: places of a page, at: 4, choices: {1: "1", 2: "2", 4: "4", 12: "12, reserved"}}
 #   step: {label: step, at: 4}
@@ -309,18 +330,21 @@ record(
 # caption: Previous and Next go from step to step. A request that is done gives its pages back before the next step.
 # ///
 #
-# You have seen both halves of it. Reserved, the room is full while most of it is empty, so a seat stays free: fewer rows share each weight. In pages nobody leaves more than a part of the last page empty.
+# You have now seen both. With reservations the room is full while most of it is empty, so a seat stays free, and fewer rows share
+# each weight. With pages, nobody leaves more than part of the last page empty.
 #
 # /// exercise | Six longer ones | 5 minutes
-# Six requests of 37, 100, 250, 512, 900 and 1500 tokens. How many places are empty when 2048 are reserved for each? And in pages of 16? Which is the most that one request can leave empty in pages?
+# Six requests of 37, 100, 250, 512, 900 and 1500 tokens. How many places are empty when 2048 are reserved for each? And in pages
+# of 16? What is the most that one request can leave empty with pages?
 # /// answer
 # Reserved: 6 × 2048 = 12 288 places for 3299 tokens, so 12 288 − 3299 = 8989 are empty. In pages: 3 + 7 + 16 + 32 + 57 + 94 = 209, so 209 × 16 = 3344 places and 3344 − 3299 = 45 empty. At most 15, in the last page,
 # however long the request is.
 # ///
 #
-# Now a queue of {{ queue.count:,.0f}}. Their lengths are drawn by a fixed formula, before anything is served: most are short, a few are long. It is the same trace, with the same seed, that [the engine](../an_engine.py) serves.
+# Now a queue of {{ queue.count:,.0f}} requests. Their lengths are drawn by a fixed formula before anything is served: most are
+# short, a few are long. It is the same trace, with the same seed, that [the engine](../an_engine.py) serves.
 #
-# /// predict | Room for {{ queue.longest:,.0f}} tokens reserved for each of them: how much of it stays empty?
+# /// predict | Reserve room for {{ queue.longest:,.0f}} tokens for each of them: how much of it stays empty?
 # - [empty.reserved < 0.4] Less than two fifths
 # - [0.4 <= empty.reserved < 0.7] About half
 # - [empty.reserved >= 0.7] Most of it
@@ -339,8 +363,10 @@ record(
 # ///
 # ///
 #
-# The authors of vLLM found 60 to 80 % of the cache wasted in the servers of 2023, and under 4 % with pages [^vllm2023]. Our queue is made up, so take our numbers for its shape. And mind the words. What was wasted was *reservation*, and
-# gaps between reservations: not padding. And what is saved is *room*, not time. Room makes rows, and rows make use of each weight that is fetched.
+# The authors of vLLM found 60 to 80 % of the cache wasted in the servers of 2023, and under 4 % with pages [^vllm2023]. Our queue
+# is made up, so our numbers say something about its shape only. And mind the words. What was wasted was *reserved* room, and gaps
+# between reservations, not padding. And what is saved is *room*, not time. Room makes rows, and rows make the most of each weight
+# that is fetched.
 
 # %%
 from course_models.serving.workload import LONGEST, queue
@@ -371,8 +397,8 @@ record(
 # %% [markdown]
 # ## Follow the table
 #
-# Token t lies in page `table[t // 16]`, at place `t % 16`. That is all that makes a kernel *paged*: the loop is [that of FlashAttention](w1_flash_attention.py#the-whole-algorithm-in-numpy), and the line that fetches
-# keys asks the table first. Type it: the body of `keys`, for a pool of pages, a table, and a length.
+# Token t is in page `table[t // 16]`, at place `t % 16`. That is all that makes a kernel *paged*: the loop is [that of FlashAttention](w1_flash_attention.py#the-whole-algorithm-in-numpy), and the line that fetches
+# keys asks the table first. Type it: write the body of `keys`, for a pool of pages, a table, and a length.
 #
 # ```python
 # def keys(pages, table, length):
@@ -380,7 +406,7 @@ record(
 # ```
 #
 # /// exercise | 37 tokens, three pages | 4 minutes
-# A has pages 7, 2 and 5. Where is token 36? Then write the two lines. A text of 37 must give 37 rows.
+# A has pages 7, 2 and 5. Where is token 36? Then write the two lines. A text of 37 tokens must give 37 rows.
 # /// answer
 # 36 = 2 × 16 + 4: the third page, 5, at place 4.
 #
@@ -389,19 +415,20 @@ record(
 # return pages[table[t // PAGE], t % PAGE]
 # ```
 #
-# `pages[table].reshape(-1, D)` would give 48 rows, the last eleven of them rubbish from the request that had the page before. In a softmax rubbish is not ignored.
+# `pages[table].reshape(-1, D)` would give 48 rows, the last eleven of them rubbish from the request that had the page before. A softmax does not ignore rubbish.
 # ///
 #
-# Here is the course's kernel. `pages_at` is the line, and `fold` the loop's body that you know, with `page` in the place where the row's number was.
+# Here is the course's kernel. `pages_at` is the new line, and `fold` is the loop body that you know, with `page` where the row's number was.
 #
 # /// source | src/course_kernels/paged_attention/k01_gather.py
-# fold: "k01_gather: a step asks the table where each of its tokens lies"
+# fold: "k01_gather: a step asks the table where each of its tokens is"
 # ///
 #
-# And what does the table cost? {{ serve.batch:.0f}} requests of {{ serve.held:,.0f}} tokens each, the heads of an 8B model: in a row, and in pages. Both kernels cut a long text into parts for several tables of cooks and merge half plates,
-# as [the end of W1](w1_flash_attention.py) has it.
+# And what does the table cost? Take {{ serve.batch:.0f}} requests of {{ serve.held:,.0f}} tokens each, with the heads of an 8B
+# model: once with keys in a row, and once in pages. Both kernels cut a long text into parts for several tables of cooks and merge
+# half plates, as at [the end of W1](w1_flash_attention.py).
 #
-# /// predict | In pages of 16, lying anywhere: how much longer does attention take than over keys in a row?
+# /// predict | With keys in pages of 16, scattered anywhere: how much longer does attention take than with keys in a row?
 # - [in_pages.p16.us / in_a_row.us < 1.08] Hardly longer
 # - [1.08 <= in_pages.p16.us / in_a_row.us < 1.4] A fifth or so
 # - [in_pages.p16.us / in_a_row.us >= 1.4] Half as long again, or more
@@ -416,26 +443,32 @@ record(
 #   - ["pages of 64", "{{ in_pages.p64.us:.0f}}", "{{ in_pages.p64.gb_per_s:,.0f}}", "{{ in_pages.p64.of_peak:.0%}}"]
 #   - ["pages of 16", "{{ in_pages.p16.us:.0f}}", "{{ in_pages.p16.gb_per_s:,.0f}}", "{{ in_pages.p16.of_peak:.0%}}"]
 #   - ["pages of 8", "{{ in_pages.p8.us:.0f}}", "{{ in_pages.p8.gb_per_s:,.0f}}", "{{ in_pages.p8.of_peak:.0%}}"]
-#   - ["pages of 16, copied together first, then SDPA", "{{ gathered.us:,.0f}}", "{{ gathered.gb_per_s:,.0f}}", "{{ gathered.of_peak:.0%}}"]
+#   - ["pages of 16, gathered first, then SDPA", "{{ gathered.us:,.0f}}", "{{ gathered.gb_per_s:,.0f}}", "{{ gathered.of_peak:.0%}}"]
 #   - ["pages of 16, keys of 8 bits", "{{ short_keys.us:.0f}}", "{{ short_keys.gb_per_s:,.0f}}", "{{ short_keys.of_peak:.0%}}"]
-# caption: "Two kernels of one name: `decode_attention/k02_split` for keys in a row, `paged_attention/k02_split` for pages. GB/s counts what must be read once, not what somebody copies."
+# caption: "Two kernels share a name: `decode_attention/k02_split` is for keys in a row, `paged_attention/k02_split` for pages. GB/s counts what must be read once, not what is copied."
 # ///
 # ///
 #
-# Keys and values of 8 bits are half the bytes, and take {{ short_keys.us / in_pages.p16.us:.0%}} of the time: {{ short_keys.of_peak:.0%}} of bandwidth, where 16 bits have {{ in_pages.p16.of_peak:.0%}}. So this kernel does not wait for bytes alone any more. It is not the clock: a reading says {{ short_keys.sm_mhz:.0f}} MHz, and {{ in_pages.p16.sm_mhz:.0f}} with 16 bits.
-# What did not shrink with the bytes is the work for each key: it is still multiplied and weighed, and must be widened and scaled besides. That is as far as this run goes: it counted no stalls. What short keys do buy is room.
+# Keys and values of 8 bits have half the bytes, and take {{ short_keys.us / in_pages.p16.us:.0%}} of the time: {{ short_keys.of_peak:.0%}}
+# of bandwidth, where 16 bits reach {{ in_pages.p16.of_peak:.0%}}. So this kernel no longer waits for bytes alone. The clock is
+# not the reason: a reading says {{ short_keys.sm_mhz:.0f}} MHz, and {{ in_pages.p16.sm_mhz:.0f}} with 16 bits.
+# What did not shrink with the bytes is the work for each key: it is still multiplied and weighed, and now must be widened and
+# scaled as well. This run can say no more than that, because it counted no stalls. What short keys do buy is room.
 #
 # /// claim | gathered.us > 5 * in_pages.p16.us
-# Without a paged kernel you must first gather the pages and then call the library's attention. That takes {{ gathered.us / in_pages.p16.us:.1f}} times as long as ours. Three passes over the keys in place of one explain a factor of three; the rest is the library's attention, which this page did not time alone.
+# Without a paged kernel you must first gather the pages and then call the library's attention. That takes {{ gathered.us / in_pages.p16.us:.1f}}
+# times as long as ours. Three passes over the keys instead of one explain a factor of three; the rest is the library's attention,
+# which this page did not time on its own.
 # /// otherwise
 # Without a paged kernel you must first gather the pages and then call the library's attention. That takes {{ gathered.us / in_pages.p16.us:.2f}} times as long as ours.
 # ///
 #
 # /// exercise | Why not pages of one token? | 3 minutes
-# Nothing would be empty. What would it cost? Think of the table, and of the boxes of 32 bytes that [HBM hands out](../lectures/l3_memory.py#ask-for-neighbours).
+# No place would be empty. What would it cost? Think of the table, and of the boxes of 32 bytes that [HBM hands out](../lectures/l3_memory.py#ask-for-neighbours).
 # /// answer
-# A key of 128 numbers in bf16 is 256 bytes, so boxes stay full. But the table has an entry of 4 bytes for each token, which every program that reads the keys must ask for, and each key is a piece of its own. Pages of 16 make
-# runs of 4096 bytes for a head, and a table of a sixteenth. Our kernels take pages from 8 on.
+# A key of 128 numbers in bf16 is 256 bytes, so boxes stay full. But the table has an entry of 4 bytes for each token, which every
+# program that reads the keys must load, and each key is a piece of its own. Pages of 16 make runs of 4096 bytes for a head, and a
+# table a sixteenth as long. Our kernels take pages of 8 tokens or more.
 # ///
 
 # %% tags=["fold"]
@@ -483,19 +516,24 @@ record(
 # %% [markdown]
 # ### Beside a library for servers {.beyond}
 #
-# FlashInfer is a library of attention kernels that servers plug in [^ye2025]. It has two for this step: one computes on the tensor cores, the other does not. Before a step it makes a plan on the host: which program reads which part of which request. For that it must know all lengths there.
+# FlashInfer is a library of attention kernels that servers plug in [^ye2025]. It has two kernels for this step: one computes on
+# the tensor cores, the other does not. Before a step it makes a plan on the host: which program reads which part of which
+# request. For that the host must know all lengths.
 #
-# Ours read the lengths on the card. There are two, both in `paged_attention/`: `k02_split` cuts every request into as many parts, and `k03_even` gives every program the same number of steps, whatever the requests. In both, the program that is last with a head merges its parts. It knows that it is the last from a *ticket*, a counter in memory for each head.
+# Our kernels read the lengths on the card. There are two, both in `paged_attention/`: `k02_split` cuts every request into the
+# same number of parts, and `k03_even` gives every program the same number of steps, whatever the requests. In both, the last
+# program to finish with a head merges the head's parts. It knows that it is the last from a *ticket*, a counter in memory for
+# each head.
 #
-# What is made once is not timed, on either side: the plan and its memory, and our tickets.
+# Neither side's time includes what is made only once: their plan and its memory, and our tickets.
 #
 # /// when | peers.flashinfer == 1
-# /// predict | 64 requests of 4096 tokens, 16 of 16,384, one of 65,536: how far apart are the better of ours and the better of theirs?
+# /// predict | 64 requests of 4096 tokens, 16 of 16,384, one of 65,536: how far apart are the better of our two and the better of theirs?
 # - [min(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) > 0.9 and max(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) < 1.1] Less than a tenth, whatever the requests
 # - [min(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) <= 0.9] Theirs is ahead somewhere, by more than a tenth
 # - [min(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) > 0.9 and max(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) >= 1.1] Ours is ahead somewhere, by more than a tenth
 # /// reveal
-# {{ over_flashinfer.b64:.3f}}, {{ over_flashinfer.b16:.3f}} and {{ over_flashinfer.b1:.3f}}: above one ours is ahead.
+# {{ over_flashinfer.b64:.3f}}, {{ over_flashinfer.b16:.3f}} and {{ over_flashinfer.b1:.3f}}: above 1, ours is ahead.
 #
 # /// table
 # columns: ["GB/s, pages of 16", "64 × 4096", "16 × 16,384", "1 × 65,536"]
@@ -504,7 +542,7 @@ record(
 #   - ["k03_even", "{{ served.b64.even.gb_per_s:,.0f}}", "{{ served.b16.even.gb_per_s:,.0f}}", "{{ served.b1.even.gb_per_s:,.0f}}"]
 #   - ["FlashInfer, on tensor cores", "{{ served.b64.tensor_cores.gb_per_s:,.0f}}", "{{ served.b16.tensor_cores.gb_per_s:,.0f}}", "{{ served.b1.tensor_cores.gb_per_s:,.0f}}"]
 #   - ["FlashInfer, without them", "{{ served.b64.plain_cores.gb_per_s:,.0f}}", "{{ served.b16.plain_cores.gb_per_s:,.0f}}", "{{ served.b1.plain_cores.gb_per_s:,.0f}}"]
-# caption: "bf16, 32 heads, 8 of keys, all requests of one length; in turns, in the same rounds, cold L2. FlashInfer {{ peers.flashinfer_version}}."
+# caption: "bf16, 32 query heads and 8 key heads, all requests of the same length; interleaved in the same rounds, cold L2. FlashInfer {{ peers.flashinfer_version}}."
 # ///
 # ///
 # /// otherwise
@@ -574,36 +612,38 @@ record(
 # %% [markdown]
 # ## Who pays?
 #
-# Prefill once, decode for each token: so decode is the bill? Count before you answer. Four things are paid for.
+# Prefill runs once, decode once for every token: so is decode the bill? Count before you answer. You pay for four things.
 #
 # - *Prefill, the weights*: two operations for each weight and token.
-# - *Prefill, attention*: every token looks at all before it, so it grows with the square of the prompt.
-# - *Decode, the weights*: their bytes, once for a step, shared by all who are in it.
+# - *Prefill, attention*: every token looks at all tokens before it, so this part grows with the square of the prompt.
+# - *Decode, the weights*: their bytes, once for each step, shared by all users in the step.
 # - *Decode, the cache*: all that this one user has said and heard, fetched for every token, shared with nobody.
 #
-# Take a model of 70 billion weights in bf16, as if it fitted on this card, and {{ who.users:.0f}} users in each step. By the two roofs of the data sheet, a thousand tokens in are
-# {{ ms.thousand_in:.1f}} ms for the weights and {{ ms.square:.2f}} ms of attention, and that part grows with the square; a token out is {{ ms.share:.2f}} ms, one share of the weights, and
-# {{ ms.thousand_kept:.3f}} ms for every thousand tokens in the cache.
+# Take a model of 70 billion weights in bf16, as if it fitted on this card, and {{ who.users:.0f}} users in each step. At the two
+# roofs of the data sheet, a thousand tokens in take {{ ms.thousand_in:.1f}} ms for the weights and {{ ms.square:.2f}} ms for
+# attention, which grows with the square; a token out takes {{ ms.share:.2f}} ms, one user's share of the weights, and {{ ms.thousand_kept:.3f}}
+# ms for every thousand tokens in the cache.
 #
-# /// predict | A question about a long report: 30 000 tokens in, 300 out. Which part is larger?
+# /// predict | A question about a long report: 30 000 tokens in, 300 out. Which part takes longer?
 # - [pays.report.prefill < pays.report.decode] The answer
 # - [pays.report.prefill >= pays.report.decode] The reading
 # /// reveal
-# Reading: {{ pays.report.prefill:.1f}} s, where the answer takes {{ pays.report.decode:.1f}} s.
+# The reading: {{ pays.report.prefill:.1f}} s, while the answer takes {{ pays.report.decode:.1f}} s.
 #
 # /// table
-# columns: [traffic, tokens in, tokens out, "prefill: reading, s", "of it attention, s", "decode: answering, s", "of it the cache, s", "decode alone, s"]
+# columns: [traffic, tokens in, tokens out, "prefill: reading, s", "attention's part of it, s", "decode: answering, s", "the cache's part of it, s", "decode alone, s"]
 # rows:
 #   - [a chat, "300", "500", "{{ pays.chat.prefill:.2f}}", "{{ pays.chat.attention:.2f}}", "{{ pays.chat.decode:.2f}}", "{{ pays.chat.cache:.2f}}", "{{ pays.chat.alone:.1f}}"]
 #   - [a long report, "30 000", "300", "{{ pays.report.prefill:.2f}}", "{{ pays.report.attention:.2f}}", "{{ pays.report.decode:.2f}}", "{{ pays.report.cache:.2f}}", "{{ pays.report.alone:.1f}}"]
 #   - [an agent, "8 200", "400", "{{ pays.agent.prefill:.2f}}", "{{ pays.agent.attention:.2f}}", "{{ pays.agent.decode:.2f}}", "{{ pays.agent.cache:.2f}}", "{{ pays.agent.alone:.1f}}"]
 #   - ["the agent, preface kept", "200", "400", "{{ pays.kept.prefill:.2f}}", "{{ pays.kept.attention:.2f}}", "{{ pays.kept.decode:.2f}}", "{{ pays.kept.cache:.2f}}", "{{ pays.kept.alone:.1f}}"]
-# caption: Floors, at the roofs of the data sheet. No server reaches them; it is their order that counts. The last column is one user alone in every step.
+# caption: Floors, at the roofs of the data sheet. No server reaches them; what counts is their order. In the last column one user is alone in every step.
 # ///
 # ///
 #
-# So a chat is decode, a report is prefill, and the agent turns over with one question: is its preface still in the cache? Its pages can be shared, and then it is not read again. Every token of the answer fetches them all the same. The other number
-# that turns it is the users in a step.
+# So a chat pays for decode, a report for prefill, and for the agent it depends on one question: is its preface still in the
+# cache? The preface's pages can be shared, and then it is not read again. But every token of the answer still fetches all of
+# them. The other number that decides is how many users share a step.
 
 # %% tags=["fold"]
 WEIGHTS, USERS, LAYERS, QUERIES = 69_501_714_432, 32, 80, 64  # the receipt of L1
@@ -664,27 +704,31 @@ record(
 # %% [markdown]
 # ## The receipt
 #
-# Now *fewer trips*. Between two multiplies of a model comes this: add what came round the side, then [normalise each row](../one_token.py#rmsnorm-forget-how-loud-it-is) and weigh it.
+# Now *fewer trips*. Between two multiplies, a model does this: it adds what came round the side, then [normalises each row](../one_token.py#rmsnorm-forget-how-loud-it-is)
+# and weighs it.
 #
 # /// exercise | Before a line is typed | 5 minutes
-# As five operators: h = x + r, then h², its mean over a row, h × 1/√, × w. Write down for each how many tensors go in from HBM (the pantry) and out to it. A number for a row, or a row for all, is a crumb: leave it out. Then the same for one
-# kernel that does it all. Why must h be written at all?
+# Take five operators: h = x + r, then h², its mean over a row, h × 1/√, × w. For each, write down how many tensors come in from
+# HBM (the pantry) and how many go out to it. One number for each row, or one row for all, is a crumb: leave it out. Then do the
+# same for one kernel that does it all. Why must h be written at all?
 # /// answer
-# In and out: 2 + 1, 1 + 1, 1 + 0, 1 + 1, 1 + 1. That is 10. Fused: x and r in, h and y out, 4. And h is the side road of the next layer: somebody else reads it later.
+# In and out: 2 + 1, 1 + 1, 1 + 0, 1 + 1, 1 + 1. That is 10. Fused: x and r in, h and y out, 4. And h is the side road of the next
+# layer: another kernel reads it later.
 # ///
 #
-# Production servers fuse just this pair, the addition and the norm, sometimes with the rounding for the next multiply, and lay the weights of queries, keys and values side by side as one grid. A norm *inside* the multiply can be built; it is
-# not the usual thing.
+# Production servers fuse exactly this pair, the addition and the norm, sometimes with the rounding for the next multiply, and put
+# the weights of queries, keys and values side by side in one grid. A norm *inside* the multiply can be built, but it is unusual.
 
 # %% [markdown]
 # ## Your kernel: load, add
 #
-# Type it into `my_labs/add_rmsnorm.py`. Each program, one table of cooks, takes one row. Here a row has 1000 numbers and the table 1024 seats, so mind the mask.
+# Type it into `my_labs/add_rmsnorm.py`. Each program, one table of cooks, takes one row. Here a row has 1000 numbers and the
+# table has 1024 seats, so mind the mask.
 #
 # /// exercise | The first half | 8 minutes
 # Load x, load r, add, store h. The launcher makes h and y, takes M and N from the shape, and starts M programs with `BLOCK = triton.next_power_of_2(N)`. Check that h is x + r for 5 rows of 1000. What do the 24 spare seats load?
 # /// answer
-# Nothing: the mask holds them back, and `other=0.0` gives them a zero that harms no sum.
+# Nothing: the mask holds them back, and `other=0.0` gives them a zero that changes no sum.
 #
 # ```python
 # @triton.jit
@@ -699,18 +743,20 @@ record(
 # ```
 # ///
 #
-# Without a GPU, `TRITON_INTERPRET=1` before `python` runs the same file in Triton's interpreter; it has no bf16, so take fp32.
+# Without a GPU, `TRITON_INTERPRET=1` before `python` runs the same file in Triton's interpreter; it has no bf16, so use fp32.
 
 # %% [markdown]
 # ## Your kernel: the norm
 #
-# h is in the hand. Do not load it again. Square, add up, take the mean, add eps, one over the root, times w; store y. Hold it against float64.
+# h is in your hand. Do not load it again. Square it, add up, take the mean, add eps, divide by the root, multiply by w; store y.
+# Check it against float64.
 #
 # /// exercise | Four more lines | 8 minutes
-# Check N = 1000 and N = 1024, in fp32. Then in fp16. Then in fp16 with inputs ten times as large. Which check will fail, and by what?
+# Check N = 1000 and N = 1024, in fp32. Then in fp16. Then in fp16 with inputs ten times as large. Which check will fail, and why?
 # /// answer
-# If you divided by `BLOCK`, 1024 passes and 1000 fails. In fp16 the third passes, and in the last every y is 0. A number near 14 has the square 200, and a thousand of those are 200 000; fp16 ends at 65 504. So the mean is
-# infinite. Widen h *before* it is squared; afterwards is one line too late.
+# If you divided by `BLOCK`, 1024 passes and 1000 fails. The first check in fp16 passes, and in the last every y is 0. The square
+# of a number near 14 is about 200, and a thousand of those are 200 000; fp16 ends at 65 504. So the mean is infinite. Widen h *before*
+# it is squared; afterwards is one line too late.
 #
 # ```python
 #     h = h.to(tl.float32)
@@ -737,28 +783,30 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # Your kernel is right. Now the receipt: which lines of it touch HBM? The loads and stores of whole tensors; the load of w is a crumb. Count them in your own file.
 #
 # /// exercise | Trips after | 3 minutes
-# Write the line numbers down, and the quotient of 10 and what you counted. Write the word *forecast* beside it. Which line would you add to break the receipt and not the answer?
+# Write down the line numbers, and 10 divided by your count. Beside it write the word *forecast*. Which line could you add that breaks the receipt but not the answer?
 # /// answer
-# Two loads and two stores of whole tensors: 10 ÷ 4 = 2.5. It is a forecast of bytes, not a speed; the clock comes next. Loading h again after storing it would still be right, and one trip more.
+# Two loads and two stores of whole tensors: 10 ÷ 4 = 2.5. It is a forecast of bytes, not a speed; the clock comes next. If you
+# loaded h again after storing it, the answer would still be right, at the cost of one more trip.
 # ///
 
 # %% [markdown]
 # ## Two kernels, or one
 #
-# The course's own is nearly yours: one program for a row, which stays in registers; how many warps share it depends on the shape.
+# The course's own kernel is nearly yours: one program for each row, and the row stays in registers; how many warps share a row
+# depends on the shape.
 #
 # /// source | src/course_kernels/rms_norm/k02_one_read.py
 # fold: "k02_one_read: add and normalise, the row read once"
 # ///
 #
-# PyTorch has the norm as one operator already. So *eager* here means two kernels: the addition, and the norm of what it wrote. That is x, r in, h out; h in, y out: five trips against four, and not ten.
+# PyTorch already has the norm as one operator. So *eager* here means two kernels: the addition, and the norm of what it wrote. That is x, r in, h out; h in, y out: five trips against four, not ten.
 #
-# /// predict | Five trips to four. What becomes of the time, for a prefill's {{ fused.rows:,.0f}} rows?
-# - [fused.prefill.ours.us / fused.prefill.eager.us >= 0.9] Nothing that one would notice
-# - [0.6 <= fused.prefill.ours.us / fused.prefill.eager.us < 0.9] Three quarters of it, or so
+# /// predict | Four trips instead of five. What becomes of the time, for the {{ fused.rows:,.0f}} rows of a prefill?
+# - [fused.prefill.ours.us / fused.prefill.eager.us >= 0.9] Nothing that you would notice
+# - [0.6 <= fused.prefill.ours.us / fused.prefill.eager.us < 0.9] About three quarters of it is left
 # - [fused.prefill.ours.us / fused.prefill.eager.us < 0.6] Less than that
 # /// reveal
-# {{ fused.prefill.ours.us / fused.prefill.eager.us:.2f}} of it.
+# {{ fused.prefill.ours.us / fused.prefill.eager.us:.2f}} of it is left.
 #
 # /// table
 # columns: ["add and norm, {{ fused.rows:,.0f}} rows of 4096", "GB, by hand", "GB, counted", "time, µs", "% of bandwidth", "µs for 32 rows"]
@@ -766,11 +814,12 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 #   - ["eager, two kernels", "{{ by_hand.norm.eager / 1e9:.2f}}", "{{ counted.norm.eager.gb:.2f}}", "{{ fused.prefill.eager.us:.0f}}", "{{ fused.prefill.eager.of_peak:.0%}}", "{{ fused.decode.eager.us:.1f}}"]
 #   - [torch.compile, "{{ by_hand.norm.fused / 1e9:.2f}}", "{{ counted.norm.compiled.gb:.2f}}", "{{ fused.prefill.compiled.us:.0f}}", "{{ fused.prefill.compiled.of_peak:.0%}}", "{{ fused.decode.compiled.us:.1f}}"]
 #   - ["ours, one kernel", "{{ by_hand.norm.fused / 1e9:.2f}}", "{{ counted.norm.ours.gb:.2f}}", "{{ fused.prefill.ours.us:.0f}}", "{{ fused.prefill.ours.of_peak:.0%}}", "{{ fused.decode.ours.us:.1f}}"]
-# caption: "Per cent of bandwidth counts what the problem needs, for all three. Counted is a little less than by hand: what was written last still lies in L2 when the kernel ends. 32 rows are a step of decoding."
+# caption: "Per cent of bandwidth counts what the problem needs, for all three. The counter shows a little less than the pencil: what was written last is still in L2 when the kernel ends. 32 rows are one decode step."
 # ///
 # ///
 #
-# The door of the feed-forward block, [SwiGLU](../one_token.py#swiglu-a-door-that-opens-by-itself), is the other place in a layer where a tensor goes out only to come back. Two operators, five trips; one, three.
+# The gate of the feed-forward block, [SwiGLU](../one_token.py#swiglu-a-door-that-opens-by-itself), is the other place in a layer
+# where a tensor goes out only to come back. Two operators make five trips, one makes three.
 #
 # /// table
 # columns: ["SwiGLU, {{ fused.rows:,.0f}} rows of 14336", "GB, by hand", "GB, counted", "time, µs", "% of bandwidth", "µs for 32 rows"]
@@ -781,12 +830,15 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # ///
 #
 # /// claim | fused.decode.ours.us < 0.6 * fused.decode.eager.us and door.decode.ours.us < door.decode.eager.us
-# In decode, with 32 rows, there are hardly any bytes to save, and the fused kernel is ahead of eager all the same: one kernel has one start and one end.
+# In decode, with 32 rows, there are hardly any bytes to save, and still the fused kernel is ahead of eager: one kernel has one start and one end.
 # /// otherwise
 # In decode, with 32 rows, there are hardly any bytes to save: {{ fused.decode.ours.us:.1f}} µs fused, {{ fused.decode.eager.us:.1f}} µs in two.
 # ///
 #
-# In the room an older pair is raced, bias and GELU, from [L3](../lectures/l3_memory.py#do-it-while-you-hold-it). On an {{ l3.gpu.name }} eager takes {{ l3.fuse.eager.us:,.0f}} µs there, `torch.compile` {{ l3.fuse.compiled.us:,.0f}} and the kernel by hand {{ l3.fuse.cuda.us:,.0f}}. The last two move the same bytes. So bytes do not explain the time between them: a kernel is bound by its bytes only if the rest fits under them.
+# In class we race an older pair, bias and GELU, from [L3](../lectures/l3_memory.py#do-it-while-you-hold-it). On an {{ l3.gpu.name }}
+# eager takes {{ l3.fuse.eager.us:,.0f}} µs there, `torch.compile` {{ l3.fuse.compiled.us:,.0f}} and the hand-written kernel {{ l3.fuse.cuda.us:,.0f}}.
+# The last two move the same bytes. So bytes do not explain the difference between them: a kernel is bound by its bytes only if
+# everything else fits under them.
 
 # %% tags=["fold"]
 from course_kernels.measure import count_many
@@ -850,19 +902,23 @@ record(
 # %% [markdown]
 # ## Shorter weights
 #
-# The third medicine: store each weight in 16, 8 or 4 bits, with a scale for a row of them, or for a group. For one row the floor shrinks with the bytes. With more rows it depends on who does the arithmetic.
+# The third medicine: store each weight in 16, 8 or 4 bits, with a scale for each row of weights, or for each group. With one row
+# of x the floor shrinks with the bytes. With more rows it depends on which unit does the arithmetic.
 #
 # - **FP8**: weights *and* rows have 8 bits, and so has the multiply. The flat roof rises too.
-# - **W4A16**: weights have 4 bits, rows 16. A weight is widened in the hand, and the multiply is that of bf16. The flat roof stays.
+# - **W4A16**: weights have 4 bits, rows 16. A weight is widened in registers, and the multiply is done in bf16. The flat roof
+#   stays where it is.
 #
 # /// exercise | Where the roof turns flat | 4 minutes
-# With M rows a weight of b bytes gives 2 · M operations; leave the bytes of the rows out. Arithmetic in bf16, and the ridge from above. From which M on do short weights have nothing left to give, for 2 bytes, for 1, for a half?
+# With M rows, a weight of b bytes is used for 2 · M operations; leave out the bytes of the rows. The arithmetic is bf16, with the
+# ridge from above. From which M on do short weights have nothing left to give: with 2 bytes, with 1, with a half?
 # /// answer
-# The intensity is 2 · M / b, so M is the ridge times b / 2: about {{ ends.bits16:.0f}} rows for 2 bytes, {{ ends.bits8:.0f}} for 1, {{ ends.bits4:.0f}} for a half. MARLIN, a kernel of others for four bits, is reported to come close to four times the speed up to 16 to 32 rows, and to fade
-# by 64 to 128 [^frantar2025].
+# The intensity is 2 · M / b, so M is the ridge times b / 2: about {{ ends.bits16:.0f}} rows for 2 bytes, {{ ends.bits8:.0f}} for
+# 1, {{ ends.bits4:.0f}} for a half. MARLIN, another team's kernel for four bits, is reported to come close to four times the
+# speed up to 16 to 32 rows, and to lose that by 64 to 128 [^frantar2025].
 # ///
 #
-# Now the clock: the grid of gate and up of an 8B model, {{ grid.n:,.0f}} × {{ grid.k:,.0f}}, and from one row to 128.
+# Now the clock: the grid for gate and up in an 8B model, {{ grid.n:,.0f}} × {{ grid.k:,.0f}}, with one row to 128.
 #
 # /// predict | Four bits against the library's bf16. With how many rows does our kernel lose its lead?
 # - [lead.m16 < 1] With fewer than 16
@@ -870,7 +926,10 @@ record(
 # - [lead.m64 >= 1 and lead.m128 < 1] Between 64 and 128
 # - [lead.m128 >= 1] Not yet with 128
 # /// reveal
-# With one row it has {{ lead.m1:.2f}} times the library's speed, with 16 {{ lead.m16:.2f}}, with 32 {{ few.cublas.m32.us / few.w4.m32.us:.2f}}, with 64 {{ lead.m64:.2f}}, with 128 {{ lead.m128:.2f}}. And look at 32 rows in the table: {{ few.w4.m32.us:.0f}} µs, where 64 rows take {{ few.w4.m64.us:.0f}} µs. That says nothing of four bits: it is a mistake of ours. Up to 32 rows `k02_fragments` runs, with more `k01_triton`, and the change comes too late. What `k01_triton` takes with 32, this run did not time.
+# With one row it has {{ lead.m1:.2f}} times the library's speed, with 16 {{ lead.m16:.2f}}, with 32 {{ few.cublas.m32.us / few.w4.m32.us:.2f}},
+# with 64 {{ lead.m64:.2f}}, with 128 {{ lead.m128:.2f}}. And look at 32 rows in the table: {{ few.w4.m32.us:.0f}} µs, while 64
+# rows take {{ few.w4.m64.us:.0f}} µs. That says nothing about four bits: it is our own mistake. Up to 32 rows `k02_fragments`
+# runs, with more `k01_triton`, and the switch comes too late. How long `k01_triton` takes with 32 rows, this run did not time.
 #
 # /// chart | lines
 # title: A few rows times 28672 × 4096 weights
@@ -884,7 +943,7 @@ record(
 #   - {name: few.fp8.*, label: "FP8, ours"}
 #   - {name: few.w4.*, label: "4 bits, ours"}
 # alt: "Time against rows. One row: cuBLAS {{ few.cublas.m1.us:.0f}} µs, our bf16 {{ few.bf16.m1.us:.0f}}, FP8 {{ few.fp8.m1.us:.0f}}, four bits {{ few.w4.m1.us:.0f}}. 128 rows: {{ few.cublas.m128.us:.0f}}, {{ few.bf16.m128.us:.0f}}, {{ few.fp8.m128.us:.0f}} and {{ few.w4.m128.us:.0f}} µs."
-# caption: "Each is checked against the product of exactly the numbers that it stores. Four bits: k02_fragments up to 32 rows, where it is the wrong one of the two, k01_triton above."
+# caption: "Each kernel is checked against the product of exactly the numbers that it stores. Four bits: k02_fragments up to 32 rows, and at 32 it is the wrong choice; k01_triton above."
 # ///
 #
 # /// table
@@ -921,7 +980,8 @@ record(
 #
 # ### What the bits cost
 #
-# A rate without its error is half of the truth. Weights as they would be in a trained layer, normal numbers, and rows of the same kind. How far is the product from that of the weights as they were?
+# A rate without its error is half the truth. Take weights as a trained layer might have them, drawn from a normal distribution,
+# and rows of the same kind. How far is the product from that of the original weights?
 #
 # /// table
 # columns: ["", "weights off by", "product off by"]
@@ -929,13 +989,13 @@ record(
 #   - ["FP8, weights and rows", "{{ off.fp8.weights:.1%}}", "{{ off.fp8.product:.1%}}"]
 #   - ["FP8, weights alone", "{{ off.fp8.weights:.1%}}", "{{ off.fp8.weights_alone:.1%}}"]
 #   - ["4 bits, groups of 128", "{{ off.w4.weights:.1%}}", "{{ off.w4.product:.1%}}"]
-# caption: Root mean squares, as a share of what is right. That a model forgives it is a question for its answers, and this page does not ask it.
+# caption: Root mean squares, as a share of the right values. Whether a model forgives such errors, only its answers can tell; this page does not ask them.
 # ///
 #
 # /// claim | off.w4.product > 2 * off.fp8.product
-# So the largest saving has the largest error, more than twice that of FP8: ask for both numbers, always.
+# So the largest saving comes with the largest error, more than twice that of FP8: always ask for both numbers.
 # /// otherwise
-# Ask for both numbers, always: the bytes and the error.
+# Always ask for both numbers: the bytes and the error.
 # ///
 
 # %% tags=["fold"]
@@ -991,11 +1051,12 @@ record(
 # %% [markdown]
 # ## The coach and the bus
 #
-# Back to the first medicine: more rows. Four seats, and six requests that need 3, 9, 4, 6, 2 and 5 steps. The **coach** leaves when all four of its seats are done: *static batching*. The **bus** lets people off and on at every
-# stop: *continuous batching*, scheduling at every step [^yu2022].
+# Back to the first medicine: more rows. Four seats, and six requests that need 3, 9, 4, 6, 2 and 5 steps. The **coach** takes
+# four, and the next ones only when all four are done: *static batching*. The **bus** lets people on and off at every stop: *continuous
+# batching*, scheduling at every step [^yu2022].
 #
 # /// exercise | Lay the slips | 5 minutes
-# Two grids, seats by steps. First the coach, then the bus. Count the empty seats, and write M under each step of the bus.
+# Draw two grids, seats by steps. First the coach, then the bus. Count the empty seats, and write M under each step of the bus.
 # /// answer
 #
 # | | steps | seats taken, step by step | empty seats |
@@ -1008,12 +1069,13 @@ record(
 #
 # So which M do the kernels of a server see? Here is the queue from above, {{ queue.count:,.0f}} requests and {{ steps.seats:.0f}} seats, run through [the engine's own timetable](../an_engine.py), without a model.
 #
-# /// predict | In how many of its steps does a multiply see just {{ steps.seats:.0f}} rows, one for each seat?
+# /// predict | In how many of the steps does a multiply see just {{ steps.seats:.0f}} rows, one for each seat?
 # - [steps.full < 0.25] In a quarter, or fewer
 # - [0.25 <= steps.full < 0.6] In about half
 # - [steps.full >= 0.6] In most
 # /// reveal
-# {{ steps.full:.0%}} of {{ steps.count:,.0f}} steps. In {{ steps.with_prompt:.0%}} somebody's prompt is in it, and then there are up to {{ steps.most:,.0f}} rows.
+# {{ steps.full:.0%}} of {{ steps.count:,.0f}} steps. In {{ steps.with_prompt:.0%}} there is somebody's prompt, too, and then a
+# step has up to {{ steps.most:,.0f}} rows.
 #
 # /// chart | trace
 # title: Rows of every step, continuous batching
@@ -1024,12 +1086,13 @@ record(
 #   - {column: rows, y_label: rows, label: rows}
 #   - {column: seats, y_label: seats, label: seats taken}
 # alt: "Rows over steps: a floor of {{ steps.seats:.0f}} with many spikes, the highest of {{ steps.most:.0f}} rows, each where a prompt comes in; towards the end fewer and fewer. Below, the seats that are taken."
-# caption: A spike is a prompt. The tail is the last long answers, when nobody waits at the stop any more.
+# caption: A spike is a prompt. The tail is the last long answers, when nobody is left waiting at the stop.
 # ///
 # ///
 #
-# A new M at each step, and now and then a large one. No kernel of a server can be tuned for one shape: the skinny multiply has a different tile for 16 rows and for 64, paged attention shares out whatever lengths there are, and CUDA graphs are written for a few sizes, with empty rows up to
-# the next.
+# M changes at each step, and now and then it is large. No kernel in a server can be tuned for one shape: the skinny multiply has
+# different tiles for 16 rows and for 64, paged attention divides up whatever lengths there are, and CUDA graphs are recorded for
+# a few sizes, with empty rows to fill up to the next size.
 
 # %% tags=["fold"]
 from course_models.serving.block_manager import Pages
@@ -1113,8 +1176,10 @@ record(
 # %% [markdown]
 # ## A step, against its floor {.beyond}
 #
-# All of it together: a step of the whole 8B shape, its norms, turns and gates inside its multiplies, five kernels a layer, each begun while the one before it ends. [One token](../one_token.py#five-kernels-a-layer) takes that apart for one
-# reader. Here are {{ bus.rows:.0f}} of them, with {{ bus.held:.0f}} tokens in the cache of each. The floor is that of the bytes, weights and caches, at the speed of a copy.
+# Now everything together: a step of the whole 8B shape, with norms, rotations and gates inside the multiplies, five kernels a
+# layer, each starting while the one before it ends. [One token](../one_token.py#five-kernels-a-layer) takes that apart for one
+# reader. Here there are {{ bus.rows:.0f}} readers, each with {{ bus.held:.0f}} tokens in the cache. The floor is the time of the
+# bytes, weights and caches, at the speed of a copy.
 #
 # /// predict | What share of its floor does the step with {{ bus.rows:.0f}} rows reach?
 # - [decode_of_floor.b32 < 0.72] Less than 72 %
@@ -1133,8 +1198,14 @@ record(
 # caption: "The shape of Llama 3.1 8B, random weights, bf16, all in CUDA graphs. A copy of 4 GiB, in this run: {{ copy.gb_per_s:,.0f}} GB/s."
 # ///
 #
-# And what is missing to the floor? By subtraction, {{ (1 - decode_of_floor.b32) * full.our_step.ms / full.our_step.T:.1f}} ms a step, where with one row it is {{ (1 - decode_of_floor.b1) * one.our_step.ms / one.our_step.T:.1f}} ms. There are as many kernels in both, so it is not their number. Nor is it the clock, {{ full.our_step.sm_mhz:.0f}} MHz in both readings. With more rows three of the five are different ones; each has more rows of x to fetch in every block and more sums to add; and attention reads {{ bus.rows:.0f}} caches. How much can that be?
-# By themselves the relatives of these kernels lose less: on [the grid of gate and up](#shorter-weights) 32 rows take {{ few.bf16.m32.us / few.bf16.m1.us - 1:.0%}} longer than one, and [attention over keys in a row](#follow-the-table) reads at {{ in_a_row.gb_per_s / copy.gb_per_s:.0%}} of a copy's speed. So most of it arises where kernels meet, in the step itself. That is a subtraction; a timeline of the step would show it, and this run has none.
+# And how far is that from the floor? By subtraction, {{ (1 - decode_of_floor.b32) * full.our_step.ms / full.our_step.T:.1f}} ms a
+# step, while with one row it is {{ (1 - decode_of_floor.b1) * one.our_step.ms / one.our_step.T:.1f}} ms. Both have the same
+# number of kernels, so that is not the reason. Nor is the clock, {{ full.our_step.sm_mhz:.0f}} MHz in both readings. With more
+# rows three of the five kernels are different ones; in each, every block has more rows of x to load and more sums to add; and
+# attention reads {{ bus.rows:.0f}} caches. How much can that cost? On their own, relatives of these kernels lose less: on [the grid of gate and up](#shorter-weights)
+# 32 rows take {{ few.bf16.m32.us / few.bf16.m1.us - 1:.0%}} longer than one, and [attention over keys in a row](#follow-the-table)
+# reads at {{ in_a_row.gb_per_s / copy.gb_per_s:.0%}} of a copy's speed. So most of the loss arises where kernels meet, in
+# the step itself. We conclude that by subtraction; a timeline of the step would show it, and this run has none.
 # ///
 #
 # /// define | decode_of_floor.b1 = one.our_step.gb_per_s / copy.gb_per_s
@@ -1158,27 +1229,32 @@ record(
 # ///
 #
 # /// claim | full.our_step.us < full.compiled.us
-# With {{ bus.rows:.0f}} rows, too, the step in five kernels is ahead of `torch.compile`, which takes {{ full.compiled.us / full.our_step.us:.2f}} times as long. It was not always so. In our first try several blocks shared K as soon as there were more than eight rows, and handed
-# their sums on through memory, tile by tile. Now a kernel that brings its weights by boxes, `k02_even`, takes those places.
+# With {{ bus.rows:.0f}} rows, too, the step in five kernels is ahead of `torch.compile`, which takes {{ full.compiled.us / full.our_step.us:.2f}}
+# times as long. It was not always so. In our first attempt several blocks shared K as soon as there were more than eight rows,
+# and passed their sums on through memory, tile by tile. Now a kernel that loads its weights in boxes, `k02_even`, takes those
+# places.
 # /// otherwise
 # With {{ bus.rows:.0f}} rows `torch.compile` takes {{ full.compiled.us / full.our_step.us:.0%}} of our time.
 # ///
 #
 # ### The same step in four bits
 #
-# Now the third medicine for the whole step, and one row. The seven matrices of every layer are [rounded to four bits](#shorter-weights), in groups of 128. Embedding, norms and the **head stay in 16 bits**, and so does the cache. Nothing else changes: five kernels a layer, and each
-# unpacks its weights in the hand.
+# Now the third medicine, for the whole step and one row. The seven matrices of every layer are [rounded to four bits](#shorter-weights),
+# in groups of 128. Embedding, norms and the **head stay in 16 bits**, and so does the cache. Nothing else changes: five kernels a
+# layer, and each unpacks its weights in registers.
 #
-# /// predict | By the bytes it reads, such a step is {{ step_gb.bits16 / step_gb.bits4:.1f}} times as short. By the clock?
-# - [faster < 1.5] Hardly shorter
-# - [1.5 <= faster < 2] Less than twice as short
-# - [2 <= faster < 3] Between twice and three times
+# /// predict | By the bytes that it reads, such a step would be {{ step_gb.bits16 / step_gb.bits4:.1f}} times as fast. And by the clock?
+# - [faster < 1.5] Hardly faster
+# - [1.5 <= faster < 2] Less than twice as fast
+# - [2 <= faster < 3] Between two and three times as fast
 # - [faster >= 3] As the bytes say, or nearly
 # /// reveal
-# {{ faster:.2f}} times: {{ one.our_step.ms / one.our_step.T:.2f}} ms a token became {{ short.ms / short.T:.2f}}. Of its own floor that is {{ short_of_floor:.0%}}, where the step in 16 bits has {{ decode_of_floor.b1:.0%}}.
+# {{ faster:.2f}} times: {{ one.our_step.ms / one.our_step.T:.2f}} ms a token became {{ short.ms / short.T:.2f}}. That is {{ short_of_floor:.0%}}
+# of its own floor, where the step in 16 bits reaches {{ decode_of_floor.b1:.0%}} of its own.
 #
-# Why not four times, by the bytes? The head was not rounded, and it is {{ head_gb:.2f}} GB of the {{ step_gb.bits4:.2f}} that are left; the scales and the cache are there, too. And why further from the floor? What is not bytes did not shrink with them: as many kernels begin and end, and each has less to read in
-# between; and every word of eight weights must be unpacked.
+# Why not four times, by the bytes? The head was not rounded, and it is {{ head_gb:.2f}} GB of the {{ step_gb.bits4:.2f}} that are
+# left; the scales and the cache are in there, too. And why is this step further from its floor? What is not bytes did not shrink
+# with them: just as many kernels begin and end, with less to read in between, and every word of eight weights must be unpacked.
 # ///
 #
 # /// define | faster = (one.our_step.us / one.our_step.T) / (short.us / short.T)
@@ -1192,9 +1268,9 @@ record(
 # ///
 #
 # /// claim | short_of_floor >= 0.65
-# The floor is that much lower, and the step comes to {{ short_of_floor:.0%}} of it. For the rest the next kernel would have to begin earlier still; and for a lower floor the head would have to be rounded as well.
+# The floor is that much lower, and the step reaches {{ short_of_floor:.0%}} of it. To get closer, each kernel would have to begin earlier still; and for a lower floor the head would have to be rounded as well.
 # /// otherwise
-# {{ 1 - short_of_floor:.0%}} of the floor's speed are missing.
+# {{ 1 - short_of_floor:.0%}} of the floor's speed is missing.
 # ///
 
 # %% tags=["fold"]
@@ -1226,31 +1302,32 @@ record(
 #
 # Three servers are ill.
 #
-# - **A** has its card half empty of requests, though memory is full.
+# - **A** has only half of its seats taken, although its memory is full.
 # - **B** waits for bytes, at four rows a step.
 # - **C** runs ten small kernels between two multiplies.
 #
 # /// exercise | One medicine each | 4 minutes
-# Which medicine for which? And which *one number* do you ask for before you prescribe it?
+# Which medicine for which patient? And which *one number* do you ask for before you prescribe it?
 # /// answer
 #
 # | patient | medicine | the number first |
 # |---|---|---|
 # | A | pages | how many of the reserved places hold a token? |
-# | B | more rows, or shorter weights | how many users wait, and is there room for their caches? |
+# | B | more rows, or shorter weights | how many users are waiting, and is there room for their caches? |
 # | C | fusion | how many tensors go to HBM and back? |
 #
-# B has two right answers. More rows are the better one while users wait and there is room; else the weights must shrink.
+# B has two right answers. More rows are better as long as users are waiting and there is room; otherwise the weights must shrink.
 # ///
 
 # %% [markdown]
 # ## Build it: add and norm in one kernel {.beyond}
 #
-# The kernel of the room once more, and now somebody grades it, by the door you like: Triton, CUDA C++, or NumPy alone. A row is added, its size is found, and it is divided, all while it is in the hand. The last task
-# stands on no page.
+# The kernel from class once more, and now it is graded. Write it in Triton, in CUDA C++, or in NumPy alone. A row is added,
+# measured and divided, all while you hold it. The answer to the last task is on no page.
 #
-# The lab hands over x, g, r and wants y, s, in this order: what was w and h in the room is g and s here, and its eps is 1e-5 where the room's is 1e-6. If your file of the room lies in `my_labs/`, begin with `nox -s lab -- add_rmsnorm --stage 0`: it writes the starter, and keeps
-# yours beside it.
+# The lab passes x, g, r and expects y, s, in this order: what was w and h in class is g and s here, and eps is 1e-5 here, where
+# it was 1e-6 in class. If your file from class is in `my_labs/`, begin with `nox -s lab -- add_rmsnorm --stage 0`: it writes the
+# starter, and keeps your file beside it.
 #
 # /// lab | add_rmsnorm
 # ///
@@ -1258,8 +1335,9 @@ record(
 # %% [markdown]
 # ## Build it: a cache in pages
 #
-# Read through a table, write one token more, say who holds which page, what two texts can share, and when no page is left. In Python alone: with these five small pieces you have the books of an engine. Its last stage is the same six requests as
-# [above](#reserved-or-a-page-at-a-time), without seats: all begin at once.
+# Read through a table, write one more token, keep track of who holds which page, count what two texts can share, and say when no
+# page is left. Plain Python is enough, and with these five small pieces you have the books of an engine. The last stage has the
+# same six requests as [above](#reserved-or-a-page-at-a-time), but without seats: all begin at once.
 #
 # /// lab | paged
 # ///
@@ -1268,15 +1346,16 @@ record(
 # ## Before you leave
 #
 # /// exercise | Three lines to take along | 4 minutes
-# 1. One sentence: why does a weight matrix wait for bytes in decode, and not in prefill?
+# 1. One sentence: why does a weight matrix wait for bytes in decode, but not in prefill?
 # 2. Pages of 16 tokens, a request of 100. How many places are empty?
-# 3. Three elementwise operators in a row, each reads one tensor and writes one. How many trips are left when they are fused?
+# 3. Three elementwise operators in a row, each reading one tensor and writing one. How many trips are left when they are fused?
 # /// answer
 # 1. In decode each weight that is fetched meets one row, or a few; in prefill as many as the prompt has tokens.
 # 2. Seven pages: 7 × 16 = 112, and 112 − 100 = 12. Never more than 15.
 # 3. Two instead of six: the first read and the last write.
 # ///
 #
-# **You can now** ask a serving kernel three things: *how many rows, how many trips, how many bits?* The first is M, the second is fusion, the third is short numbers. And you can say of each what it cannot mend.
+# **You can now** ask a serving kernel three things: *how many rows, how many trips, how many bits?* The first is M, the second is fusion, the third is short numbers. And you can say of each what it cannot cure.
 #
-# **Where this leads.** All of it together, in a server that you can read: [an engine](../an_engine.py), with the coach and the bus raced over this very queue. The multiply, [size by size](../multiply_on_hopper.py). Each number with its spread: [the ledger](../numbers.md).
+# **Where this leads.** All of it together, in a server that you can read: [an engine](../an_engine.py), with the coach and the
+# bus racing over this very queue. The multiply, [size by size](../multiply_on_hopper.py). Each number with its spread: [the ledger](../numbers.md).

@@ -1,35 +1,36 @@
 # ---
 # id: teach_l5
 # title: "Teaching L5: the top of the ladder"
-# description: How to lead a room from one issue slot of a scheduler to a register tile that everybody typed, and to counters that they foretold.
+# description: How to lead a room from one issue slot of a scheduler to a register tile that everybody has typed, and to counters that they predicted.
 # ---
 
 # %% [markdown]
 # # Teaching L5: the top of the ladder
 #
-# After this page you can lead two hours in which everybody types a register tile, and foretells three counters before anybody looks at
-# them. You will know the three numbers by heart, and what stands behind each wrong one.
+# After this page you can lead two hours in which everybody types a register tile and predicts three counters before anybody looks
+# at them. You will know the three numbers by heart, and what mistake is behind each wrong one.
 
 # %% [markdown]
 # ## What it is really about
 #
-# A scheduler has one issue slot (a call) in a tick. If it goes to a fetch, nothing is multiplied. So there are only two things to improve: make the *other*
-# instructions fewer, or leave fewer slots *unused*. Each step of [the lecture](../../docs/lectures/l5_the_top_of_the_ladder.py) does one of the two, and a counter
-# says which.
+# A scheduler has one issue slot (a call) in a tick. If it goes to a fetch, nothing is multiplied. So there are only two ways to
+# improve: issue fewer of the *other* instructions, or leave fewer slots *unused*. Each step of [the lecture](../../docs/lectures/l5_the_top_of_the_ladder.py)
+# does one of the two, and a counter says which.
 #
 # /// callout | metaphor
-# Somebody renovates a house, one weekend at a time. The pantry came near the kitchen weeks ago. Now the tools stay in the hands and do not go
-# back into the drawer. Four plates are carried at once. Nobody queues at the sink. And while one pot boils, the next is filled. It is the same house
-# and the same dinner. After each weekend a number is read off a wall, and that number is what they come back for.
+# Somebody renovates a house, one weekend at a time. The pantry moved closer to the kitchen weeks ago. Now the tools stay in the
+# hands and do not go back into the drawer. Four plates are carried at once. Nobody queues at the sink. And while one pot boils,
+# the next is filled. It is the same house and the same dinner. After each weekend they read a number off the wall, and that
+# number is what they come back for.
 # ///
 
 # %% [markdown]
 # ## By hand: three numbers before any code
 #
-# A thread does 64 multiply-adds. For each step of k it reads the margins of its tile, once, and keeps them until the next.
+# A thread does 64 multiply-adds. For each step of k it reads the margins of its tile once, and keeps them until the next step.
 #
 # /// predict | How many numbers does it read if it owns one sum, a column of 8, a square of 8 × 8?
-# Three numbers on paper. In the lab they are typed, and a check sum tells whether they are right.
+# Write three numbers on paper. In the lab you type them, and a check sum says whether they are right.
 #
 # - [ ] 128, 128 and 128
 # - [x] 128, 72 and 16
@@ -77,20 +78,22 @@ record(
 # | a square of 8 × 8 | {{ square.reads:.0f}} | 64 of {{ square.calls:.0f}} |
 # | the square, four numbers in one load | {{ square.reads:.0f}} | 64 of {{ wide.calls:.0f}} |
 #
-# The usual wrong slip says 65 for the column: one number of B, read once for all. It is read once *for each step of k*, and there are eight
-# of them. Ask: "Is it the same B at the next k?"
+# The usual wrong answer is 65 for the column: one number of B, read once for all. But it is read once *for each step of k*, and
+# there are eight steps. Ask: "Is it the same B at the next k?"
 
 # %% [markdown]
 # ### Two numbers in one register
 #
-# A register holds 32 bits, so one number of fp32, or **two of bf16, packed**: the first in the low half, the second in the high half. A load of 16 bytes brings
-# four numbers of fp32 in four registers, or eight of bf16 in the same four. Do one register by hand before step 6. A bf16 number is the upper half of the
-# fp32 number: 1.5 is 3FC0 0000, so 3FC0. −2 is C000 0000, so C000. The two of them in a register: C000 3FC0.
+# A register holds 32 bits: one fp32 number, or **two bf16 numbers, packed**, the first in the low half, the second in the high
+# half. A load of 16 bytes brings four fp32 numbers in four registers, or eight bf16 numbers in the same four. Do one register by
+# hand before step 6. A bf16 number is the upper half of the fp32 number: 1.5 is 3FC0 0000, so 3FC0. −2 is C000 0000, so C000.
+# Together in one register they are C000 3FC0.
 #
-# Somebody will say: half the bytes, so half the work. Ask: what is *one instruction*? There are two roads.
+# Somebody will say: half the bytes, so half the work. Ask: what is *one instruction*? There are two ways to go.
 #
-# - **Take them apart.** The low one is shifted up by 16 bits, of the high one the lower half is wiped out: an instruction each. Then multiply and add in fp32, as before.
-# - **Leave them packed.** One instruction multiplies two pairs and adds to two sums [^ptx-isa]. But the sums are bf16 as well, eight bits long.
+# - **Take them apart.** Shift the low one up by 16 bits, and clear the lower half of the high one: one instruction each. Then multiply and add in fp32, as before.
+# - **Leave them packed.** One instruction multiplies two pairs and adds to two sums [^ptx-isa]. But the sums are bf16 too, with
+#   eight significant bits.
 #
 # /// predict | Add up ones in bf16, one after the other. Where does the sum stop?
 # - [ ] It never does
@@ -98,8 +101,8 @@ record(
 # - [x] 256
 # - [ ] 65 504
 # /// reveal
-# At {{ pack.stuck:.0f}}. The next number that bf16 has is 258; 257 lies in the middle and goes to the even one, which is 256 again. A sum over 4096 steps of k
-# is no place for eight bits.
+# At {{ pack.stuck:.0f}}. The next bf16 number is 258; 257 is exactly in the middle and is rounded to the even one, which is 256
+# again. Eight bits are not enough for a sum over 4096 steps of k.
 # ///
 
 # %%
@@ -141,61 +144,67 @@ record(
 )
 
 # %% [markdown]
-# By the rule of the four issue slots, for the square of 8 × 8: taken apart 64 of {{ pack.apart:.0f}} instructions multiply, fewer than the 64 of {{ wide.calls:.0f}} in fp32. Packed it would be
-# 32 of {{ pack.packed:.0f}}, each for two, and sums that nobody wants. Our kernel in bf16 takes the numbers apart once, on their way to shared memory, and from there
-# on is the fp32 kernel: half the bytes from L2 and HBM, and the same instructions at the lanes. It makes {{ l5.half.ours.tflops / l5.ladder.warp_tiles.tflops:.2f }} times the
-# multiply-adds that its model makes in fp32.
+# By the rule of the four issue slots, for the square of 8 × 8: taken apart, 64 of {{ pack.apart:.0f}} instructions multiply, a
+# smaller share than the 64 of {{ wide.calls:.0f}} in fp32. Packed, it would be 32 of {{ pack.packed:.0f}}, each doing two
+# multiply-adds, with sums that nobody wants. Our bf16 kernel takes the numbers apart once, on their way to shared memory, and
+# from there on it is the fp32 kernel: half the bytes from L2 and HBM, and the same instructions at the lanes. It does {{ l5.half.ours.tflops / l5.ladder.warp_tiles.tflops:.2f }}
+# times the multiply-adds that kernel 8, its model, does in fp32 in the same time.
 
 # %% [markdown]
 # ## In production today
 #
 # /// callout | production
-# The tile that they type has a name in the libraries. CUTLASS cuts a product into threadblock tiles, warp tiles and thread tiles, and its
-# document on GEMM gives the reasons that stand on your board [^cutlass-gemm]. The best known public ladder, Boehm's, has twelve kernels, and three of
-# them were slower than one before them [^boehm2022]. Tell them so before they climb: a step that does not pay is a result too.
+# The tile that they type has a name in the libraries. CUTLASS cuts a product into threadblock tiles, warp tiles and thread tiles,
+# and its document on GEMM gives the same reasons as your board [^cutlass-gemm]. The best-known public ladder, Boehm's, has twelve
+# kernels, and three of them were slower than an earlier one [^boehm2022]. Tell them so before they climb: a step that does not
+# pay is a result too.
 # ///
 
 # %% [markdown]
 # ## The click
 #
 # /// callout | click
-# Step 7 saves no instruction and no byte. By hand a load of B should take half of its wavefronts, so the average load two wavefronts less. The counter said
+# Step 7 saves not a single instruction or byte. By hand a load of B should take half as many wavefronts, so the average load two fewer. The counter said
 # {{ l5.vital.vectorised.turns_a_load:.2f}} wavefronts before and {{ l5.vital.conflict_free.turns_a_load:.2f}} after. They counted eight
 # lanes on their fingers, and the card agreed. That is when the room begins to believe in pencils.
 # ///
 #
-# For the demo, know the two ends: the naive kernel has {{ l5.sgemm.first_of_cublas:.1%}} of the library, our last one
-# {{ l5.sgemm.last_of_cublas:.1%}}. And the library has {{ l5.ladder.cublas.of_peak:.0%}} of peak. Say both yardsticks, always in this order: of
-# peak, then of the library.
+# For the demo, know the two ends: the naive kernel reaches {{ l5.sgemm.first_of_cublas:.1%}} of the library, our last one {{ l5.sgemm.last_of_cublas:.1%}}.
+# And the library reaches {{ l5.ladder.cublas.of_peak:.0%}} of peak. Always give both yardsticks in this order: of peak, then of
+# the library.
 
 # %% [markdown]
 # ## Where students trip
 #
-# - *"The compiler will do it."* Sometimes it has. Step 6 finds the loads from shared memory made wide already. So: read the counter first.
-# - *"More warps is better."* The register tile leaves room for fewer warps, and is quicker. Work that is ready hides waiting; it need not be
-#   other people's work.
+# - *"The compiler will do it."* Sometimes it already has. Step 6 finds that the loads from shared memory are wide already. So
+#   read the counter first.
+# - *"More warps are better."* The register tile leaves room for fewer warps and is faster. Work that is ready hides waiting; it
+#   need not be other people's work.
 # - *The sums are cleared inside the loop over k.* Then only the last step is left. The grader says so.
-# - *"Reads fell to less than a quarter, time did not."* Good. Something else is waited for now. That sentence is the engine of the ladder.
+# - *"Reads fell to less than a quarter, time did not."* Good. The threads are now waiting for something else. That sentence is
+#   the engine of the ladder.
 
 # %% [markdown]
 # ## Say this at the board
 #
 # /// callout | say
-# "Four issue slots on an SM, one instruction each, in every tick. Whatever is issued that is no multiply-add, you pay for with a multiply-add. So I will not ask you
-# today how clever a kernel is. I will ask: of all its instructions, how many multiply? And in how many ticks is nothing issued at all?"
+# "Four issue slots on an SM, one instruction each, in every tick. For every instruction that is not a multiply-add, you pay with
+# a multiply-add. So today I will not ask you how clever a kernel is. I will ask: how many of its instructions multiply? And in
+# how many ticks is nothing issued at all?"
 # ///
 
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../02_the_climb/l5_map.md) has every step with its words and its drawing. If you are late at the break, give out the last stage
-# and read steps 7 and 9 all the same.
+# [The map](../02_the_climb/l5_map.md) has every step with its words and its drawing. If you are running late at the break, give
+# out the last stage, but still read steps 7 and 9.
 #
 # /// exercise | Rehearse
-# A student asks for a tile of 4 × 16. How many numbers are read for 64 multiply-adds? Which shape of 64 sums reads fewest, and why do you not need to try
-# them all?
+# A student asks for a tile of 4 × 16. How many numbers are read for 64 multiply-adds? Which shape of 64 sums reads the fewest,
+# and why do you not need to try them all?
 # /// answer
-# 4 + 16 = 20, against 16 for the square. Of all rectangles with the same area the square has the shortest margins, and margins are what is read.
+# 4 + 16 = 20, against 16 for the square. Of all rectangles with the same area the square has the shortest margins, and the
+# margins are what is read.
 # ///
 
 # %% [markdown]
@@ -203,9 +212,9 @@ record(
 #
 # - what an issue slot is, and why every other instruction costs a multiply-add;
 # - the register tile, in four stages, from three numbers on paper to the square;
-# - three steps as diffs, each with the counter that must move, foretold;
-# - two numbers of bf16 in one register, what taking them apart costs, and why a packed sum is no way out;
+# - three steps as diffs, each with a prediction of the counter that must move;
+# - two bf16 numbers in one register, what it costs to take them apart, and why a packed sum is not a way out;
 # - the three factors of percent of peak: clock, issue slots used, share.
 #
-# **Where this leads.** The students' page: [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py). Next:
-# [teaching L6, tensor cores](l6_tensor_cores.py).
+# **Where this leads.** The students' page is [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py).
+# Next comes [teaching L6, tensor cores](l6_tensor_cores.py).

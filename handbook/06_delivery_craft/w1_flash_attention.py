@@ -257,7 +257,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # ### And then their kernel loses
 #
 # You must know this before you face them. Their kernel multiplies in plain fp32, one number at a time from the tray. The plain recipe
-# uses the library's multiply. In fp32 the library's arithmetic is far ahead, and the square is not what hurts.
+# uses the library's multiply. In fp32 it is the arithmetic that decides, and the square is not what hurts.
 #
 # /// claim | w1.fp32.teaching.n4096.us > 2 * w1.fp32.materialised.n4096.us
 # At N = 4096 theirs takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms.
@@ -291,7 +291,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # | the loop wins in bf16 | the bf16 ridge: near 206, right of what the plain recipe does | the tensor cores are slow for the card's bandwidth: the win shrinks with the ridge, until little is left |
 # | the counter agrees with the pencil | a square larger than L2 | short sequences or a large L2: part of the square never reaches HBM |
 # | the tensor cores rest while EXP runs | how fast Hopper's tensor cores are against its exponentials | the tensor cores are slower: EXP is a smaller part of the turn |
-# | cuDNN is ahead, ours with specialists next | library version and capability 9.0 | on another card PyTorch takes a different engine, and our specialists refuse to run |
+# | the order of the engines, as the last table of the page has it | library version and capability 9.0 | on another card PyTorch takes a different engine, and our specialists refuse to run |
 #
 # So divide before the session: the peaks and the bandwidth of your own card. [What other GPUs will show](other_gpus.py#four-quotients-decide) does it
 # for any card. If the first line turns round, change what you say: *you carry less, and here that is enough*.

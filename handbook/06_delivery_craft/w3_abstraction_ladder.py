@@ -190,8 +190,7 @@ record(
 # - **560 to 640** are the fastest kernels of the Hopper worklog [^shankhdhar2024]. They do far more than the tutorial's.
 #
 # So 40 against 600 compares a short kernel *with* tensor cores with a long one for a different card. And "they do roughly the
-# same" is not right either: compared with the fp32 ladder, the Triton kernel is ahead because of an instruction, not because it
-# is short. Ours, in the table above, is a fair pair: the
+# same" is not right either: what sets the Triton kernel apart from the fp32 ladder is an instruction, not brevity. Ours, in the table above, is a fair pair: the
 # same formula, the same type, the same instruction in the middle, and lines on the card counted by one rule. The gap is smaller,
 # and it is still the point. Say which lines you count: with the host's lines it is smaller still.
 #

@@ -48,7 +48,7 @@
 # Ask the room before the first line is written.
 #
 # - [zeros.plain < 4] None, or a few
-# - [4 <= zeros.plain < 12] About half
+# - [4 <= zeros.plain < 12] About 8
 # - [zeros.plain >= 12] Nearly all
 # /// reveal
 # {{ zeros.plain:.0f}} of 16. The ruler has nothing between 0 and a half, and a quarter is the border.
@@ -521,7 +521,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # | E4M3 for 16, and the tensor's | | | |
 #
 # ***Steps*, front.** Box 1: guess for the time and for the error from bf16 to FP8; then two times, two percents, two errors. Box 2: TMEM = ____ KiB, sums of a tile
-# 128 × 256 = ____ KiB; where do A, B and the sums lie? Box 3:
+# 128 × 256 = ____ KiB; where are A, B and the sums? Box 3:
 #
 # | instruction | who speaks | A | B | sums |
 # |---|---|---|---|---|
@@ -542,8 +542,8 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 #
 # [The map](../05_the_frontier/w5_map.md) has every step. The sixteen numbers by hand (minutes 8 to 20) carry the evening: never
 # shorten that step. If you are late after
-# the break, give them `by_bits`, and keep the GEMV; if you are very late, drop the discussion of CuTe DSL, which stands in the last paragraph of the
-# steps above.
+# the break, give them `by_bits`, and keep the GEMV; if you are very late, drop the discussion of CuTe DSL, which is in the last
+# paragraph of the steps above.
 #
 # /// exercise | Rehearse
 # Quantise 0.27, −0.24, 0.01 and 0.12 with s = {{ scale:.6f}}, aloud, as you will at the board. Then: a student's sixteen have no zeros at all under *plain*.

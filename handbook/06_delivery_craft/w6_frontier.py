@@ -375,7 +375,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 #
 # ***Verdict*.** The page that goes into the worklog. Eight lines, with room under each:
 #
-# 1. MLA's cache: ____ numbers become ____, a factor of ____. Who says 64 forgot ____
+# 1. MLA's cache: ____ numbers become ____, a factor of ____. If you get 64, you forgot ____
 # 2. Operations a byte: 128 heads ____, 16 heads ____, ridge of an H200 ____. The sentence of W4, corrected: ____
 # 3. Three headlines, four boxes each: *of what? against what? at which size? on which card?*
 # 4. p = 0.7, k = 4: my run ____, the formula ____. k = 8: ____. What does more drafting buy? ____

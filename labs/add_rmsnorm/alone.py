@@ -41,7 +41,7 @@ PROBLEM = Problem(
     math=lambda w: "fp32",  # whatever the type in memory
     max_error=lambda w: ROUNDED,
     rows_apart=True,
-    # No NaN and no infinity: who takes the larger of two may lose one, and is right.
+    # No NaN and no infinity: a right kernel that takes the larger of two may lose one.
     hard=lambda w: ({0: (0.0, -0.0)}, {0: (30000.0, -30000.0)}),
     check_on=(
         Workload.of("float16", M=1, N=1),

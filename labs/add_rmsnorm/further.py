@@ -28,8 +28,8 @@ def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
 def drawn(door: str, draw: random.Random, slow: bool) -> list[Further]:
     """Cases of both.
 
-    Numbers near the largest that fits; a row between 31 and 1000, where one number more or less under the mean still
-    shows; many rows; long ones, as long as a step of the door may have numbers before it.
+    Numbers near the largest that fits; a row between 31 and 1000, where one number more or less in the mean still
+    shows; many rows; long rows, as long as a step of this door may be.
     """
     N = draw.randint(20, 60)
     rows, places, values = (

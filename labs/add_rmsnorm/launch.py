@@ -1,4 +1,4 @@
-"""What calls your kernels: a block of 256 threads for every row."""
+"""The launcher that calls your kernels: a block of 256 threads for every row."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""The truth of this lab, and of its last task, in NumPy: what a door without torch is judged by."""
+"""The truth of this lab, and of its last task, in NumPy: a door without torch is judged by it."""
 
 import numpy as np
 
@@ -37,12 +37,12 @@ def to_one(x, g, r):
 
 
 def hard(w):
-    """What no number is, and in a set of their own what only 16 bits cannot square."""
+    """Values that are not numbers, and in a set of their own numbers whose squares do not fit into 16 bits."""
     return ({0: (0.0, -0.0, NAN, INF, -INF)}, {0: (30000.0, -30000.0)})
 
 
 def hard_of_numbers(w):
-    """Who takes the larger of two may lose a NaN, and is right."""
+    """Numbers only: a right program that takes the larger of two may lose a NaN."""
     return ({0: (0.0, -0.0)}, {0: (30000.0, -30000.0)})
 
 

@@ -1,4 +1,4 @@
-"""The last task: a reading in, a cause out. The truth is what the profiler's rules say of the same reading.
+"""The last task: a reading in, a cause out. The truth is what the profiler's rules say about the same reading.
 
 The readings are made up, so that each has one cause and no more; none was counted on a card.
 """
@@ -22,7 +22,7 @@ QUIET = {
     "issue": 20.0,
 }
 
-# What each reading has besides. A wait that is not named is a small one.
+# What sets each reading apart. A wait that is not named is a small one.
 READINGS = {
     "a kernel whose warps wait for memory that has room": {"stalls": {"long_scoreboard": 0.8}},
     "a kernel whose warps wait for each other": {"stalls": {"barrier": 0.7}},
@@ -88,7 +88,7 @@ def cases() -> list[dict]:
     return found
 
 
-# Where a sign changes what it says: no reading comes nearer to one than this.
+# The limits at which a sign changes what it says. No reading comes near one of them.
 LIMITS = {
     "of_peak": (0.0, 0.9, 1.0),
     "dram_busy": (0.0, 50.0, 70.0, 80.0, 100.0),

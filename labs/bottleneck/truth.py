@@ -1,4 +1,4 @@
-"""What the six kernels wait for, and which counters prove it. Their twins with the answer in the head are in tests/."""
+"""Reasons why the six kernels wait, and the counters that prove them. Twins that name the answer are in tests/."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from course_labs.diagnosis import READ, WRITE, Suspect
 from course_profile import measurement as r
 from course_profile.diagnosis import RULES
 
-if TYPE_CHECKING:  # it brings torch, and the table is handed out without
+if TYPE_CHECKING:  # it imports torch, and the table is handed out without it
     from course_kernels.measure.competitor import Competitor
 
 # By the profiler's names: when its rule speaks.
 THRESHOLDS = {rule.name: rule.threshold for rule in RULES}
 
-# What the table has, and what each says. All are of the kernel that ran longest, but for the first two.
+# The counters of the table, and what each says. All but the first two are those of the kernel that ran longest.
 COUNTERS = {
     READ: "bytes read from device memory, over the whole call",
     WRITE: "bytes written to device memory, over the whole call",
     r.TIME: "nanoseconds by the profiler's clock",
-    r.DRAM_BUSY: "device memory, percent of its most",
-    r.MEMORY_BUSY: "the busiest of L1, shared memory, L2 and device memory, percent of its most",
-    r.SM_BUSY: "the busiest unit of the multiprocessors, percent of its most",
-    r.TENSOR: "the tensor cores, percent of their most",
+    r.DRAM_BUSY: "device memory, percent of its maximum",
+    r.MEMORY_BUSY: "the busiest of L1, shared memory, L2 and device memory, percent of its maximum",
+    r.SM_BUSY: "the busiest unit of the multiprocessors, percent of its maximum",
+    r.TENSOR: "the tensor cores, percent of their maximum",
     r.SMS_BUSY: "ticks in which a multiprocessor has work, percent",
     r.ISSUE: "ticks in which an instruction is issued, percent",
     r.WARPS: "places for warps that are taken, percent",
-    r.INSTRUCTIONS: "instructions of warps",
-    r.LANES: "lanes of 32 that take part in an instruction",
-    r.LOAD_REQUESTS: "loads of warps from global memory",
-    r.LOAD_SECTORS: "sectors of 32 bytes that those touch",
-    r.LOAD_USED: "bytes of such a sector that somebody wants",
-    r.STORE_REQUESTS: "stores of warps to global memory",
-    r.STORE_SECTORS: "sectors of 32 bytes that those touch",
-    r.STORE_USED: "bytes of such a sector that somebody writes",
+    r.INSTRUCTIONS: "instructions, one for each warp",
+    r.LANES: "lanes, of 32, that take part in an instruction",
+    r.LOAD_REQUESTS: "loads from global memory, one for each warp",
+    r.LOAD_SECTORS: "sectors of 32 bytes that these loads touch",
+    r.LOAD_USED: "bytes of such a sector that are used",
+    r.STORE_REQUESTS: "stores to global memory, one for each warp",
+    r.STORE_SECTORS: "sectors of 32 bytes that these stores touch",
+    r.STORE_USED: "bytes of such a sector that are written",
     r.FROM_L2: "sectors that L1 fetches from L2",
-    r.TO_L2: "sectors that L1 hands to L2",
+    r.TO_L2: "sectors that L1 passes on to L2",
     r.TURNS: "turns of shared memory for loads",
-    r.CONFLICTS: "those of them that lanes in one bank cost",
+    r.CONFLICTS: "how many of these turns are due to bank conflicts",
     r.STORE_TURNS: "turns of shared memory for stores",
-    r.STORE_CONFLICTS: "those of them that lanes in one bank cost",
+    r.STORE_CONFLICTS: "how many of these turns are due to bank conflicts",
     r.LOCAL_LOADS: "sectors of local memory, loaded",
     r.LOCAL_STORES: "sectors of local memory, stored",
-    r.REDUCED: "additions to memory that nobody reads back",
-    r.REDUCED_IN_ONE: "those in the busiest slice of L2",
-    r.ATOMICS: "additions to memory that somebody reads back",
-    r.ATOMICS_IN_ONE: "those in the busiest slice of L2",
+    r.REDUCED: "additions to memory whose result is not read back",
+    r.REDUCED_IN_ONE: "how many of them are in the busiest slice of L2",
+    r.ATOMICS: "additions to memory whose result is read back",
+    r.ATOMICS_IN_ONE: "how many of them are in the busiest slice of L2",
     r.GRID: "blocks",
     r.BLOCK: "threads of a block",
     r.REGISTERS: "registers of a thread",

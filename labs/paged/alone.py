@@ -1,4 +1,4 @@
-"""The last task of the pages: who gives back, so that enough comes free and the least is computed twice."""
+"""The last task of the pages: who gives way, so that enough comes free and the least is computed twice."""
 
 import itertools
 import random
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from course_labs.interactive_cases import Asked, Play, Slip, counted
 
-NEXT_OF_HOLDERS = "a page comes free when the last of its holders leaves: who else has it in a table?"
-NEXT_OF_COST = "with so few there are not many groups: write down each, what it frees and what it costs."
+NEXT_OF_HOLDERS = "a page comes free when its last holder leaves: who else has it in a table?"
+NEXT_OF_COST = (
+    "with so few sequences there are not many groups: for each, write down what it frees and what it costs."
+)
 
 
 def cases() -> list[Play]:
@@ -27,11 +29,16 @@ def cases() -> list[Play]:
     return [
         of("one alone, and a page wanted", [[4]], [3], 1),
         of("nothing wanted", [[4], [2]], [3, 4], 0),
-        of("two, of whom the second came last", [[0, 1], [2, 3]], [5, 8], 1),
+        of("two, the second of which came last", [[0, 1], [2, 3]], [5, 8], 1),
         of("a long one against two short ones", [[0, 1, 2], [3], [4, 5]], [12, 1, 5], 3),
         of("a long one against two that cost more", [[0, 1, 2], [3, 4], [5]], [9, 8, 4], 3),
         of("two that share a beginning", [[0, 1, 2], [0, 1, 3], [4, 5, 6]], [9, 10, 12], 2),
-        of("three with a page of which only all of them let go", [[0, 1], [0, 2], [0, 3]], [5, 6, 7], 4),
+        of(
+            "three that share a page, which comes free only when all have left",
+            [[0, 1], [0, 2], [0, 3]],
+            [5, 6, 7],
+            4,
+        ),
         Play("thirty rooms by chance", by_chance, again=3),
         Play("twelve rooms with longer texts by chance", longer, long=True),
     ]
@@ -70,7 +77,7 @@ def look_at(asked: Asked, tables: list[list[int]], lengths: list[int], wanted: i
             "wrong result", f"{gone}: expected sequences by their place, 0 to {len(tables) - 1}", lines=lines
         )
     if len(set(gone)) < len(gone):
-        raise Slip("wrong", f"{gone}: nobody leaves twice", lines=lines)
+        raise Slip("wrong", f"{gone}: the same one leaves twice", lines=lines)
     comes = freed(tables, gone)
     if len(comes) < wanted:
         held = sorted({page for one in gone for page in tables[one]} - comes)

@@ -1,4 +1,4 @@
-"""Pages of a cache: rows through a block table, a token more, who holds what, what two share, when none is left.
+"""Pages of a cache: rows through a block table, one more token, who holds what, what two share, when none is left.
 
 Every play keeps its own books and holds the file to them.
 """
@@ -12,18 +12,20 @@ from course_labs.interactive_cases import Answer, Asked, Play, Slip, counted, wi
 NUMBERS = 2  # of a key
 PAGES = (1, 2, 3, 5, 8, 16, 24, 32, 64, 100, 128, 256)  # tokens of a page, where they are drawn
 HUGE = 10**6  # a page that no pool has
-NEXT_OF_RUBBISH = (
-    "a table may be longer than its sequence: what stands behind the last page in use is rubbish."
+NEXT_OF_RUBBISH = "a table may be longer than its sequence: what comes after the last page in use is rubbish."
+NEXT_OF_SHARING = (
+    "write both texts one under the other, page by page: where do they part, and is that page full?"
 )
-NEXT_OF_SHARING = "both texts side by side, a page under a page: where do they part, and is that page full?"
-NEXT_OF_STEPS = "a line for each step: who still writes, and how many pages each of them has by now."
+NEXT_OF_STEPS = (
+    "a line for each step: who is still writing, and how many pages does each of them have by now?"
+)
 
 Row = list[float]
 Pool = list[list[Row]]
 
 
 def cases() -> list[Play]:
-    """From one token up: rows, a token more, the allocator, what two share, when the pages run out."""
+    """From one token up: rows, one more token, the allocator, what two share, when the pages run out."""
     return [*gathers(), *appends(), *allocators(), *beginnings(), *ends()]
 
 
@@ -35,7 +37,7 @@ def pool_of(count: int, page_tokens: int, draw: random.Random) -> Pool:
 
 
 def lies(pages: Pool, row: object) -> str:
-    """Where a row stands in a pool, in words."""
+    """Where a row is in a pool, in words."""
     for number, page in enumerate(pages):
         if row in page:
             return f"page {number}, place {page.index(row)}"
@@ -66,7 +68,7 @@ def gathers() -> list[Play]:
             table = draw.sample(range(count), in_use(length, page_tokens))
             look_at_keys(asked, pages, [*table, *behind], length)
 
-        rubbish = f", and {len(behind)} entries of rubbish behind" if behind else ""
+        rubbish = f", and {len(behind)} entries of rubbish after it" if behind else ""
         job = f"{counted(length, 'token')} in pages of {page_tokens}{rubbish}"
         return Play(job, run, again=3)
 
@@ -124,7 +126,7 @@ def look_at_keys(asked: Asked, pages: Pool, table: list[int], length: int) -> No
         if row != pages[page][place]:
             came = lies(pages, row)
             sizes = f", in pages of {page_tokens}" if page_tokens > 16 else ""
-            why = f"token {token} came from {came}; it lies on page {page}, place {place}{sizes}"
+            why = f"token {token} came from {came}; it is on page {page}, place {place}{sizes}"
             raise Slip("wrong row", why)
     so_many = f"{counted(length, 'token')}, and {counted(len(rows), 'row')}"
     if len(rows) < length:
@@ -135,13 +137,13 @@ def look_at_keys(asked: Asked, pages: Pool, table: list[int], length: int) -> No
         raise Slip(
             "wrong row",
             why,
-            "this text has written nothing there: what stands there is left from whoever had the page before.",
+            "this text has written nothing there: what you read is left over from whoever had the page before.",
         )
     if answer.after[:2] != (pages, table):
         raise Slip("input modified", "the pages, or the table, are not what they were", "`keys` only reads.")
 
 
-# --- a token more ----------------------------------------------------------------------------------
+# --- one more token --------------------------------------------------------------------------------
 
 
 def appends() -> list[Play]:
@@ -159,20 +161,20 @@ def appends() -> list[Play]:
             for length in (full - 1, full, full + draw.randrange(page_tokens)):
                 look_at_append(asked, length, page_tokens, draw)
 
-        return Play(f"a token more, about the end of a page of {page_tokens}", run, long=True)
+        return Play(f"one more token, around the end of a page of {page_tokens}", run, long=True)
 
     lengths = [(0, 4), (1, 4), (3, 4), (4, 4), (7, 4), (8, 4), (36, 16), (48, 16), (2, 1), (9, 5), (10, 5)]
     return [*(play(length, page_tokens) for length, page_tokens in lengths), *map(by_chance, PAGES)]
 
 
 def look_at_append(asked: Asked, length: int, page_tokens: int, draw: random.Random) -> None:
-    """The key of one more token lies in its place, and a page was taken just when one was needed."""
+    """The key of one more token is in its place, and a page was taken only when one was needed."""
     used = in_use(length, page_tokens)
     count = used + 4
     pages = pool_of(count, page_tokens, draw)
     numbers = draw.sample(range(count), count)
     own, free, others = numbers[:used], numbers[used : used + 2], numbers[used + 2 :]
-    table = [*own, *others]  # behind its own pages stand some that others hold
+    table = [*own, *others]  # after its own pages come some that others hold
     key, opens = [-1.0, -2.0], length % page_tokens == 0
     answer = asked.call("append", pages, table, length, key, arrays=2, take=free)
     if answer.taken and not opens:
@@ -192,7 +194,7 @@ def look_at_append(asked: Asked, length: int, page_tokens: int, draw: random.Ran
     pages_now, table_now = answer.after[:2]
     if shape(pages_now) != shape(pages) or shape([table_now]) != shape([table]):
         raise Slip(
-            "wrong result", "the pool, or the table, has another shape now", "write into it; it has room."
+            "wrong result", "the pool, or the table, has a different shape now", "write into it; it has room."
         )
     for entry, page in enumerate(due):
         if table_now[entry] != page:
@@ -204,7 +206,7 @@ def look_at_append(asked: Asked, length: int, page_tokens: int, draw: random.Ran
     if pages_now[page][place] != key:
         where = lies(pages_now, key)
         raise Slip(
-            "wrong row", f"token {length}'s key lies on {where}; it belongs on page {page}, place {place}"
+            "wrong row", f"token {length}'s key is on {where}; it belongs on page {page}, place {place}"
         )
     pages[page][place] = key
     for number, (old, new) in enumerate(zip(pages, pages_now, strict=True)):
@@ -257,7 +259,7 @@ class Books:
                 why = f"nobody holds page {lost[0]}, and it is not free: take() gives None"
                 raise Slip("page lost", why, lines=self._told(lost[0]))
             why = f"page {free[0]} is free, and take() gives None"
-            raise Slip("no page", why, "at first all pages are free: where do you keep those that are?")
+            raise Slip("no page", why, "at first all pages are free: where do you keep the free ones?")
         page = answer.number("take()")
         if page not in self.story and not free:
             why = f"no page is free, and take() gave {page}: None is due"
@@ -457,7 +459,7 @@ def beginnings() -> list[Play]:
         of("two whose first page is alike", [3, 1, 4, 1, 5, 9], [3, 1, 4, 1, 6, 6], 4),
         of("two that part inside of a page", [3, 1, 4, 1, 5, 9, 2], [3, 1, 4, 1, 5, 8, 2], 4),
         of("one whose page is not full yet", [3, 1, 4, 1, 5, 9], [3, 1, 4], 4),
-        of("two that meet again behind", [1, 1, 2, 2, 3, 3, 4], [1, 1, 9, 9, 3, 3, 4], 2),
+        of("two that part and are equal again later", [1, 1, 2, 2, 3, 3, 4], [1, 1, 9, 9, 3, 3, 4], 2),
         of("the same text twice", [3, 1, 4, 1, 5, 9, 2, 6], [3, 1, 4, 1, 5, 9, 2, 6], 4),
         of("the same text, and a word more", [3, 1, 4, 1, 5, 9, 2, 6, 5], [3, 1, 4, 1, 5, 9, 2, 6], 4),
         of("two whose digits are alike", [1, 23, 4, 5], [12, 3, 4, 5], 2),
@@ -539,10 +541,10 @@ def ends() -> list[Play]:
 
     return [
         of("one that fits", [(1, 3)], 1, 4),
-        of("one that is a token too long", [(1, 4)], 1, 4),
-        of("two, of whom one leaves early", [(1, 1), (1, 7)], 2, 4),
-        of("two, of whom one is done in time", [(2, 1), (3, 4)], 2, 4),
-        of("two, of whom one is done a step too late", [(2, 2), (3, 4)], 2, 4),
+        of("one that is one token too long", [(1, 4)], 1, 4),
+        of("two, one of which leaves early", [(1, 1), (1, 7)], 2, 4),
+        of("two, one of which is done in time", [(2, 1), (3, 4)], 2, 4),
+        of("two, one of which is done a step too late", [(2, 2), (3, 4)], 2, 4),
         of("the six slips, 8 pages of 4", slips, 8, 4),
         of("the six slips, 7 pages of 4", slips, 7, 4),
         of("the six slips, 11 pages of 2", slips, 11, 2),

@@ -1,4 +1,4 @@
-"""A ring between a producer and consumers: lines of both sheets, bits round by round, rings that stand still.
+"""A ring between a producer and consumers: lines of both sheets, bits round by round, rings that get stuck.
 
 `cases` are the same each time; `drawn` asks for the same again, with numbers that nobody announced.
 """
@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import Iterator
 
-# What stands on the sheets, without the numbers of registers; test_listing.py holds the kernels to them.
+# What is on the sheets, without the numbers of registers; test_listing.py holds the kernels to them.
 ON_K04 = {
     "HGMMA.64x256x16.F32.BF16 R24, gdesc[UR16].tnspB, R24": "computes",
     "LDGSTS.E.BYPASS.128 [R159], desc[UR10][R186.64], P6": "fetches",
@@ -28,7 +28,7 @@ ON_K08 = {
 
 
 def play(producer: list[int], consumer: list[int], places: int) -> str:
-    """Turn and turn about, until neither may go on: who waits for what."""
+    """The sides take turns until neither may go on: who waits for what."""
     bits = {"full": [0] * places, "empty": [0] * places}
     at = {"empty": 0, "full": 0}  # the tile for which somebody looks at a barrier of this kind
     named, other = {"empty": producer, "full": consumer}, {"empty": "full", "full": "empty"}
@@ -102,13 +102,13 @@ def marked(line: str, does: str, job: str) -> dict:
 
 
 def with_other_numbers(line: str, draw: random.Random) -> str:
-    """A line with other registers, predicates, labels and numbers behind its name."""
+    """A line with other registers, predicates, labels and numbers after its name."""
     name, blank, rest = line.partition(" ")
     rest = re.sub(r"0x[0-9a-f]+", lambda _: hex(draw.randrange(2 ** draw.randint(1, 18))), rest)
     return name + blank + re.sub(r"(UR|R|P|SB|_)\d+", lambda found: another(found[1], draw), rest)
 
 
-# The most that stands behind each: registers, those of a whole warp, predicates, barriers of loads, labels.
+# The largest number after each letter: registers, those of a whole warp, predicates, barriers of loads, labels.
 MOST = {"R": 254, "UR": 62, "P": 6, "SB": 5, "_": 99}
 
 
@@ -155,10 +155,10 @@ def drawn_rings(draw: random.Random) -> Iterator[tuple[str, list[int], list[int]
         producer, consumer = names(tiles, places, 1), names(tiles, places, 0)
         at, who = draw.randrange(tiles), draw.choice((producer, consumer))
         whose = "the producer" if who is producer else "the consumer"
-        slip = ("all bits right", "another bit from there on", "a wrong bit", "nothing more", "any bits")[
+        slip = ("all bits right", "wrong bits from there on", "a wrong bit", "nothing more", "any bits")[
             number % 5
         ]
-        if slip == "another bit from there on":
+        if slip == "wrong bits from there on":
             who[at:] = [1 - named for named in who[at:]]
         elif slip == "a wrong bit":
             who[at] = 1 - who[at]
@@ -169,7 +169,7 @@ def drawn_rings(draw: random.Random) -> Iterator[tuple[str, list[int], list[int]
             producer[0], consumer[0] = number // 5 % 2, number // 10 % 2  # each way to begin
         where = f", {slip}"
         if slip not in ("all bits right", "any bits"):
-            where = f", of {whose} at tile {at} {slip}"
+            where = f", {whose} at tile {at}: {slip}"
         yield f"a ring of {places}, {tiles} tiles{where}", producer, consumer, places
     for tiles in (draw.randint(65, 80), draw.randint(81, 99)):  # past the end of whoever counts turns
         places = draw.randint(1, 9)
@@ -193,6 +193,6 @@ def rings() -> list[tuple[str, list[int], list[int], int]]:
         ("a producer that waits in the first round", names(6, 4, 0), names(6, 4, 0), 4),
         ("a consumer that names 0 for ever", names(9, 2, 1), [0] * 9, 2),
         ("a producer that names 1 for ever", [1] * 9, names(9, 4, 0), 4),
-        ("a consumer that comes one tile short", names(9, 4, 1), names(4, 4, 0), 4),
+        ("a consumer that stops after four of nine tiles", names(9, 4, 1), names(4, 4, 0), 4),
         ("nothing to do", [], [], 4),
     ]

@@ -118,9 +118,13 @@ def reached(problem: Problem, asked: Iterable[Workload], interpreted: bool, late
             far.append(f"{name} = {of[0]}" + (f" of {of[1]}" if of[0] < of[1] else ""))
     every = len(problem.check_on)
     of_all = f"all {every} sizes" if announced == every else f"{announced} of {every} sizes"
-    where = ", Triton's kernels in its interpreter" if interpreted else ""
     left = "; larger ones would take too long" if late else ""
-    return f"without a card{where}: {of_all} announced, as far as {', '.join(far)}{left}"
+    return f"{ran(interpreted)}: {of_all} announced, as far as {', '.join(far)}{left}"
+
+
+def ran(interpreted: bool) -> str:
+    """Return how a file was run on a machine without a card."""
+    return "without a card, Triton's kernels in its interpreter" if interpreted else "without a card"
 
 
 def names_triton(file: Path) -> bool:

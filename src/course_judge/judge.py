@@ -8,19 +8,21 @@ import secrets
 import time
 from collections.abc import Sequence
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from course_judge.cpu_sizes import SLACK, InTurn, cost, drawn, larger, names_triton, reached
+from course_judge.cpu_sizes import SLACK, InTurn, cost, drawn, larger, names_triton, ran, reached
 from course_judge.hidden_sizes import draw, small
 from course_judge.host import Broken, Host, Stranger, Task
 from course_judge.promises import Promise, case, cases_on, promises
 from course_judge.protocol.messages import Load
-from course_judge.protocol.verdict import AFTER, RIGHT, Verdict, refused
+from course_judge.protocol.verdict import AFTER, RIGHT, Evidence, Verdict, refused
 from course_judge.remote import Remote
 from course_judge.timing import NoTime, Times
+from course_kernels import problem as kernel_module
 from course_kernels.measure import messages
 from course_kernels.measure.check import BITS, Check, WrongResult
 from course_kernels.measure.competitor import Competitor
@@ -69,8 +71,26 @@ def judge(
             stranger.finish()
         except Broken as broken:
             verdict = Verdict(broken.found, broken.why, examination.size)
+        where = ran(names_triton(file)) if device == "cpu" else f"on {torch.cuda.get_device_name()}"
+        cases = tuple(examination.cases)
+        evidence = Evidence(_hash_of(file), hash_of_judge(problem), where, cases, examination.launches)
         printed = stranger.printed
-        return dataclasses.replace(verdict, printed=printed, not_held=stranger.not_held)
+        return dataclasses.replace(verdict, printed=printed, not_held=stranger.not_held, evidence=evidence)
+
+
+def hash_of_judge(problem: Problem) -> str:
+    """Return a hash of all that decides a verdict: a verdict of another judge's is to be had anew."""
+    judge, kernels = Path(__file__).parent, Path(kernel_module.__file__).parent
+    files = [*judge.rglob("*.py"), *(kernels / "measure").rglob("*.py"), kernels / "problem.py"]
+    files += [kernels / problem.name / "problem.py"]
+    told = sha256()
+    for path in sorted(path for path in files if path.is_file()):
+        told.update(f"{path.name}\0".encode() + path.read_bytes())
+    return told.hexdigest()
+
+
+def _hash_of(file: Path) -> str:
+    return sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
 class _More:
@@ -94,6 +114,8 @@ class _Examination:
     def __init__(self, problem: Problem, device: str, rng: random.Random) -> None:
         self._problem, self._device, self._rng = problem, device, rng
         self.size = ""
+        self.cases: list[str] = []
+        self.launches: tuple[int, int] | None = None
 
     def of(
         self, stranger: Stranger, workloads: Sequence[Workload], time_on: Workload | None, more: _More | None
@@ -135,6 +157,8 @@ class _Examination:
             return refused(error.why, self.size)
         finally:
             function.close()
+            if function.launches and any(function.launches):
+                self.launches = function.launches
         hidden = sum(w not in self._problem.check_on and w not in workloads for w in asked)
         return Verdict(RIGHT, f"{len(asked)} sizes, {hidden} of them not announced", lines=lines)
 
@@ -159,7 +183,7 @@ class _Examination:
         sizes = [w for w in asked if cost(self._problem, w) <= most]
         for promise in promises(self._problem):
             for workload in cases_on(sizes, self._problem):
-                self._check(function, workload).promised(promise)
+                self._check(function, workload, promise.name).promised(promise)
 
     def _time(self, function: Remote, workload: Workload) -> str:
         try:
@@ -169,8 +193,9 @@ class _Examination:
         clause = f"; the judge's own clock, launches included: {timed.wall_us:.1f} µs"
         return timed.text(workload.label) + (clause if timed.agrees else "")
 
-    def _check(self, function: Remote, workload: Workload) -> RemoteCheck:
+    def _check(self, function: Remote, workload: Workload, special: str = "") -> RemoteCheck:
         self.size = workload.label
+        self.cases.append(f"{workload.label} {special}".strip())
         field = {"it": Competitor("the file", self._problem, function)}
         function.begin(workload)
         check = RemoteCheck(function, field, workload, self._rng.getrandbits(32), self._device)

@@ -63,6 +63,7 @@ class Remote:
         self._last: list[torch.Tensor] = []
         self._rng, self._held, self._numbers = rng, dict[int, _Held](), 0
         self._size, self._is_held = "", False
+        self.launches: tuple[int, int] | None = None  # of a call, fewest and most; None where nobody counted
 
     def begin(self, workload: Workload) -> None:
         """Begin with another workload."""
@@ -91,6 +92,9 @@ class Remote:
         call = Call(tuple(places), options, self._room, poisoned=first, keep=first, number=number)
         self._calls += 1
         answer = self.stranger.ask(call)
+        if answer.launches >= 0:
+            fewest, most = self.launches or (answer.launches, answer.launches)
+            self.launches = min(fewest, answer.launches), max(most, answer.launches)
         self._guards(places, inputs)
         for place, tensor in zip(places, inputs, strict=True):
             # As it is now: whoever calls looks whether it changed.

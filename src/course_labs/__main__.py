@@ -133,6 +133,8 @@ def _grade(lab: Lab, root: Path, options: argparse.Namespace) -> int:
         if printed:
             print(printed)
     print(verdict.text)
+    if verdict.ran:
+        print(verdict.ran)
     return verdict.code
 
 

@@ -61,6 +61,7 @@ INTERPRETED = (
     "triton.experimental.gluon.nvidia.hopper",  # what the first launch asks for
 )
 NO_GPU = "this machine has no GPU"
+INTERPRETER = "in Triton's interpreter, which is not a card: docs/triton_for_numpy_people.py says in what"
 CORRECT = "correct on every size tried"
 LIBRARY_SECONDS = 0.3
 DRAWN_MOST = 4096  # all dimensions of a size multiplied, where an interpreter or a loop walks over them
@@ -329,7 +330,10 @@ class Grader:
                 stranger.finish()
             except Broken as broken:
                 verdict = hints.broken(broken.found, broken.why, self._size, self.door, broken.next)
-            return dataclasses.replace(verdict, printed=stranger.printed)
+            interpreted = self.door == "triton" and bool(self.lab.problem) and not self.gpu
+            return dataclasses.replace(
+                verdict, printed=stranger.printed, ran=INTERPRETER if interpreted else ""
+            )
 
     def _examined(self, file: Path, stranger: Stranger) -> Verdict:
         if not self.lab.problem:

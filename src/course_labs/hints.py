@@ -53,6 +53,34 @@ NEXT_AFTER = {
     "simultaneous multiple comparison": NEXT_OF_A_YES_OR_NO,
 }
 
+NEXT_OF_THE_HOST = (
+    "only what runs on the card is compiled here, and the grader launches it: leave main, and what starts a kernel "
+    "with <<<…>>>, out. A function that your kernel calls begins with __device__."
+)
+NEXT_OF_A_HEADER_OF_THE_HOST = (
+    "that header is the host's, and only the kernel is compiled here: take the line out."
+)
+NEXT_OF_A_NAME_OF_ITS_OWN = "NVRTC has printf, assert and the maths without an include: take the line out."
+NEXT_OF_A_LIMIT = "write #include <cuda/std/climits>."
+NEXT_OF_A_LARGEST = "NVRTC has no such header: write FLT_MAX as a number, 3.4028235e38f."
+NEXT_OF_A_WIDTH = "write unsigned int or long long, or #include <cuda/std/cstdint>."
+# The headers that people bring from nvcc, and what to do without them.
+HEADERS = (
+    dict.fromkeys(("stdio.h", "cstdio", "math.h", "cmath", "assert.h", "cassert"), NEXT_OF_A_NAME_OF_ITS_OWN)
+    | dict.fromkeys(("float.h", "cfloat"), NEXT_OF_A_LARGEST)
+    | dict.fromkeys(("limits.h", "climits"), NEXT_OF_A_LIMIT)
+    | dict.fromkeys(("stdint.h", "cstdint"), NEXT_OF_A_WIDTH)
+)
+NAMES = {
+    "INFINITY": "write __int_as_float(0x7f800000), or a finite number that is low enough.",
+    "NAN": "write __int_as_float(0x7fffffff).",
+    "FLT_MAX": NEXT_OF_A_LARGEST,
+    "INT_MAX": NEXT_OF_A_LIMIT,
+    "uint32_t": NEXT_OF_A_WIDTH,
+    "uint64_t": NEXT_OF_A_WIDTH,
+    "uint8_t": NEXT_OF_A_WIDTH,
+}
+
 NEXT_OF_A_MISSING_ARGUMENT = (
     "the launch gives each argument of the kernel, in its order, and the constants by name: BLOCK=BLOCK."
 )
@@ -114,7 +142,7 @@ def broken(found: str, why: str, on: str, door: str, given: str = "") -> Verdict
     if found == "crashed" and not given:
         given = after_a_crash(why, door)
     if found == "does not compile" and not given:
-        given = advice_after(why)
+        given = after_nvrtc(why) or advice_after(why)
     if found == "died" and ("exit code" in why or "ended the process itself" in why):
         given = ENDED_ITSELF
     if found == "out of bounds" and " read" in why:
@@ -129,6 +157,17 @@ def after_a_crash(said: str, door: str) -> str:
     if "illegal memory access" in said or "misaligned" in said:
         return "an address outside of every tensor: check index and mask; compute-sanitizer names the thread."
     return advice_after(said, door)
+
+
+def after_nvrtc(said: str) -> str:
+    """Hint after an error that a `.cu` made for nvcc meets in NVRTC; empty after any other."""
+    if header := re.search(r'cannot open source file "([^"]+)"', said):
+        return HEADERS.get(header[1], NEXT_OF_A_HEADER_OF_THE_HOST)
+    if name := re.search(r'identifier "(\w+)" is undefined', said):
+        return NAMES.get(name[1], "")
+    if 'namespace "std" has no member' in said:
+        return "the maths of a kernel has no namespace: max, min, sqrtf."
+    return NEXT_OF_THE_HOST if "host function" in said or "__host__ function" in said else ""
 
 
 def advice_after(said: str, door: str = "") -> str:

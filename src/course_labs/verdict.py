@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from course_judge.protocol.verdict import RIGHT
+from course_judge.protocol.verdict import NOT_JUDGED, RIGHT
 
 NOT_BEGUN = "not begun"  # of the last task: the file has no function of its name
 NOT_RUN = "not run"  # a .cu on a machine without a GPU: compiled, and no more
 
-PASSED, REFUSED, USAGE, UNGRADED = 0, 1, 2, 3  # exit codes
+PASSED, REFUSED, USAGE, UNGRADED = (
+    0,
+    1,
+    2,
+    3,
+)  # exit codes; 2 for a file, too, that asks for a card where none is
 
 NEXT = {
     "syntax error": "Python cannot read that line; look at it, and at the end of the line before it.",
     "function missing": "define it at the left margin of your file, with exactly this name.",
     "crashed": "print what goes into that line, on this smallest size.",
+    NOT_JUDGED: "write that line another way, or have your file graded where there is a card.",
     "died": "an address far outside of every tensor does that. Which index can be too large, or below 0?",
     "timed out": "does every loop end? Does the grid have as many programs as you meant?",
     "not yours": "write that part yourself; it is what the lab is about.",
@@ -79,6 +85,7 @@ class Verdict:
         lines: further lines, such as the time and the percent of peak.
         alone: of a file that is right, what was found of the lab's last task; None where the lab has none.
         printed: what the file printed, escaped.
+        ran: how it was run, where that was not as on a card.
     """
 
     found: str
@@ -88,13 +95,15 @@ class Verdict:
     lines: tuple[str, ...] = ()
     alone: Verdict | None = None
     printed: str = field(default="", compare=False)
+    ran: str = field(default="", compare=False)
 
     @property
     def code(self) -> int:
         """The exit code. A last task that is not begun takes nothing away."""
         if self.alone and self.alone.code == REFUSED:
             return REFUSED
-        return {RIGHT: PASSED, NOT_BEGUN: PASSED, NOT_RUN: UNGRADED}.get(self.found, REFUSED)
+        codes = {RIGHT: PASSED, NOT_BEGUN: PASSED, NOT_RUN: UNGRADED, NOT_JUDGED: USAGE}
+        return codes.get(self.found, REFUSED)
 
     def _good(self, right: str) -> str:
         heads = {RIGHT: f"{right}: {self.why}", NOT_BEGUN: f"next, the lab's last task: {self.why}"}
@@ -117,4 +126,5 @@ class Verdict:
             return "\n".join([self._good("right"), *self.lines, *self._last()])
         where = f" on {self.on}" if self.on else ""
         what = f"{self.found}: {self.why}" if self.why else self.found
-        return "\n".join([f"refused{where}: {what}", *self.lines, f"next: {self.next or NEXT[self.found]}"])
+        how = "not judged" if self.found == NOT_JUDGED else "refused"
+        return "\n".join([f"{how}{where}: {what}", *self.lines, f"next: {self.next or NEXT[self.found]}"])

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from course_judge.cpu_sizes import names_triton
 from course_kernels.measure.counters import READ, WRITE, CountersUnavailable, parse, split_jobs, why
 from course_kernels.measure.derive import derive
 from course_kernels.measure.machine import MACHINES, machine_for
@@ -113,9 +114,12 @@ def looked(subject: Subject, told: Mapping[str, Any]) -> Profile:
         spread = derive(leaf, "spread")
         checked = f"right: a scaled error of {leaf.error:.1e} where {leaf.allowed:.1e} is allowed"
     elif "right_on" in told:
-        checked = f"right on {', '.join(told['right_on'])}, without a card"
+        where = ", in Triton's interpreter" if names_triton(subject.file) else ""
+        checked = f"right on {', '.join(told['right_on'])}, without a card{where}"
     elif "not_run" in told:
-        checked = f"it does not run without a card: {told['not_run']}"
+        checked = f"not judged, needs a card: {told['not_run']}"
+    elif "crashed" in told:
+        checked = f"it does not run without a card: {told['crashed']}"
     elif "not_compiled" in told:
         checked = f"not run and not compiled: {told['not_compiled']}"
     else:

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from course_judge.worker.card_arithmetic import as_on_a_card
 from course_judge.worker.error_report import report
+from course_judge.worker.lacking import lacking
 from course_kernels.measure.check import Check, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.measure.errors import Refused
@@ -87,8 +89,9 @@ def look(subject: Subject, asked: dict[str, Any]) -> dict[str, Any]:
             told["right_on"] = _checked(subject, problem)
         except (Refused, Unusable):
             raise
-        except Exception as error:  # most often it launches what only a card can run
-            told["not_run"] = report(error, subject.file).why
+        except Exception as error:
+            lack = lacking(error, subject.file)
+            told["not_run" if lack else "crashed"] = lack.text if lack else report(error, subject.file).why
     return told
 
 
@@ -129,13 +132,15 @@ def _checked(subject: Subject, problem: Problem) -> list[str]:
 
     from course_judge.hidden_sizes import small
 
+    arithmetic: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if os.environ.get("TRITON_INTERPRET") == "1":
         with contextlib.suppress(ImportError):
             from course_judge.worker.interpreter import take_the_first_configuration
 
             take_the_first_configuration()
+            arithmetic = as_on_a_card()
     sizes = small(problem)
-    with torch.no_grad():
+    with torch.no_grad(), arithmetic:
         for workload in sizes:
             competitor = competitor_of(subject, problem, workload)
             Check({"it": competitor}, workload, 0, "cpu").before()

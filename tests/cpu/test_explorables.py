@@ -13,6 +13,7 @@ import pytest
 from course_kernels.measure.machine import MACHINES
 from course_site.charts import explorables
 from course_site.charts.explorables import bank_conflicts, block_table, coalescing, littles_law, roofline
+from course_site.lint.explorable_words import faults_of_alt, faults_of_cases, faults_of_data
 from course_site.pages import blocks
 from course_site.pages.blocks import DirectiveError
 from course_site.site.render.explorable import _tie, explorable
@@ -191,3 +192,90 @@ def test_a_recorded_value_has_the_unit_of_the_words_around_it(says, head, faults
     settings = {"data": {"time": "a.*:.1f"}, "says": {"one": says}, "row": {head: "{time}"}}
     _tie(page, settings, shown)
     assert len(problems) == faults, problems
+
+
+# --- its words are those of its cases, its data come from where they say --------------------------------
+
+SAYS = {
+    "memory": "Bound by memory: {place} lie left of the ridge at {ridge}, so {rate} TFLOP/s.",
+    "arithmetic": "Bound by arithmetic: {place} lie right of the ridge at {ridge}.",
+    "job": "Measured: {job0}, {rate0} TFLOP/s.",
+    "also": "And {job1}, {rate1}.",
+}
+
+
+def said(**other):
+    return list(faults_of_cases(roofline.CASES, SAYS | other))
+
+
+def test_words_of_a_case_that_are_its_own_are_not_refused():
+    assert said() == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"memory": SAYS["arithmetic"], "arithmetic": SAYS["memory"]},
+        {"memory": SAYS["memory"].replace("left", "right")},
+        {"memory": SAYS["memory"].replace("memory", "arithmetic")},
+        {"arithmetic": "Bound by memory: {place} lie right of the ridge."},
+        {"job": "Measured: {job0}, {rate} TFLOP/s."},  # what the roof allows, for what was measured
+        {"also": "And {job1}, {rate0}."},
+    ],
+)
+def test_words_of_another_case_are_refused(other):
+    assert said(**other)
+
+
+TABLES = {
+    "intensity": {
+        "naive multiply": "jobs.naive.intensity:.0f",
+        "library multiply": "jobs.library.intensity:.0f",
+    },
+    "rate": {"naive multiply": "jobs.naive.tflops:.1f", "library multiply": "jobs.library.tflops:.1f"},
+}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "data", "refused"),
+    [
+        (roofline.DATA, TABLES, False),
+        (
+            roofline.DATA,
+            TABLES | {"rate": {k: v.replace("tflops", "gb_per_s") for k, v in TABLES["rate"].items()}},
+            True,
+        ),
+        (
+            roofline.DATA,
+            TABLES | {"rate": dict(zip(TABLES["rate"], reversed(TABLES["rate"].values()), strict=True))},
+            True,
+        ),
+        (
+            roofline.DATA,
+            {name: dict(zip(table, reversed(table.values()), strict=True)) for name, table in TABLES.items()},
+            True,
+        ),
+        (coalescing.DATA, {"time": "stride.*.us / stride.s1.us:.1f"}, False),
+        (coalescing.DATA, {"time": "stride.*.us / bank.s1.us:.1f"}, True),
+        (coalescing.DATA, {"time": "bank.*.us / bank.s1.us:.1f"}, True),
+        (bank_conflicts.DATA, {"time": "bank.*.us / bank.s1.us", "counted": "turns.bank.*:.1f"}, False),
+        (bank_conflicts.DATA, {"time": "bank.*.us / bank.s1.us", "counted": "bank.*.us"}, True),
+    ],
+)
+def test_data_of_another_name_are_refused(wanted, data, refused):
+    assert bool(list(faults_of_data(wanted, data))) is refused
+
+
+@pytest.mark.parametrize(
+    ("alt", "says", "refused"),
+    [
+        ("At stride 32 all 32 words are behind window 0, on the slope.", ("memory",), False),
+        ("At stride {{ x.s16 }} all 32 words wait on the slope.", ("memory",), False),
+        ("At stride 16 all 32 words wait on the slope.", ("memory",), True),
+        ("At stride 32 all words wait in twelve queues, on the slope.", ("memory",), True),
+        ("At stride 32 all 32 words are behind window 0, on the slope.", ("arithmetic",), True),
+        ("At stride 32 all 32 words are behind window 0.", ("memory",), True),
+    ],
+)
+def test_an_alternative_text_of_another_state_is_refused(alt, says, refused):
+    assert bool(list(faults_of_alt(alt, ["stride 32", "0 8 16.0"], says, roofline.ALT))) is refused

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import markdown
 import pytest
 
+from course_site.lint.glossary_numbers import faults_of
 from course_site.lint.lint import lint_toml
 from course_site.pages.glossary import (
     OFTEN,
@@ -41,6 +42,32 @@ def test_the_definitions_are_short_and_hold_no_typed_number():
     for term in load(PATH):
         assert 20 <= len(term.short) <= 220, term.key
         assert term.short.endswith("."), term.key
+
+
+def test_its_numbers_are_those_of_the_hardware():
+    assert list(faults_of((term.key, f"{term.short} {term.more}") for term in load(PATH))) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "old", "new"),
+    [
+        ("sm", "one of the many processors", "one of the 142 processors"),
+        ("sm", "one of the many processors", "one of the hundred processors"),
+        ("compute-capability", "9.0", "8.0"),
+        ("warpgroup", "128 threads", "64 threads"),
+        ("warp", "32 threads", "sixty-four threads"),
+        ("warp", "32 threads", "64 threads"),
+        ("fp16", "65504", "65536"),
+        ("fp8", "448", "480"),
+        ("block", "1024", "2048"),
+        ("hbm", "large memory", "memory of 80 gigabytes"),
+    ],
+)
+def test_a_number_that_the_hardware_does_not_have_is_refused(key, old, new):
+    text = next(term.short for term in load(PATH) if term.key == key)
+    assert old in text
+    (why,) = faults_of([(key, text.replace(old, new))])
+    assert why.startswith(f"{key!r} says ")
 
 
 @pytest.mark.parametrize(

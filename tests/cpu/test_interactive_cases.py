@@ -188,7 +188,7 @@ ODD = {
     "rows from nowhere": (
         "keys",
         "def keys(pages, table, length):\n    return [[0, 0]] * length\n",
-        "wrong row: token 0 came from no page of the pool; it lies on page 0, place 0",
+        "wrong row: token 0 came from no page of the pool; it is on page 0, place 0",
     ),
     "keys that write": (
         "keys",
@@ -198,12 +198,12 @@ ODD = {
     "a longer pool": (
         "append",
         "def append(pages, table, length, key, take):\n    table[0] = take()\n    pages.append([key])\n",
-        "wrong result: the pool, or the table, has another shape now",
+        "wrong result: the pool, or the table, has a different shape now",
     ),
     "a pool of something else": (
         "append",
         "def append(pages, table, length, key, take):\n    table[0] = take()\n    pages[0] = {1}\n",
-        "wrong result: the pool, or the table, has another shape now",
+        "wrong result: the pool, or the table, has a different shape now",
     ),
     "two pages at once": (
         "append",
@@ -229,7 +229,7 @@ ODD = {
     "twice": (
         "give_way",
         "def give_way(tables, lengths, wanted):\n    return [0, 0]\n",
-        "wrong: [0, 0]: nobody leaves twice",
+        "wrong: [0, 0]: the same one leaves twice",
     ),
 }
 

@@ -1,5 +1,8 @@
 """Wrong files that usual small inputs call right: refused for size, values, what comes later; right ones pass."""
 
+import dataclasses
+import hashlib
+import json
 import random
 import tempfile
 from functools import partial
@@ -11,7 +14,7 @@ from course_judge import __main__ as command
 from course_judge.cpu_sizes import InTurn, TooSmall, cost, cut_to, drawn, larger, names_triton, reached
 from course_judge.hidden_sizes import small
 from course_judge.host import Host, Task
-from course_judge.judge import judge
+from course_judge.judge import hash_of_judge, judge
 from course_judge.promises import PROMISES, case, cases_on
 from course_judge.protocol.limits import Limits
 from course_judge.protocol.verdict import RIGHT
@@ -449,19 +452,111 @@ def vector_add(x, y):
             + "    return x\n",
             "line 3 asks for a card; take the device of an input",
         ),
-        (KERNEL.format(sum="libdevice.erf(a) + b"), "libdevice"),
+        (
+            ADD + "    assert (\n        x.is_cuda\n    ), 'move it'\n    return x + y\n",
+            "asks for a card; leave that",
+        ),
+        (
+            ADD + "    if x.device.type != 'cuda':\n        raise ValueError\n    return x\n",
+            "line 4 asks for a card",
+        ),
+        (ADD + "    with torch.cuda.device(0):\n        return x + y\n", "line 3 asks for a card"),
+        (ADD + "    torch.cuda.Event().record()\n    return x + y\n", "line 3 asks for a card"),
+        ("import cupy\n" + ADD + "    return x + y\n", "line 2 asks for the package cupy"),
+        (
+            "from torch.utils.cpp_extension import load_inline\n"
+            + ADD
+            + "    load_inline('m', '', '__global__ void k() {}')\n",
+            "line 4 asks for CUDA's compiler",
+        ),
+        (
+            KERNEL.format(sum="libdevice.erf(a) + b"),
+            "line 10 asks for libdevice, which Triton's interpreter lacks",
+        ),
+        (
+            KERNEL.format(sum="tl.extra.cuda.globaltimer() + b"),
+            "line 10 asks for a function of triton.language.extra",
+        ),
+        (
+            KERNEL.format(sum="tl.inline_asm_elementwise('', '=f,f', [a], tl.float32, True, 1)"),
+            "line 10 asks for inline assembly",
+        ),
+        (
+            KERNEL.format(sum="tl.dot_scaled(a[:, None], a, 'e5m2', b[:, None], b, 'e5m2')"),
+            "line 10 asks for tl.dot_scaled",
+        ),
     ],
 )
 def test_what_this_machine_lacks_is_not_the_files_fault(judged, text, said):
-    verdict = judged("vector_add", text)
+    verdict = judged("vector_add", text, workloads=[Workload.parse("dtype=float32,N=1000")])
     assert (verdict.found, verdict.code) == ("needs a card", 2), verdict.text
     assert verdict.text.startswith("not judged")
     assert said in verdict.text
 
 
 def test_what_the_file_does_wrong_is(judged):
-    for line in ("assert len(x) == 0", "None + x", "x.to_nowhere", "torch.cuda.nothing"):
+    wrong = ["assert len(x) == 0, 'cuda'", "None + x", "x.to_nowhere", "torch.cuda.nothing"]
+    wrong += ["raise ValueError('0 active drivers')", "raise RuntimeError('not compiled with CUDA')"]
+    for line in wrong:
         assert judged("vector_add", ADD + f"    {line}\n").found == "crashed"
+
+
+MULTIPLY = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(a, b, c, M, N, K, T: tl.constexpr):
+    m, n, k = tl.program_id(0) * T + tl.arange(0, T), tl.program_id(1) * T + tl.arange(0, T), tl.arange(0, T)
+    sums = tl.zeros([T, T], tl.float32)
+    for first in range(0, K, T):
+        x = tl.load(a + m[:, None] * K + first + k, mask=(m[:, None] < M) & (first + k < K), other=0.0)
+        y = tl.load(b + (first + k)[:, None] * N + n, mask=((first + k)[:, None] < K) & (n < N), other=0.0)
+        sums = tl.dot(x, y, sums{precision})
+    tl.store(c + m[:, None] * N + n, sums.to(c.dtype.element_ty), mask=(m[:, None] < M) & (n < N))
+
+def {name}(a, b):
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.empty(M, N, dtype=a.dtype)
+    kernel[triton.cdiv(M, 16), triton.cdiv(N, 16)](a, b, c, M, N, K, T=16)
+    return c
+"""
+
+
+@pytest.mark.parametrize(
+    ("problem", "dtype", "precision", "found"),
+    [
+        ("gemm", "bfloat16", "", RIGHT),
+        ("sgemm", "float32", "", "wrong"),
+        ("sgemm", "float32", ", input_precision='ieee'", RIGHT),
+    ],
+)
+def test_a_dot_is_judged_as_a_card_does_it(judged, problem, dtype, precision, found):
+    text = MULTIPLY.format(name=problem, precision=precision)
+    verdict = judged(problem, text, workloads=[Workload.parse(f"dtype={dtype},M=33,N=17,K=40")])
+
+    assert verdict.found == found, verdict.text
+    assert "without a card, Triton's kernels in its interpreter, launches in a call: 1; file " in verdict.text
+
+
+def test_a_verdict_names_what_it_is_about(judged):
+    text = ADD + "    return x + y\n"
+    verdict = judged("vector_add", text, workloads=[Workload.parse("dtype=float32,N=100")])
+    told = verdict.as_json()
+    about = told["evidence"]
+
+    assert about["file"] == hashlib.sha256(f"import torch\n{text}".encode()).hexdigest()
+    assert about["judge"] == hash_of_judge(command.find_problem("vector_add"))
+    assert about["judge"] != hash_of_judge(command.find_problem("copy"))
+    assert (about["on"], about["launches"]) == ("without a card", None)
+    assert about["cases"][0] == "N100-float32"
+    assert len(set(about["cases"])) > 2
+    assert (
+        f"{len(about['cases'])} questions, without a card; file {about['file'][:12]}, judge" in verdict.text
+    )
+    seal = told.pop("seal")
+    assert seal == hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    assert dataclasses.replace(verdict, found="wrong").as_json()["seal"] != seal
 
 
 # --- the sizes -------------------------------------------------------------------------------------

@@ -864,6 +864,78 @@ def test_a_file_that_never_ends_is_ended_with_all_it_started(tmp_path):
     assert not is_alive(int(actual[1].printed))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "BLOCK = 1024",
+            "DEVICE = triton.runtime.driver.active.get_active_torch_device()\nBLOCK = 1024",
+            "not judged: needs a card: line 7 asks for a card\nnext: take the device of an input: device=x.device",
+        ),
+        (
+            "    N = x.numel()",
+            "    assert x.is_cuda\n    N = x.numel()",
+            "not judged on N=1 float32: needs a card: line 21 asks for a card\nnext: leave that check out",
+        ),
+        (
+            "x + y, mask",
+            "tl.inline_asm_elementwise('', '=f,f', [x], tl.float32, True, 1), mask",
+            "not judged on N=1 float32: needs a card: line 17 asks for inline assembly, which Triton's interpreter "
+            "lacks\nnext: write that line another way, or have your file graded where there is a card.",
+        ),
+    ],
+)
+def test_what_asks_for_a_card_is_no_fault_of_the_file(tmp_path, old, new, said):
+    assert ANSWER.count(old) == 1
+    file = tmp_path / "asks.py"
+    file.write_text(ANSWER.replace(old, new))
+    verdict = grader_of("first_kernel", "triton").verdict(file, FIRST.seconds)
+
+    assert (verdict.text, verdict.code) == (said, 2)
+    assert "in Triton's interpreter, which is not a card" in verdict.ran
+
+
+ANSWER_IN_CUDA = FIRST.snapshot("cuda", len(FIRST.stages)).read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "next_"),
+    [
+        ("#include <stdio.h>\n" + ANSWER_IN_CUDA, "printf, assert and the maths without an include"),
+        ("#include <vector>\n" + ANSWER_IN_CUDA, "that header is the host's"),
+        ("#include <cfloat>\n" + ANSWER_IN_CUDA, "write FLT_MAX as a number, 3.4028235e38f"),
+        ("#include <stdint.h>\n" + ANSWER_IN_CUDA, "#include <cuda/std/cstdint>"),
+        (
+            ANSWER_IN_CUDA.replace("{\n", "{\n  float least = -INFINITY;\n", 1),
+            "write __int_as_float(0x7f800000)",
+        ),
+        (ANSWER_IN_CUDA.replace("{\n", "{\n  float a = std::max(1.0f, 2.0f);\n", 1), "has no namespace"),
+        (
+            ANSWER_IN_CUDA + "int main() { return 0; }\n",
+            "the grader launches it: leave main, and what starts",
+        ),
+        (
+            ANSWER_IN_CUDA + "void solve() { vector_add<<<1, 1>>>(nullptr, nullptr, nullptr, 0); }\n",
+            "a kernel with <<<…>>>, out",
+        ),
+    ],
+)
+def test_what_people_bring_from_nvcc_is_answered(tmp_path, text, next_):
+    file = tmp_path / "brought.cu"
+    file.write_text(text)
+    verdict = grader_of("first_kernel", "cuda").verdict(file, FIRST.seconds)
+
+    assert verdict.found in ("does not compile", NOT_RUN), verdict.text
+    assert verdict.found == NOT_RUN or next_ in verdict.next
+
+
+def test_a_byte_order_mark_is_no_token(tmp_path):
+    file = tmp_path / "marked.cu"
+    file.write_text("\ufeff" + ANSWER_IN_CUDA, encoding="utf-8")
+
+    assert grader_of("first_kernel", "cuda").verdict(file, FIRST.seconds).found == NOT_RUN
+
+
 def test_a_file_in_triton_is_graded_by_the_command_as_a_reader_gives_it():
     command = [sys.executable, "-m", "course_labs", "grade", "first_kernel", str(FIRST.snapshot("triton", 4))]
     done = subprocess.run(
@@ -871,6 +943,7 @@ def test_a_file_in_triton_is_graded_by_the_command_as_a_reader_gives_it():
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("right: correct on every size tried"), done.stdout
+    assert "in Triton's interpreter, which is not a card" in done.stdout
 
 
 def test_a_grader_that_is_ended_takes_the_student_s_process_along(tmp_path):

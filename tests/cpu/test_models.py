@@ -618,6 +618,7 @@ JSON_OF = {
     "tied": {"tie_word_embeddings": True},
     "scaled rope": {"rope_theta": 100.0, "rope_scaling": OF_SCALED},
     "experts": {
+        "architectures": ["MixtralForCausalLM"],
         "model_type": "mixtral",
         "num_local_experts": 5,
         "num_experts_per_tok": 2,
@@ -668,11 +669,102 @@ def test_several_files_with_an_index_load_as_one(tmp_path):
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), several.parameters(), strict=True))
 
 
-def test_frequencies_that_old_files_carry_are_left_alone(tmp_path):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_frequencies_that_old_files_carry_are_held_against_the_config(tmp_path, dtype):
     tensors = write_checkpoint(tmp_path)
-    tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = torch.ones(4)
+    name = "model.layers.0.self_attn.rotary_emb.inv_freq"
+    right = torch.tensor([10000.0 ** (-pair / 4) for pair in range(4)])
+    write_safetensors(tmp_path / "model.safetensors", tensors | {name: right.to(dtype)})
+    load(tmp_path)
+    for wrong in (right[:3], right.pow(1.05)):
+        write_safetensors(tmp_path / "model.safetensors", tensors | {name: wrong.to(dtype)})
+        with pytest.raises(
+            CheckpointRefused, match=f"{name} holds other frequencies than those of RoPE in con"
+        ):
+            load(tmp_path)
+
+
+def test_a_tied_head_that_lies_in_the_file_as_well_is_the_embedding_or_refused(tmp_path):
+    tensors = write_checkpoint(tmp_path, CONFIGS["tied"], JSON_OF["tied"])
+    table = tensors["model.embed_tokens.weight"]
+    write_safetensors(tmp_path / "model.safetensors", tensors | {"lm_head.weight": table.float()})
+    assert load(tmp_path).head is None
+    for other in (table * 1.01, table[:-1]):
+        write_safetensors(tmp_path / "model.safetensors", tensors | {"lm_head.weight": other})
+        said = "lm_head.weight differs from model.embed_tokens.weight, and config.json says tie_word_embeddings: where"
+        with pytest.raises(CheckpointRefused, match=said):
+            load(tmp_path)
+
+
+def test_a_whole_file_is_the_truth_where_an_index_was_left_over(tmp_path):
+    tensors = write_checkpoint(tmp_path)
+    whole = (tmp_path / "model.safetensors").read_bytes()
+    split_in_two(tmp_path, tensors)
+    (tmp_path / "model.safetensors").write_bytes(whole)
+    with pytest.raises(
+        CheckpointRefused, match=r"holds model.safetensors, and model-00001-of-00002.safetensors, whi"
+    ):
+        load(tmp_path)
+    for shard in tmp_path.glob("model-*"):
+        shard.unlink()
+    load(tmp_path)
+    index = {"weight_map": dict.fromkeys(tensors, "model.safetensors")}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    load(tmp_path)
+
+
+def test_a_tensor_in_two_files_is_the_same_in_both_or_refused(tmp_path):
+    tensors = write_checkpoint(tmp_path)
+    split_in_two(tmp_path, tensors)
+    second = tmp_path / "model-00002-of-00002.safetensors"
+    held = {name: tensors[name] for name in sorted(tensors)[7:]}
+    write_safetensors(second, held | {"lm_head.weight": tensors["lm_head.weight"]})
+    load(tmp_path)
+    write_safetensors(second, held | {"lm_head.weight": tensors["lm_head.weight"] * 1.01})
+    with pytest.raises(
+        CheckpointRefused, match=r"00002-of-00002.safetensors: lm_head.weight has other numbers than in"
+    ):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_a_weight_that_is_no_number_is_refused(tmp_path, number):
+    tensors = write_checkpoint(tmp_path)
+    tensors["model.norm.weight"][3] = number
+    write_safetensors(tmp_path / "model.safetensors", tensors)
+    with pytest.raises(
+        CheckpointRefused, match=r"model.norm.weight holds NaN or infinity as torch.bfloat16: get it"
+    ):
+        load(tmp_path)
+
+
+def test_a_weight_that_a_type_does_not_hold_is_refused(tmp_path):
+    tensors = write_checkpoint(tmp_path)
+    tensors["model.norm.weight"][3] = 1e6
     write_safetensors(tmp_path / "model.safetensors", tensors)
     load(tmp_path)
+    with pytest.raises(
+        CheckpointRefused, match=r"infinity as torch.float16: load it in a type of a larger range"
+    ):
+        load(tmp_path, dtype=torch.float16)
+
+
+def test_as_many_positions_as_are_asked_for(tmp_path):
+    write_checkpoint(tmp_path, change={"max_position_embeddings": 4_194_304})
+    said = r"promises 4194304 positions, and RoPE's tables would be as long: say how many you use, such as load\("
+    with pytest.raises(CheckpointRefused, match=said):
+        load(tmp_path)
+    model = load(tmp_path, dtype=torch.float64, max_tokens=32)
+    assert model.config == GQA
+    cos, sin = rope_tables(dataclasses.replace(GQA, max_tokens=64), torch.float64, torch.device("cpu"))
+    asked = rope_tables(model.config, torch.float64, torch.device("cpu"))
+    assert torch.equal(asked[0], cos[:32])  # to the last bit, however long the table is
+    assert torch.equal(asked[1], sin[:32])
+    for wrong in (0, 4_194_305):
+        with pytest.raises(
+            CheckpointRefused, match=f"max_tokens: expected 1 to 4194304, which it promises, got {wrong}"
+        ):
+            load(tmp_path, max_tokens=wrong)
 
 
 def test_newer_files_say_rope_elsewhere():
@@ -681,12 +773,33 @@ def test_newer_files_say_rope_elsewhere():
     assert config_of(data) == CONFIGS["scaled rope"]
     data["rope_parameters"] = {"rope_type": "default", "rope_theta": 500.0}
     assert config_of(data) == dataclasses.replace(GQA, rope_theta=500.0)
+    data["rope_parameters"] = {"rope_theta": 500.0}
+    assert config_of(data) == dataclasses.replace(GQA, rope_theta=500.0)
+    data["rope_parameters"] = {
+        "rope_type": "default",
+        "rope_theta": 500,
+        "partial_rotary_factor": 1.0,
+        "factor": None,
+    }
+    assert config_of(data) == dataclasses.replace(GQA, rope_theta=500.0)
+
+
+def test_rope_may_be_said_twice_where_both_say_the_same():
+    twice = {
+        "rope_theta": 100,
+        "rope_scaling": OF_SCALED,
+        "rope_parameters": OF_SCALED | {"rope_theta": 100.0},
+    }
+    assert config_of(HUGGING_FACE | twice) == CONFIGS["scaled rope"]
 
 
 def test_what_a_config_leaves_out():
     data = {
         key: value for key, value in HUGGING_FACE.items() if key not in ("num_key_value_heads", "head_dim")
     }
+    assert config_of(data) == dataclasses.replace(GQA, kv_heads=6, head_dim=4)
+    del data["rope_theta"], data["rope_scaling"], data["tie_word_embeddings"], data["hidden_act"]
+    data["max_sequence_length"] = data.pop("max_position_embeddings")  # as the first Llamas have it
     assert config_of(data) == dataclasses.replace(GQA, kv_heads=6, head_dim=4)
 
 
@@ -755,6 +868,29 @@ def spoil(folder, what):
         (folder / "config.json").write_text("{")
     elif what == "config a list":
         (folder / "config.json").write_text("[]")
+    elif what == "config with a key twice":
+        text = (folder / "config.json").read_text()
+        (folder / "config.json").write_text('{"rope_theta": 1e6, ' + text[1:])
+    elif what == "config nested too deep":
+        (folder / "config.json").write_text('{"rope_scaling": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    elif what == "config nested deep":
+        change = {"rope_scaling": json.loads("[" * 900 + "]" * 900)}
+        (folder / "config.json").write_text(json.dumps(HUGGING_FACE | change))
+    elif what == "a billion layers":
+        (folder / "config.json").write_text(json.dumps(HUGGING_FACE | {"num_hidden_layers": 10**7}))
+    elif what == "a width past memory":
+        change = {
+            "num_attention_heads": 2**20,
+            "num_key_value_heads": 1,
+            "head_dim": 2**20,
+            "hidden_size": 2**24,
+        }
+        (folder / "config.json").write_text(json.dumps(HUGGING_FACE | change))
+    elif what == "no head":
+        del tensors["lm_head.weight"]
+        write_safetensors(weights, tensors)
+    elif what == "an adapter beside":
+        (folder / "adapter_config.json").write_text("{}")
     elif what.startswith("index"):
         index = split_in_two(folder, tensors)
         if what == "index names a file that is not there":
@@ -787,6 +923,13 @@ SPOILED = {
     "no config": "config.json: is missing: a checkpoint has config.json beside its weights",
     "config no json": "config.json: cannot be read (",
     "config a list": "config.json: expected a JSON object, got list",
+    "config with a key twice": "config.json: rope_theta stands there twice: take out the wrong one",
+    "config nested too deep": "config.json: cannot be read (it is nested too deep): get it again",
+    "config nested deep": "config.json: rope_scaling: expected an object, got ",
+    "a billion layers": "config.json: 10000000 layers of 1 blocks of 24 x 40, and the files hold 21 tensors: check",
+    "a width past memory": "config.json: 2 layers of 1 blocks of 16777216 x 40, and the files hold 21 tensors: check",
+    "no head": ": lm_head.weight is missing, and config.json does not say that the embedding serves as the head: where",
+    "an adapter beside": "adapter_config.json: an adapter changes the weights and is not read: merge it into them",
     "index names a file that is not there": "model-00002-of-00002.safetensors: is missing, and model.safetensors.index",
     "index leads elsewhere": "lies in '../model.safetensors', expected a file of this folder",
     "index without a map": "model.safetensors.index.json: has no weight_map: get the model's files again",
@@ -810,41 +953,178 @@ def test_a_spoiled_checkpoint_is_refused_in_one_line(tmp_path, what, monkeypatch
 FOREIGN = {
     "another family": (
         {"model_type": "qwen2"},
-        "config.json: model_type is 'qwen2': only llama and mixtral are read",
+        "model_type is 'qwen2': only llama and mixtral are read, take",
     ),
-    "no family": (
-        {"model_type": None},
-        "config.json: has no model_type: take the config.json that came with",
+    "a family in a list": (
+        {"model_type": ["llama"]},
+        "model_type is ['llama']: only llama and mixtral are read",
     ),
-    "no width": ({"hidden_size": None}, "config.json: has no hidden_size: take the"),
-    "no eps": ({"rms_norm_eps": None}, "config.json: has no rms_norm_eps: take the"),
-    "no experts": ({"model_type": "mixtral"}, "config.json: has no num_local_experts: take the"),
-    "biases": ({"attention_bias": True}, "config.json: attention_bias is True: only False is known here"),
-    "another gate": ({"hidden_act": "gelu"}, "config.json: hidden_act is 'gelu': only 'silu' is known here"),
-    "a window": ({"sliding_window": 4096}, "config.json: sliding_window is 4096: only None is known here"),
+    "no family": ({"model_type": None}, "has no model_type: take the config.json that came with"),
+    "a classifier": (
+        {"architectures": ["LlamaForSequenceClassification"]},
+        "architectures is ['LlamaForSequenceClassification']: only LlamaForCausalLM is known here, take a model of",
+    ),
+    "no width": (
+        {"hidden_size": None},
+        "has no hidden_size: take the config.json that came with the weights; if that",
+    ),
+    "no eps": ({"rms_norm_eps": None}, "has no rms_norm_eps: take the"),
+    "no experts": ({"model_type": "mixtral", "architectures": None}, "has no num_local_experts: take the"),
+    "biases": (
+        {"attention_bias": True},
+        "attention_bias is True: only False is known here, take a model without it",
+    ),
+    "another gate": ({"hidden_act": "gelu"}, "hidden_act is 'gelu': only 'silu' is known here"),
+    "a window": ({"sliding_window": 4096}, "sliding_window is 4096: only None is known here"),
+    "pairs of neighbours": ({"rope_interleaved": True}, "rope_interleaved is True: only False is known here"),
     "quantised": (
         {"quantization_config": {"bits": 4}},
-        "config.json: quantization_config is {'bits': 4}: only None",
+        "quantization_config is {'bits': 4}: quantised weights are",
     ),
-    "scaled otherwise": (
-        {"rope_scaling": {"type": "linear", "factor": 2}},
-        "config.json: RoPE is scaled by 'linear'",
-    ),
-    "scaled by halves": (
-        {"rope_scaling": {"rope_type": "llama3"}},
-        "config.json: RoPE is not said in full (",
+    "quantised by others": (
+        {"quantization": {"bits": 4}},
+        "quantization is {'bits': 4}: quantised weights are not",
     ),
     "sizes at odds": (
         {"num_key_value_heads": 4},
-        "config.json: its sizes do not fit together (kv_heads: expected a",
+        "its sizes do not fit together (kv_heads: expected a divisor",
     ),
     "a size in words": (
         {"vocab_size": "30"},
-        "config.json: its sizes do not fit together (vocab: expected a whole",
+        "vocab_size is '30': expected a whole number from 1 to 16777216, take",
     ),
     "no heads": (
         {"num_attention_heads": 0, "head_dim": None},
-        "config.json: its sizes do not fit together (",
+        "num_attention_heads is 0: expected a whole number",
+    ),
+    "no heads of keys": ({"num_key_value_heads": 0}, "num_key_value_heads is 0: expected a whole number"),
+    "a size past counting": (
+        {"hidden_size": 10**30},
+        "hidden_size is 1000000000000000000000000000000: expected a who",
+    ),
+    "a tie in words": (
+        {"tie_word_embeddings": "false"},
+        "tie_word_embeddings is 'false': expected true or false, t",
+    ),
+    "eps that is no number": (
+        {"rms_norm_eps": math.nan},
+        "rms_norm_eps is nan: expected a number above 0 and below",
+    ),
+    "eps below 0": (
+        {"rms_norm_eps": -1e-5},
+        "rms_norm_eps is -1e-05: expected a number above 0 and below 1, take",
+    ),
+    "layers of two kinds": (
+        {"layer_types": ["full_attention", "sliding_attention"]},
+        "layer_types is ['full_attention', 'sliding_attention']: only full_attention is known here, for each of the",
+    ),
+    "two reaches": (
+        {"max_sequence_length": 64},
+        "max_sequence_length is 64 and max_position_embeddings 32: take out",
+    ),
+    # RoPE
+    "scaled otherwise": (
+        {"rope_scaling": {"type": "linear", "factor": 2}},
+        "rope_scaling: RoPE is scaled by 'linear': only llama3 is known here, take a model without it",
+    ),
+    "scaled by halves": (
+        {"rope_scaling": {"rope_type": "llama3"}},
+        "rope_scaling: has no low_freq_factor: take the",
+    ),
+    "scaled by no type": (
+        {"rope_scaling": {"factor": 2.0}},
+        "rope_scaling: has no rope_type, so nobody knows how",
+    ),
+    "scaled by nothing": (
+        {"rope_scaling": {}},
+        "rope_scaling: has no rope_type, so nobody knows how RoPE is scaled",
+    ),
+    "scaled by two types": (
+        {"rope_scaling": OF_SCALED | {"type": "linear"}},
+        "rope_scaling: rope_type is 'llama3' and type 'linear': take out the wrong one",
+    ),
+    "not scaled, by a factor": (
+        {"rope_scaling": {"rope_type": "default", "factor": 8.0}},
+        "rope_scaling: factor is 8.0: is not known here for RoPE of type default, take a model without it",
+    ),
+    "scaled by a word": ({"rope_scaling": "llama3"}, "rope_scaling: expected an object, got 'llama3'"),
+    "scaled by a key nobody knows": (
+        {"rope_scaling": OF_SCALED | {"attention_factor": 1.2}},
+        "rope_scaling: attention_factor is 1.2: is not known here for RoPE of type llama3",
+    ),
+    "half a head turns": (
+        {"rope_theta": None, "rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}},
+        "rope_parameters: partial_rotary_factor is 0.5: is not known here for RoPE of type default",
+    ),
+    "a factor of 0": (
+        {"rope_scaling": OF_SCALED | {"factor": 0}},
+        "rope_scaling: factor is 0: expected a number above",
+    ),
+    "low above high": (
+        {"rope_scaling": OF_SCALED | {"low_freq_factor": 4.0}},
+        "rope_scaling: low_freq_factor is 4 and high_freq_factor 4: expected the first below the second",
+    ),
+    "trained on half a token": (
+        {"rope_scaling": OF_SCALED | {"original_max_position_embeddings": 0.5}},
+        "rope_scaling: original_max_position_embeddings is 0.5: expected a whole number from 1",
+    ),
+    "a base in two places": (
+        {"rope_theta": 1e4, "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}},
+        "rope_theta is 10000 and rope_parameters.rope_theta is 1e+06: take out the one that is not the model's",
+    ),
+    "a scaling in two places": (
+        {"rope_scaling": OF_SCALED, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}},
+        "rope_parameters and rope_scaling say different things: take out the one that is not the model's",
+    ),
+    "RoPE without a base": (
+        {"rope_theta": None, "rope_scaling": OF_SCALED},
+        "has no rope_theta, RoPE's base: take",
+    ),
+    "experts without a base": (
+        JSON_OF["experts"] | {"rope_theta": None},
+        "has no rope_theta, RoPE's base: take",
+    ),
+    "RoPE by type of layer": (
+        {"rope_parameters": {kind: {"rope_theta": 1e4} for kind in ("full_attention", "sliding_attention")}},
+        "rope_parameters: has RoPE by type of layer (full_attention, sliding_attention): one for all layers is known",
+    ),
+    **{
+        f"a base of {theta!r}": (
+            {"rope_theta": theta},
+            f"rope_theta is {theta!r}: expected a number above 1 and below",
+        )
+        for theta in (0, -1.0, math.nan, math.inf, True, "10000")
+    },
+    "a base past counting": ({"rope_theta": 10**400}, "…: expected a number above 1 and below 1e+300, take"),
+    # what nobody here knows
+    **{
+        key: (
+            {key: value},
+            f"{key} is {value!r}: this key is not known here and may change what the model computes;",
+        )
+        for key, value in {
+            "attention_chunk_size": 8192,
+            "no_rope_layers": [1, 0],
+            "clip_qkv": 8.0,
+            "rotary_pct": 0.25,
+            "rotary_dim": 64,
+            "attn_logit_softcapping": 50.0,
+            "final_logit_softcapping": 30.0,
+            "embedding_multiplier": 12.0,
+            "logits_scaling": 8.0,
+            "residual_multiplier": 0.22,
+            "query_pre_attn_scalar": 256,
+            "hidden_activation": "gelu",
+            "position_embedding_type": "alibi",
+            "is_causal": False,
+            "auto_map": {"AutoModel": "m.M"},
+            "num_local_experts": 8,
+        }.items()
+    },
+    "a key of two lines": ({"a\nb": 1}, "config.json: 'a\\nb' is 1: this key is not known here"),
+    "experts weighted otherwise": (
+        JSON_OF["experts"] | {"norm_topk_prob": False},
+        "norm_topk_prob is False: this key is not known here",
     ),
 }
 
@@ -854,7 +1134,13 @@ def test_a_foreign_config_is_refused_in_one_line(change, said):
     with pytest.raises(CheckpointRefused) as refused:
         config_of(HUGGING_FACE | change)
     assert said in str(refused.value)
+    assert str(refused.value).startswith("config.json: ")
     assert "\n" not in str(refused.value)
+
+
+def test_a_key_that_is_null_is_not_there_and_one_that_means_nothing_changes_nothing():
+    more = {"attention_chunk_size": None, "transformers.js_config": {"dtype": "q4"}, "pretraining_tp": 2}
+    assert config_of(HUGGING_FACE | more | {"layer_types": ["full_attention"] * 2}) == GQA
 
 
 # --- writing text ----------------------------------------------------------------------------------

@@ -721,7 +721,7 @@ def test_a_kernel_that_needs_a_card_is_no_wrong_one(here, tmp_path, capsys):
     mine = write(tmp_path, "mine.py", "def vector_add(x, y):\n    return x.cuda() + y.cuda()\n")
 
     assert command.main([str(mine)]) == 0
-    assert "it does not run without a card: line 2" in capsys.readouterr().out
+    assert "not judged, needs a card: line 2 asks for a card" in capsys.readouterr().out
 
 
 def test_a_problem_of_ones_own_stands_in_the_table(tmp_path):

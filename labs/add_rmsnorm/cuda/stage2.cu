@@ -27,7 +27,7 @@ extern "C" __global__ void add_rmsnorm(const __half *x,  // [M, N]
   const long long row = static_cast<long long>(blockIdx.x) * N;  // where this row begins
   const int n = threadIdx.x;
   if (n < N) s[row + n] = x[row + n] + r[row + n];
-  const __half v = n < N ? s[row + n] : __half(0.0f);  // fetched once more
+  const __half v = n < N ? s[row + n] : __half(0.0f);  // loaded a second time
   const float mean = block_sum(static_cast<float>(v * v)) / N;
   if (n < N) y[row + n] = __half(static_cast<float>(v) / sqrtf(mean + EPSILON) * static_cast<float>(g[n]));
 }

@@ -12,7 +12,7 @@ def add_rmsnorm_program(row, x, g, r, y, s, N, BLOCK):
 
 
 def norm_program(row, s, g, y, N, BLOCK):
-    """The same row again, fetched once more."""
+    """The same row again, loaded a second time."""
     n = np.arange(BLOCK)  # [BLOCK]
     v = s[row, n]
     squares = (v * v).astype(np.float32)

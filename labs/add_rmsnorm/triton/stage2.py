@@ -20,7 +20,7 @@ def add_rmsnorm_kernel(x_ptr, g_ptr, r_ptr, y_ptr, s_ptr, N, epsilon, BLOCK: tl.
 
 @triton.jit
 def norm_kernel(s_ptr, g_ptr, y_ptr, N, epsilon, BLOCK: tl.constexpr):
-    """The same row again, fetched once more."""
+    """The same row again, loaded a second time."""
     row = tl.program_id(0).to(tl.int64) * N
     n = tl.arange(0, BLOCK)  # [BLOCK]
     s = tl.load(s_ptr + row + n)

@@ -1,4 +1,4 @@
-"""Find the bottleneck: what six kernels wait for, the counter that proves it, and the six kernels anew."""
+"""Find the bottleneck: what six kernels wait for, the counter that proves it, and the six kernels rewritten."""
 
 import torch
 import triton
@@ -19,9 +19,9 @@ FOUND = {
 
 # The profiler's own limits, for the last task.
 AT_ITS_ROOF = 0.9  # of peak: from here on there is nothing to name
-MOVED_AGAIN, MOVING = 1.5, 50  # bytes over the least; percent that device memory must be busy for it
-FULL, ROOM_LEFT = 80, 70  # percent: a unit is full from the one on, device memory has room below the other
-ONE_REASON, ISSUED_ENOUGH = 0.5, 60  # of all waiting; percent of ticks, above which hardly anybody waits
+MOVED_AGAIN, MOVING = 1.5, 50  # bytes moved over the least; percent that device memory must be busy
+FULL, ROOM_LEFT = 80, 70  # percent: from the first on a unit is full; below the second device memory has room
+ONE_REASON, ISSUED_ENOUGH = 0.5, 60  # of all waiting; percent of ticks above which hardly any warp waits
 
 
 @triton.jit
@@ -134,7 +134,7 @@ def fixed_add(x, y):
 
 
 def cause(reading):
-    """What a kernel waits for, from what was counted of it; "" where nothing is obvious."""
+    """Name what a kernel waits for, from what was counted; "" where nothing is obvious."""
     if reading["of_peak"] >= AT_ITS_ROOF:
         return ""
     dram, memory, sm = (reading[f"{unit}_busy"] for unit in ("dram", "memory", "sm"))

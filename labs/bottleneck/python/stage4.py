@@ -1,4 +1,4 @@
-"""Find the bottleneck: what six kernels wait for, the counter that proves it, and the six kernels anew."""
+"""Find the bottleneck: what six kernels wait for, the counter that proves it, and the six kernels rewritten."""
 
 import torch
 import triton
@@ -19,9 +19,9 @@ FOUND = {
 
 # The profiler's own limits, for the last task.
 AT_ITS_ROOF = 0.9  # of peak: from here on there is nothing to name
-MOVED_AGAIN, MOVING = 1.5, 50  # bytes over the least; percent that device memory must be busy for it
-FULL, ROOM_LEFT = 80, 70  # percent: a unit is full from the one on, device memory has room below the other
-ONE_REASON, ISSUED_ENOUGH = 0.5, 60  # of all waiting; percent of ticks, above which hardly anybody waits
+MOVED_AGAIN, MOVING = 1.5, 50  # bytes moved over the least; percent that device memory must be busy
+FULL, ROOM_LEFT = 80, 70  # percent: from the first on a unit is full; below the second device memory has room
+ONE_REASON, ISSUED_ENOUGH = 0.5, 60  # of all waiting; percent of ticks above which hardly any warp waits
 
 
 @triton.jit
@@ -97,7 +97,7 @@ def fixed_multiply_add(x, a, chains, steps):
 
 
 def fixed_windows(x, stride):
-    """The sums over windows of x (N,), as the given kernel works them out: (N,)."""
+    """The sums over windows of x (N,), as the given kernel computes them: (N,)."""
 
 
 def fixed_add(x, y):

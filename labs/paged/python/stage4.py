@@ -1,4 +1,4 @@
-"""The pages of a cache: rows through a table, a token more, who holds what, what two share, when none is left."""
+"""The pages of a cache: rows through a table, one more token, who holds what, what two share, when none is left."""
 
 
 def keys(pages, table, length):
@@ -8,7 +8,7 @@ def keys(pages, table, length):
 
 
 def append(pages, table, length, key, take):
-    """Put one more key behind the `length` that are there; `take()` gives a page that nobody holds."""
+    """Put one more key after the `length` keys that are there; `take()` gives a page that nobody holds."""
     entry, place = divmod(length, len(pages[0]))
     if place == 0:  # the last page is full, or there is none yet
         table[entry] = take()
@@ -19,12 +19,12 @@ class Pages:
     """Who holds which page: 0 to count - 1, all of them free at first."""
 
     def __init__(self, count):
-        """So many pages."""
+        """Make a pool of `count` pages."""
         self.free = list(range(count))
         self.holders = [0] * count
 
     def take(self):
-        """A page that nobody held, with one holder now; None if there is none."""
+        """A page that nobody held, now with one holder; None if there is none."""
         if not self.free:
             return None
         page = self.free.pop()
@@ -32,11 +32,11 @@ class Pages:
         return page
 
     def hold(self, page):
-        """One holder more."""
+        """Add one holder."""
         self.holders[page] += 1
 
     def give_back(self, page):
-        """One holder fewer; a ValueError if nobody holds it."""
+        """Take one holder away; raise a ValueError if nobody holds the page."""
         if self.holders[page] == 0:
             raise ValueError(f"nobody holds page {page}")
         self.holders[page] -= 1
@@ -45,7 +45,7 @@ class Pages:
 
 
 def shared(mine, theirs, page_tokens):
-    """How many of their pages I may hold, instead of computing what stands there."""
+    """How many of their pages I may hold, instead of computing what is in them."""
     most = min(len(mine) - 1, len(theirs))  # my last token is computed in any case
     alike = 0
     while alike < most and mine[alike] == theirs[alike]:

@@ -1,4 +1,4 @@
-"""The pages of a cache: rows through a table, a token more, who holds what, what two share, when none is left."""
+"""The pages of a cache: rows through a table, one more token, who holds what, what two share, when none is left."""
 
 
 def keys(pages, table, length):
@@ -6,27 +6,27 @@ def keys(pages, table, length):
 
 
 def append(pages, table, length, key, take):
-    """Put one more key behind the `length` that are there; `take()` gives a page that nobody holds."""
+    """Put one more key after the `length` keys that are there; `take()` gives a page that nobody holds."""
 
 
 class Pages:
     """Who holds which page: 0 to count - 1, all of them free at first."""
 
     def __init__(self, count):
-        """So many pages."""
+        """Make a pool of `count` pages."""
 
     def take(self):
-        """A page that nobody held, with one holder now; None if there is none."""
+        """A page that nobody held, now with one holder; None if there is none."""
 
     def hold(self, page):
-        """One holder more."""
+        """Add one holder."""
 
     def give_back(self, page):
-        """One holder fewer; a ValueError if nobody holds it."""
+        """Take one holder away; raise a ValueError if nobody holds the page."""
 
 
 def shared(mine, theirs, page_tokens):
-    """How many of their pages I may hold, instead of computing what stands there."""
+    """How many of their pages I may hold, instead of computing what is in them."""
 
 
 def runs_out(requests, pages, page_tokens):

@@ -1,5 +1,5 @@
 # refused for: not yours | imports course_models
-"""The pages of a cache: rows through a table, a token more, who holds what, what two share, when none is left."""
+"""The pages of a cache: rows through a table, one more token, who holds what, what two share, when none is left."""
 
 from course_models.serving.block_manager import Pages
 
@@ -11,7 +11,7 @@ def keys(pages, table, length):
 
 
 def append(pages, table, length, key, take):
-    """Put one more key behind the `length` that are there; `take()` gives a page that nobody holds."""
+    """Put one more key after the `length` keys that are there; `take()` gives a page that nobody holds."""
     entry, place = divmod(length, len(pages[0]))
     if place == 0:  # the last page is full, or there is none yet
         table[entry] = take()
@@ -19,7 +19,7 @@ def append(pages, table, length, key, take):
 
 
 def shared(mine, theirs, page_tokens):
-    """How many of their pages I may hold, instead of computing what stands there."""
+    """How many of their pages I may hold, instead of computing what is in them."""
     most = min(len(mine) - 1, len(theirs))  # my last token is computed in any case
     alike = 0
     while alike < most and mine[alike] == theirs[alike]:

@@ -2,7 +2,7 @@
 
 
 def mark(line):
-    """What a line of machine code does: "computes", "fetches", "waits", "tells" or "goes back"."""
+    """Say what a line of machine code does: "computes", "fetches", "waits", "tells" or "goes back"."""
     name = line.split()[0]
     if name.startswith("HGMMA"):
         return "computes"
@@ -20,11 +20,11 @@ def full_bit(tile, places):
 
 def empty_bit(tile, places):
     """The bit that the producer names when it waits for the tile's place to be free."""
-    return 1 - full_bit(tile, places)  # a fresh mbarrier stands at 0, so in the first round it does not wait
+    return 1 - full_bit(tile, places)  # a fresh mbarrier is at 0, so in the first round it does not wait
 
 
 def stuck(producer, consumer, places):
-    """Who waits in the end: "producer waits for empty 0, consumer waits for full 0". The lists: bits they name."""
+    """Who waits in the end: "producer waits for empty 0, consumer waits for full 0". The lists: the bits they name."""
     full, empty = [0] * places, [0] * places
     asked = done = 0
     moved = True
@@ -45,11 +45,11 @@ def stuck(producer, consumer, places):
 
 
 def places_needed(order, trip, cook):
-    """So many places that the consumer never waits, once the first tile is there."""
+    """How many places, so that the slower side never waits once the first tile is there."""
     under_way = order + trip + cook  # from the order of a tile until its place is free
     return -(-under_way // max(order, cook))  # one tile more in so many squares
 
 
 def turns_of(place, tiles, places):
-    """How often the mbarrier *full* of a place has turned when all tiles are there."""
+    """How often the mbarrier *full* of a place has turned once all tiles have come through."""
     return sum(tile % places == place for tile in range(tiles))

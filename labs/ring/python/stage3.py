@@ -2,7 +2,7 @@
 
 
 def mark(line):
-    """What a line of machine code does: "computes", "fetches", "waits", "tells" or "goes back"."""
+    """Say what a line of machine code does: "computes", "fetches", "waits", "tells" or "goes back"."""
     name = line.split()[0]
     if name.startswith("HGMMA"):
         return "computes"
@@ -20,11 +20,11 @@ def full_bit(tile, places):
 
 def empty_bit(tile, places):
     """The bit that the producer names when it waits for the tile's place to be free."""
-    return 1 - full_bit(tile, places)  # a fresh mbarrier stands at 0, so in the first round it does not wait
+    return 1 - full_bit(tile, places)  # a fresh mbarrier is at 0, so in the first round it does not wait
 
 
 def stuck(producer, consumer, places):
-    """Who waits in the end: "producer waits for empty 0, consumer waits for full 0". The lists: bits they name."""
+    """Who waits in the end: "producer waits for empty 0, consumer waits for full 0". The lists: the bits they name."""
     full, empty = [0] * places, [0] * places
     asked = done = 0
     moved = True
@@ -45,4 +45,4 @@ def stuck(producer, consumer, places):
 
 
 def places_needed(order, trip, cook):
-    """So many places that the consumer never waits, once the first tile is there."""
+    """How many places, so that the slower side never waits once the first tile is there."""

@@ -200,9 +200,14 @@ class Output:
 
 @dataclass(frozen=True)
 class Outputs(Answer):
-    """Outputs of a call."""
+    """Outputs of a call.
+
+    Attributes:
+        launches: the kernels of Triton's that it launched in the interpreter; -1 where nobody counted.
+    """
 
     outputs: tuple[Output, ...]
+    launches: int = -1
 
 
 @dataclass(frozen=True)

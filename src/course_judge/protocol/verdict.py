@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import json
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from typing import Any
 
 RIGHT = "right"
@@ -59,6 +61,37 @@ AFTER = "right before the timing, wrong after it: "
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """What a verdict is about, and by what it was reached: another judge, another file, another verdict.
+
+    Attributes:
+        file: the hash of the file that was judged.
+        judge: the hash of the judge's own files, those of the check and of the problem among them.
+        on: which card, or that there was none.
+        cases: the questions that were asked, in their order: a size, and what was special about its values.
+        launches: the kernels of Triton's that a call launched in the interpreter, fewest and most; as the file's own
+            process counted them.
+    """
+
+    file: str
+    judge: str
+    on: str
+    cases: tuple[str, ...]
+    launches: tuple[int, int] | None = None
+
+    @property
+    def text(self) -> str:
+        """Line for a person."""
+        some = ""
+        if self.launches:
+            fewest, most = self.launches
+            times = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+            some = f", launches in a call: {times}"
+        asked = f"{len(self.cases)} question{'' if len(self.cases) == 1 else 's'}"
+        return f"{asked}, {self.on}{some}; file {self.file[:12]}, judge {self.judge[:12]}; --json lists and seals it"
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The outcome for one file.
 
@@ -69,6 +102,7 @@ class Verdict:
         lines: further lines, such as the time.
         printed: what the file printed, escaped.
         not_held: what the system at hand could not hold the stranger to.
+        evidence: what the verdict is about, and by what it was reached.
     """
 
     found: str
@@ -77,6 +111,7 @@ class Verdict:
     lines: tuple[str, ...] = ()
     printed: str = ""
     not_held: tuple[str, ...] = ()
+    evidence: Evidence | None = field(default=None, compare=False)
 
     @property
     def code(self) -> int:
@@ -94,11 +129,14 @@ class Verdict:
             lines += ["the file printed:", *(f"  | {line}" for line in self.printed.splitlines())]
         if self.not_held:
             lines.append(f"not held on this system: {', '.join(self.not_held)}")
+        if self.evidence:
+            lines.append(self.evidence.text)
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+        """Plain data; its seal is a hash of all the rest."""
+        told = asdict(self)
+        return {**told, "seal": sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()}
 
 
 def refused(why: str, on: str = "") -> Verdict:

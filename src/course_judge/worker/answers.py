@@ -129,7 +129,7 @@ class Answers:
             self._numbered[call.number] = outputs
         if self.shared.device == "cuda":
             torch.cuda.synchronize()
-        return Outputs(told)
+        return Outputs(told, memory.launches if memory else -1)
 
     def _again(self, again: Again) -> Outputs:
         """Return the outputs of an earlier call, as they are now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from course_judge.worker import dispatch_guard
 from course_judge.worker.answers import Answers, memory_watch
 from course_judge.worker.connection import Connection
 from course_judge.worker.forbidden_calls import Watch, hook
-from course_judge.worker.lacking import lacking
+from course_judge.worker.lacking import not_judged
 from course_judge.worker.load import load, out_of_sight
 
 
@@ -34,6 +34,7 @@ class Worker:
         self.watch: Watch | None = None
         self._open = contextlib.ExitStack()  # what stays switched on until the end
         self._answers: Answers | None = None
+        self._on_the_card = os.environ.get("CUDA_VISIBLE_DEVICES") != "-1"
 
     def load(self) -> None:
         """Run the file.
@@ -41,16 +42,18 @@ class Worker:
         Raises:
             Rejected: it cannot be read, lacks the function, or asks for what this machine lacks.
         """
-        with self._lacking():
+        with self._not_judged():
             self._load()
 
     def _load(self) -> None:
         if _is_interpreted():
+            from course_judge.worker.card_arithmetic import as_on_a_card
             from course_judge.worker.interpreter import take_the_first_configuration
 
             take_the_first_configuration()
+            self._open.enter_context(as_on_a_card())
         watch = memory_watch() if _is_interpreted() else None
-        if os.environ.get("CUDA_VISIBLE_DEVICES") == "-1":
+        if not self._on_the_card:
             make_ready((*self.asks, Load, End))
             out_of_sight("course_judge")
         if not self._task.own:
@@ -72,17 +75,11 @@ class Worker:
         """Do what is asked."""
         if self._answers is None:
             raise RuntimeError("asked before its file was loaded")
-        with self._lacking():
+        with self._not_judged():
             return self._answers.answer(question, files)
 
-    @contextlib.contextmanager
-    def _lacking(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            if not isinstance(error, Rejected) and (why := lacking(error, self._file)):
-                raise Rejected("needs a card", why) from None
-            raise
+    def _not_judged(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext() if self._on_the_card else not_judged(self._file)
 
     def _function(self) -> Callable[..., Any]:
         name = self._task.function

@@ -6,10 +6,12 @@ Nothing here knows what is right: inputs come from the grader, and answers go to
 from __future__ import annotations
 
 import ast
+import codecs
 import contextlib
 import importlib.util
 import os
 import re
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +21,7 @@ from course_judge.protocol.errors import Rejected
 from course_judge.protocol.messages import ON_TENSORS, Answer, Question, Start, read
 from course_judge.worker.connection import Connection
 from course_judge.worker.forbidden_calls import NotYours, Watch, hook
+from course_judge.worker.lacking import not_judged
 from course_judge.worker.load import load
 from course_labs.lab import load_file, load_lab
 from course_labs.protocol.messages import (
@@ -73,8 +76,12 @@ class Worker:
         """Run the file, or compile it.
 
         Raises:
-            Rejected: it cannot be read or compiled, or lacks a function.
+            Rejected: it cannot be read or compiled, lacks a function, or asks for what this machine lacks.
         """
+        with self._not_judged():
+            self._load()
+
+    def _load(self) -> None:
         hook()
         self._open.enter_context(self.watch.installed())
         if not self.lab.problem:
@@ -103,7 +110,13 @@ class Worker:
             return Launched(tuple(self._launches.seen) if self._launches else ())
         if isinstance(question, Case):
             return self._by_hand(question)
-        return self._answers.answer(question, files)  # type: ignore[no-any-return]
+        with self._not_judged():
+            return self._answers.answer(question, files)  # type: ignore[no-any-return]
+
+    def _not_judged(self) -> contextlib.AbstractContextManager[None]:
+        """Tell what asks for a card, where none is, from what is wrong."""
+        by_hand = self.gpu or self.door != "triton"
+        return contextlib.nullcontext() if by_hand else not_judged(self._file, apart=True)
 
     # --- how a file becomes a function -----------------------------------------------------------
 
@@ -136,6 +149,7 @@ class Worker:
 
     def _prepare_triton(self) -> None:
         from course_judge.worker import dispatch_guard
+        from course_judge.worker.card_arithmetic import as_on_a_card
         from course_judge.worker.interpreter import take_the_first_configuration
         from course_labs.worker import triton_compile
 
@@ -146,6 +160,7 @@ class Worker:
         if not self.gpu:
             dispatch_guard.ask_no_block_for_a_yes_or_no()
             take_the_first_configuration()
+            self._open.enter_context(as_on_a_card())
             triton_compile.give_no_names_away()
             self._launches = triton_compile.LaunchLog() if self._notes else None
 
@@ -182,10 +197,11 @@ class Worker:
             from course_kernels.cuda.architecture import arch_of
 
             arch = arch_of(torch.cuda.get_device_capability())
+        source = self._without_a_mark()
         try:
             with self.watch.watching():
                 self._look_at_includes()
-                cubin = compile_cubin(self._file, arch)
+                cubin = compile_cubin(source, arch)
         except CompileError as error:
             raise Rejected("does not compile", first_error(str(error))) from None
         except FileNotFoundError as error:
@@ -204,13 +220,23 @@ class Worker:
             return None
         from course_kernels.cuda.launch import launch, load_kernel
 
-        handle = load_kernel(self._file, name)
+        handle = load_kernel(source, name)
 
         def kernel(grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
             launch(handle, grid, block, *arguments, shared_bytes=shared_bytes)
 
         kernel.constants = constants_of(self._file)  # type: ignore[attr-defined]
         return self.started(kernel)
+
+    def _without_a_mark(self) -> Path:
+        """Return the file, or where it begins with a byte order mark, which NVRTC does not know, a copy without."""
+        with contextlib.suppress(OSError):
+            text = self._file.read_bytes()
+            if text.startswith(codecs.BOM_UTF8):
+                copy = Path(tempfile.mkdtemp()) / self._file.name
+                copy.write_bytes(text.removeprefix(codecs.BOM_UTF8))
+                return copy
+        return self._file
 
     def _look_at_includes(self) -> None:
         """Check that a header named as the toolkit's leads nowhere else."""

@@ -21,14 +21,14 @@ class Worker(file.Worker):
         # The file has kernels whatever is asked of it: torch and Triton are open to it, the course is not.
         self.watch = Watch(self._file, self.lab.is_alone, self.lab.refuse)
 
-    def load(self) -> None:
+    def _load(self) -> None:
         """Run the file.
 
         Raises:
             Rejected: it cannot be read, or lacks a function.
         """
         if not self.lab.is_alone:
-            super().load()
+            super()._load()
             return
         hook()
         self._open.enter_context(self.watch.installed())

@@ -19,10 +19,11 @@ from pathlib import Path
 
 import yaml
 
-from course_site.lint.speed_words import speaks_of_speed
-from course_site.lint.typed_numbers import FILL, HEADER_UNIT, HELD, RATE, TIME, in_sentence, is_excused
+from course_site.lint.rankings import rankings_in
+from course_site.lint.speed_words import FRACTION, WORD, speaks_of_speed
+from course_site.lint.typed_numbers import FILL, HEADER_UNIT, RATE, TIME, in_sentence, is_excused
 from course_site.pages import fences
-from course_site.pages.plain_text import CITE, DEFINITION, Text, plain, sentences
+from course_site.pages.plain_text import CITE, DEFINITION, HELD, Text, plain, sentences
 
 
 @dataclass(frozen=True, order=True)
@@ -40,8 +41,11 @@ class Finding:
 
 Place = tuple[int, str, str]  # where in the text, what stands there, why it is refused
 
-# A code span that holds no more than figures and a unit is prose.
-BARE = re.compile(rf"[\s\d.,~≈×x%+-]+|\s*(?:{RATE}|{TIME}|%|×)\s*")
+# A code span that holds no more than figures and a unit is prose, and so is a number with words behind it.
+BARE = re.compile(
+    rf"[\s\d.,~≈×x%+-]+|\s*(?:{RATE}|{TIME}|%|×)\s*|\s*\d*\.\d+(?:\s+[a-z]+){{1,5}}\s*"
+    rf"|\s*(?:(?:{WORD}|an?)[\s-]+)+{FRACTION}(?:\s+[a-z]+){{0,4}}\s*"
+)
 
 # --- Markdown tables: a unit in the header makes every number below it a performance number ----------
 
@@ -101,6 +105,30 @@ _METRIC = re.compile(r"\b\w+__\w+(?:\.\w+)*\s*[=:|]?\s*\d+(?:\.\d+)?(?![\w.])")
 CHOICE = re.compile(r"\A\s*(?:[-*+]|\d{1,3}[.)]|\(?[a-zA-Z][.)])\s|\s·\s")
 
 
+# A fenced text of no language looks like what a cell printed.
+_LANGUAGE = re.compile(r"\s*\{?\s*\.?([\w-]*)")
+_NO_LANGUAGE = frozenset(
+    {"", "text", "txt", "plain", "plaintext", "console", "output", "log", "pycon", "title"}
+)
+_PRINTED = re.compile(r"(?<![\w.])\d*\.\d+(?![\w.])|\d\s*%")
+_COLUMN = re.compile(r"\S(?:[ \t]{2,}|\t|\s*\|\s*)\d[\d,]*\s*$", re.MULTILINE)
+_TYPED_OUTPUT = (
+    "a typed block that looks like what a cell prints; record it, and show it with `/// text` or a table"
+)
+
+
+def _typed_outputs(source: Text) -> Iterator[Place]:
+    """Yield fenced texts of no language with decimals, shares, or a column of numbers that speaks of speed."""
+    for match in fences.FENCED.finditer(source.text):
+        if (language := _LANGUAGE.match(match["says"])) and language[1] in _NO_LANGUAGE:
+            found = _PRINTED.search(match["code"])
+            if not found and speaks_of_speed(match["code"]) and len(_COLUMN.findall(match["code"])) > 1:
+                found = _COLUMN.search(match["code"])
+            if found:
+                line = match["code"][: found.end()].rpartition("\n")[2].strip()
+                yield source.at[match.start("code") + found.start()], line, _TYPED_OUTPUT
+
+
 def _search(
     source: Text,
     *,
@@ -110,8 +138,12 @@ def _search(
     own: Collection[str] = (),
     code: bool = True,
     guesses: bool = False,
+    ranks: bool = True,
 ) -> Iterator[Place]:
-    """Yield (place, excerpt, why) of every typed number: the engine of all functions below."""
+    """Yield (place, excerpt, why) of every typed number: the engine of all functions below.
+
+    With `ranks`, of every ranking in words too: not so in comments, which name the titles of papers.
+    """
     text, pieces, empty = plain(source, BARE)
     own = {*own, *DEFINITION.findall(text.text)}
 
@@ -121,14 +153,23 @@ def _search(
 
     for at, excerpt in empty:
         yield at, excerpt, "a value that names no recorded data is a typed number"
-    for start, end in sentences(text.text):
+    has_values = "{{" in source.text
+    spans = list(sentences(text.text))
+    for (start, end), (_, after) in zip(spans, [*spans[1:], *spans[-1:]], strict=True):
         sentence = text.text[start:end]
         if cited(sentence) or (guesses and CHOICE.search(sentence)):
             continue
-        for place, excerpt, why in in_sentence(sentence, in_claim=in_claim, condition=condition):
+        typed = in_sentence(sentence, in_claim=in_claim, condition=condition)
+        told: Iterable[Place] = typed
+        is_held = has_values and HELD in text.text[start:after]  # by a value, here or next, and its own words
+        if ranks and not (typed or in_claim or is_held):
+            told = rankings_in(sentence)
+        for place, excerpt, why in told:
             yield text.at[start + place], excerpt, why
     for place, excerpt, why in _in_tables(text.text, cited):
         yield text.at[place], excerpt, why
+    if code and pieces and ("```" in source.text or "~~~" in source.text):
+        yield from _typed_outputs(source)
     for piece in pieces if code else ():
         for line in re.finditer(r"[^\n]+\n?", piece.text):
             for place, excerpt, why in in_sentence(line[0], in_claim=False, condition=None):
@@ -309,7 +350,7 @@ def _lint_python(source: str, strings: bool, keys: frozenset[str] | None) -> lis
     found: list[Finding] = []
 
     def look(text: str, line: int, column: int) -> None:
-        for hit in _findings(text, _search(Text.of(text), keys=keys)):
+        for hit in _findings(text, _search(Text.of(text), keys=keys, ranks=strings)):
             found.append(
                 Finding(line + hit.line - 1, hit.column if hit.line > 1 else column, hit.excerpt, hit.why)
             )
@@ -374,14 +415,14 @@ def _search_comments(
     for line, column, comment in comments:
         own_line = not source[starts[line - 1] : starts[line - 1] + column].strip()
         if text and not (own_line and expected == (line, column)):
-            yield from _search(Text(text, tuple(at)), keys=keys)
+            yield from _search(Text(text, tuple(at)), keys=keys, ranks=False)
             text, at = "", []
         words = comment.lstrip(marks)
         first = starts[line - 1] + column + len(comment) - len(words)
         text += words + "\n"
         at += range(first, first + len(words) + 1)
         expected = (line + 1, column) if own_line else None
-    yield from _search(Text(text, tuple(at)), keys=keys)
+    yield from _search(Text(text, tuple(at)), keys=keys, ranks=False)
 
 
 _CUDA = re.compile(
@@ -400,7 +441,7 @@ def lint_cuda(source: str, *, keys: Collection[str] | None = None) -> list[Findi
             body = text.slice(match.start() + 2, match.end() - 2).sub(
                 re.compile(r"^[ \t]*\*+", re.MULTILINE), ""
             )
-            places += _search(body, keys=keys)
+            places += _search(body, keys=keys, ranks=False)
         elif match[0].startswith("//"):
             line = bisect.bisect_right(starts, match.start())
             line_comments.append((line, match.start() - starts[line - 1], match[0]))

@@ -77,7 +77,7 @@ _COUNT = (
     r"(?:[\s-](?:odd|some)|\s+and\s+some|\s+and\s+an?\s+(?:half|third|quarter))?\b)"
 )
 SHARE = (
-    r"(?:\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|[a-z]+ty)[\s-]+(?:and\s+an?\s+)?(?:[a-z]+\s+)?"
+    r"(?:\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|[a-z]+t(?:y|een))[\s-]+(?:and\s+an?\s+)?(?:[a-z]+\s+)?"
     rf"{FRACTION}\b|\d*[½⅓⅔¼¾⅕⅛⅜⅝⅞]"
     r"|(?<!other )(?<!first )(?<!second )(?<!harder )(?<!upper )(?<!lower )(?<!far )(?<!near )\bhalf\b)"
 )
@@ -153,7 +153,7 @@ _NUMBER = (
     r"|\s+and\s+some)?\b)"
 )
 _PART = (
-    r"(?:\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|[a-z]+ty)[\s-]+(?:and\s+an?\s+)?"
+    r"(?:\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|[a-z]+t(?:y|een))[\s-]+(?:and\s+an?\s+)?"
     r"(?:half|third|quarter|fifth|sixth|seventh|eighth|ninth|tenth|twentieth|hundredth)s?\b"
     r"|\bhalf\b|\d*[½⅓⅔¼¾⅕⅛⅜⅝⅞])"
 )

@@ -19,8 +19,8 @@ from typing import Any
 FOLDER = Path(".cache") / "kept"
 # What turns a page into HTML.
 _MAKERS = ("markdown", "mkdocs", "mkdocs-material", "pymdown-extensions", "pygments")
-# What tells whether a number was typed, and what a page says.
-_JUDGES = ("lint", "values", "pages", "site/search.py", "site/page_cache.py")
+# What tells whether a number was typed, whether a kernel reads itself, and what a page says.
+_JUDGES = ("lint", "values", "pages", "records/kernel_sources.py", "site/search.py", "site/page_cache.py")
 
 
 def digest(*parts: object) -> bytes:

@@ -134,17 +134,17 @@ def documents(
         HandoutError: something in its data cannot be printed.
     """
     from course_site.site.course import load_course
-    from course_site.site.render.page import render_course
+    from course_site.site.render.page import define_course
 
     course = load_course(root, draft=True)
-    render_course(course)  # what a page defines is known only then
+    define_course(course)  # what a sheet quotes may be of a page's own making
     return documents_of(course, root, wanted, letter=letter, students=students)
 
 
 def documents_of(
     course: Course, root: Path, wanted: Sequence[str], *, letter: bool = False, students: int = 0
 ) -> dict[str, tuple[str, list[Printed]]]:
-    """Return the same as `documents`, for a course that is rendered already."""
+    """Return the same as `documents`, for a course whose definitions are worked out."""
     from course_site.printing.handout_pages import document, printed_pages
     from course_site.sessions.plain_data import as_plain, value_of, words_of
 

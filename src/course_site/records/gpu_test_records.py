@@ -78,6 +78,7 @@ class Project:
     _digests: dict[Path, str] = field(default_factory=dict)
     _modules: dict[str, tuple[Path, ...]] = field(default_factory=dict)
     _resolved: dict[Path, Path] = field(default_factory=dict)
+    _answers: dict[str, list[WrongAnswer]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.root = self.root.resolve()
@@ -175,11 +176,16 @@ class Project:
         """Answers of a group's lab that a card judges, each as the file that it makes."""
         if group.startswith(LAB):
             lab = self.labs[group.removeprefix(LAB)]
-            for answer in wrong_answers(lab):
+            for answer in self._answers_of(lab):
                 if lab.door_of(Path(answer.name)) not in ON_THE_CPU:
                     yield lab, answer
         elif several := self._of_suspects(group):
-            yield from ((several, answer) for answer in wrong_answers(several) if answer.gpu_only)
+            yield from ((several, answer) for answer in self._answers_of(several) if answer.gpu_only)
+
+    def _answers_of(self, lab: Lab) -> list[WrongAnswer]:
+        if lab.name not in self._answers:
+            self._answers[lab.name] = wrong_answers(lab)
+        return self._answers[lab.name]
 
     def _own(self, group: str) -> Iterator[Path]:
         """Yield files that a group is about: its folder of course_kernels, or all that the grader reads of a lab."""
@@ -336,15 +342,23 @@ def _assigned(file: Path, name: str) -> Any:
     Raises:
         SyntaxError: it is no Python.
     """
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == name for target in node.targets
-        ):
-            try:
-                return ast.literal_eval(node.value)
-            except (ValueError, TypeError):
-                return None
-    return None
+    return _constants(file.read_text(encoding="utf-8")).get(name)
+
+
+@functools.lru_cache(maxsize=256)
+def _constants(source: str) -> dict[str, Any]:
+    """Return what a file gives to each name at its top, where that can be read without running it."""
+    found: dict[str, Any] = {}
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            if isinstance(target, ast.Name) and target.id not in found:
+                try:
+                    found[target.id] = ast.literal_eval(node.value)
+                except (ValueError, TypeError):
+                    found[target.id] = None
+    return found
 
 
 @functools.lru_cache(maxsize=1024)  # a page that is served is checked again after every edit

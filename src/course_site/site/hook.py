@@ -102,6 +102,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _build.rendered = render_course(course)
     _check_bibliography(course)
     words.check_numbers(course)
+    words.check_unrecorded(course)
     words.check_names(course)
     _check_descriptions(course)
     _check_sessions(course)

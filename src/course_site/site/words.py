@@ -7,24 +7,30 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from course_site.lint import lint
+from course_site.lint import frame, glossary_numbers, lint
 from course_site.pages import glossary
 from course_site.pages.build_cache import KEPT, digest
 from course_site.pages.page import Page
+from course_site.records import kernel_sources
+from course_site.records.digest import CUDA_SUFFIXES
 from course_site.sessions.course_road import FOLDER
 from course_site.sessions.handouts import FOLDER as SHEETS
 from course_site.sessions.session import Session
 from course_site.site.course import Course
 
 # What a page may show or quote: kernels, pictures, terms, the front door.
+_KERNELS = "src/course_kernels"
 _SHOWN = (
-    "src/course_kernels",
+    _KERNELS,
     "labs",
     "docs/glossary.toml",
     "docs/assets/figures",
     "handbook",
     "README.md",
 )
+_SOURCES = frozenset({".py", *CUDA_SUFFIXES})
+_FRAME = ("docs/assets/css", "docs/assets/js", "overrides", "handbook/run", "handbook/handouts")
+_FRAMES = frozenset({".css", ".js", ".html"})
 _NAMED = ("docs", "handbook")
 _WRITTEN = frozenset({".py", ".md", ".toml", ".svg", ".html"})
 
@@ -34,6 +40,23 @@ def check_numbers(course: Course) -> None:
     for file in _files(course.root, _SHOWN):
         if "__pycache__" not in file.parts:
             _check_numbers(course, file)
+    for file in _files(course.root, (_KERNELS,)):
+        if file.suffix in _SOURCES and "__pycache__" not in file.parts:
+            _check_kernel(course, file)
+
+
+def check_unrecorded(course: Course) -> None:
+    """Note what the glossary, style sheets, scripts, templates and descriptions say with no record behind it."""
+    for why in glossary_numbers.faults_of((term.key, f"{term.short} {term.more}") for term in course.terms):
+        course.problem("docs/glossary.toml", why)
+    for file in _files(course.root, _FRAME):
+        path = file.relative_to(course.root)
+        if file.suffix in _FRAMES and "vendor" not in path.parts:
+            for line, why in frame.faults_of(path.as_posix(), file.read_text(encoding="utf-8")):
+                course.problem(path, f"line {line}: {why}")
+    for page in course.pages:
+        for why in frame.faults_of_description(str(page.description or "")):
+            course.problem(page.path, why)
 
 
 def check_names(course: Course) -> None:
@@ -76,6 +99,17 @@ def _check_numbers(course: Course, file: Path) -> None:
         found = lint.lint_file(file, keys=course.sources)
         for finding in found:
             course.problem(file.relative_to(course.root), f"typed number at line {finding}")
+        if not found:
+            KEPT.clean(name)
+
+
+def _check_kernel(course: Course, file: Path) -> None:
+    path, data = file.relative_to(course.root), file.read_bytes()
+    name = digest("kernel", path.as_posix(), data)
+    if not KEPT.is_clean(name):
+        found = list(kernel_sources.faults_of(path.as_posix(), data.decode()))
+        for line, why in found:
+            course.problem(path, f"line {line}: {why}")
         if not found:
             KEPT.clean(name)
 

@@ -75,16 +75,20 @@ class Explorable(Protocol):
 
     Attributes:
         KNOBS: what a reader can turn, in order.
-        DATA: names that the page must give in `data:`. Each is a recorded value, `{"value": …, "html": …}`, or with a
-            `*` in its expression a table of them by what stands in its place; of a recorded trace the value is its
-            columns.
+        DATA: names that the page must give in `data:`, each with pieces that the recorded names of it have. Each is a
+            recorded value, `{"value": …, "html": …}`, or with a `*` in its expression a table of them by what stands in
+            its place; of a recorded trace the value is its columns.
         SENTENCES: the page must give each of them in `says:`.
+        CASES: sentences and words that exclude each other, each with what tells it from the others: its text has all of
+            that, values in braces too, and no word of another one's.
+        ALT: left out, or what the alternative text says of the state that the page begins with, by its sentence.
         WORDS: left out, or what the page must give in `words:`, for texts such as `["words", "waits"]`.
     """
 
     KNOBS: Mapping[str, Knob]
-    DATA: tuple[str, ...]
+    DATA: Mapping[str, tuple[str, ...]]
     SENTENCES: tuple[str, ...]
+    CASES: tuple[Mapping[str, tuple[str, ...]], ...]
 
     def given(self) -> Mapping[str, Any]:
         """Return what it brings along that is no record, such as data sheets: `data["given"]`."""

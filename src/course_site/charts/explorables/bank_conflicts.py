@@ -10,11 +10,16 @@ from course_site.charts.explorables import Data, Knob, Shown, State, Texts, at, 
 LANES = BANKS = 32  # a bank hands out one word of 4 bytes in each turn
 
 KNOBS = {"stride": Knob("range", 0, 66)}
-DATA = (
-    "time",
-    "counted",
-)  # by stride, s1 and so on: the time over that of stride 1, the turns by the counters
+# By stride, s1 and so on: the time over that of stride 1, the turns by the counters.
+DATA = {"time": ("bank", "us"), "counted": ("bank", "turns")}
 SENTENCES = ("same", "free", "queue", "measured", "near")
+CASES = (
+    {"same": ("same",), "free": ("nobody waits",), "queue": ("{busy} of 32", "{queue} turns")},
+    {
+        "measured": ("this stride", "{counted}", "{time}"),
+        "near": ("{near}", "{counted}", "{time}"),
+    },
+)
 
 _PITCH, _WIDE, _RISE, _HIGH, _FLOOR = 10.78, 8.8, 3.8, 3.0, 150.0
 

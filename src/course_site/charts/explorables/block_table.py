@@ -18,8 +18,14 @@ KNOBS = {
     "size": Knob("choice", choices={size: str(size) for size in SIZES}),
     "step": Knob("steps", 0, MOST),
 }
-DATA = ()
+DATA: dict[str, tuple[str, ...]] = {}
 SENTENCES = ("start", "going", "no_page", "waiting", "done")
+CASES = (
+    {
+        "start": ("{room}",), "going": ("{held}", "{used} with a token", "{empty} empty"),
+        "no_page": ("no page",), "waiting": ("seats",), "done": ("last",),
+    },
+)  # fmt: skip
 
 _X, _WIDE, _HIGH, _PITCH, _TOP, _COLUMNS = 20, 26, 20, 42, 32, 12
 

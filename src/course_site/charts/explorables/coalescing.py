@@ -14,10 +14,13 @@ KNOBS = {
     "offset": Knob("range", 0, 31),
     "size": Knob("choice", choices={size: str(size) for size in (1, 2, 4, 8, 16)}),
 }
-DATA = (
-    "time",
-)  # by stride, s1 and so on: 4-byte elements from an aligned address, over the time of stride 1
+# By stride, s1 and so on: 4-byte elements from an aligned address, over the time of stride 1.
+DATA = {"time": ("stride", "us")}
 SENTENCES = ("one", "all", "some", "measured", "near")
+CASES = (
+    {"one": ("same",), "all": ("just", "{sectors}"), "some": ("{carried}", "{sectors}")},
+    {"measured": ("this stride", "{time}"), "near": ("nearest", "{near}", "{time}")},
+)
 
 # A sector is a box, a cache line a row of four of them; eight rows under each other, four such columns.
 _BOX, _HIGH, _PITCH, _ROWS, _TOP = 20.0, 12.0, 21.0, 8, 24.0

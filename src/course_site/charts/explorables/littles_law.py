@@ -16,8 +16,15 @@ KNOBS = {
 }
 # rate and seats: by v1.r1 and so on, GB/s of a copy with V vectors of 16 bytes in each thread, and how much of its room
 # for threads the multiprocessor had filled. trip in ticks, clock in MHz, sheet in GB/s.
-DATA = ("rate", "seats", "trip", "clock", "sms", "sheet")
+DATA = {
+    "rate": ("gb_per_s",), "seats": ("seats",), "trip": ("hbm",), "clock": ("clock",), "sms": ("sms",),
+    "sheet": ("bandwidth",),
+}  # fmt: skip
 SENTENCES = ("few", "enough", "measured", "near")
+CASES = (
+    {"few": ("few", "{allowed} GB/s"), "enough": ("enough", "{would} GB/s", "{sheet} GB/s")},
+    {"measured": ("just these", "{rate} GB/s"), "near": ("nearest", "{near} KiB", "{rate} GB/s")},
+)
 
 _LEFT, _RIGHT, _TOP, _FLOOR, _LOW, _OCTAVES = 36.0, 337.0, 24.0, 174.0, -3, 11
 

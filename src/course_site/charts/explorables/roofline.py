@@ -16,8 +16,17 @@ KNOBS = {
     "card": Knob("select", choices={machine.slug: machine.name for machine in MACHINES}),
     "math": Knob("choice", choices={"fp32": "fp32", "bf16": "bf16"}),
 }
-DATA = ("intensity", "rate")  # of the kernels that the page measured, by what they are called; TFLOP/s
+# Of the kernels that the page measured, by what they are called; TFLOP/s.
+DATA = {"intensity": ("intensity",), "rate": ("tflops",)}
 SENTENCES = ("memory", "arithmetic", "job", "also", "elsewhere")
+CASES = (
+    {
+        "memory": ("memory", "left of the ridge", "{rate} TFLOP/s"),
+        "arithmetic": ("arithmetic", "right of the ridge"),
+    },
+    {"job": ("{job0}, {rate0} TFLOP/s",), "also": ("{job1}, {rate1}",)},
+)
+ALT = {"memory": "on the slope", "arithmetic": "on the flat"}
 
 _LEFT, _RIGHT, _TOP, _FLOOR, _SLOW, _FAST = 36.0, 331.0, 24.0, 194.0, -1.5, 3.5  # powers of ten, TFLOP/s
 

@@ -28,11 +28,20 @@ KNOBS = {
     "mask": Knob("choice", choices={"infinity": "", "never": ""}),
     "step": Knob("steps", 0, 2 * MOST + 1),
 }
-DATA = ()
+DATA: dict[str, tuple[str, ...]] = {}
 SENTENCES = (
     "start", "first", "higher", "same", "broken", "add", "still_broken",
     "served", "nothing_served", "agree", "only_plain", "no_softmax",
     "without", "overflow", "underflow", "lost",
+)  # fmt: skip
+CASES = (
+    {"higher": ("{old}", "{factor}"), "same": ("{m}", "{factor}"), "broken": ("masked",), "add": ("added",)},
+    {"served": ("divide", "{out}"), "nothing_served": ("not a number", "{out}")},
+    {"agree": ("{plain}", "the same"), "only_plain": ("{plain}", "masked"), "no_softmax": ("masked", "{out}")},
+    {
+        "without": ("{bare}", "enough"), "overflow": ("{bare}", "more than"), "underflow": ("{bare}", "0 / 0"),
+        "lost": ("{bare}", "digits"),
+    },
 )  # fmt: skip
 
 _LOW, _HIGH = -2, 10  # of the line that scores stand on

@@ -42,15 +42,30 @@ KNOBS = {
     "pad": Knob("choice", choices={0: "0", 4: "4"}),
     "stages": Knob("range", 1, 4),
 }
-DATA = (
-    "sms", "threads", "registers", "shared",  # of the card, and of one SM
-    "counted",  # registers a thread, by kernel
-    "ladder", "shapes",  # of peak at 4096, by kernel
-    "sizes", "odd",  # of peak at other sizes, by kernel and size
-)  # fmt: skip
+DATA = {
+    "sms": ("sms",), "threads": ("threads",), "registers": ("registers",), "shared": ("shared_kib",),  # of card and SM
+    "counted": ("registers",),  # registers a thread, by kernel
+    "ladder": ("ladder", "of_compute"), "shapes": ("shape", "of_compute"),  # of peak at 4096, by kernel
+    "sizes": ("of_compute",), "odd": ("ugly", "of_compute"),  # of peak at other sizes, by kernel and size
+}  # fmt: skip
 SENTENCES = (
     "fits", "by_shared", "by_registers", "by_threads", "by_blocks", "least", "counted", "carries", "waves",
     "measured", "two", "none", "too_many", "spills", "too_much", "too_wide",
+)  # fmt: skip
+CASES = (
+    {
+        "by_shared": ("shared memory",), "by_registers": ("registers",), "by_threads": ("threads",),
+        "by_blocks": ("blocks",),
+    },
+    {"least": ("by hand", "{least} registers"), "counted": ("{registers} registers", "would be {least}")},
+    {
+        "measured": ("{kernel1} reaches {rate1} of peak",), "none": (),
+        "two": ("{kernel1} reaches {rate1} of peak", "{kernel2} {rate2}"),
+    },
+    {
+        "too_many": ("{threads} threads, and 1,024",), "spills": ("{least} numbers", "255 registers"),
+        "too_much": ("{shared} KiB",), "too_wide": ("{threads} threads with {least} registers",),
+    },
 )  # fmt: skip
 
 WARP, BLOCK_MOST, THREAD_MOST, BLOCKS_MOST = 32, 1024, 255, 32

@@ -16,8 +16,20 @@ KNOBS = {
 }
 # Recorded traces of the columns lane, does, from_cycles and to_cycles. What `does` counts: 0 waits at an mbarrier,
 # 1 multiplies, 2 waits for everybody, 3 asks for tiles.
-DATA = ("wide", "roles")
+DATA = {"wide": ("wide",), "roles": ("roles",)}
 SENTENCES = ("at", "wide", "roles")
+CASES = (
+    {
+        "tile": ("its tiles",), "place": ("free place",), "multiplies": ("multiplies",), "meets": ("everybody",),
+        "asks": ("asks for",),
+    },
+    {"earlier": ("earlier",), "later": ("later",), "between": ("between",)},
+    {
+        "by_copy": ("copy engine",), "by_consumers": ("consumers",), "by_other": ("other one",),
+        "by_both": ("both have",),
+    },
+    {"wide": ("k07", "0 {w0}", "1 {w1}"), "roles": ("k08", "producer {r0}", "1 {r1}", "2 {r2}")},
+)  # fmt: skip
 WORDS = (
     "tile", "place", "multiplies", "meets", "asks",  # what somebody does; the first two wait at an mbarrier
     "between", "earlier", "later", "began",  # of where nothing was stamped, and since when it is so

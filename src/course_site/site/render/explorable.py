@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from course_site.charts import explorables
-from course_site.charts.explorables import Knob, Shown
+from course_site.charts.explorables import Explorable, Knob, Shown
+from course_site.lint import explorable_words
 from course_site.lint.values_in_prose import faults_of, unit_of_head
 from course_site.pages.block_settings import TEXT, Plain, Shape, read
 from course_site.pages.blocks import Block, DirectiveError
@@ -65,6 +66,8 @@ def explorable(writer: Writer, block: Block) -> str:
     _tie(writer, settings, shown)
     alt = writer.plain(settings["alt"])
     drawing = explorables.svg(kind, data, shown, alt)
+    for fault in _faults_of_words(kind, settings, shown, drawing):
+        writer.problem(f"explorable {block.argument}: {fault}")
     key = f"{block.argument}-{len(writer.out.slots)}"
     plan = {"data": data, "says": says, "row": list(row.values())}
     figure = "".join(
@@ -109,6 +112,34 @@ def _tie(writer: Writer, settings: Mapping[str, Any], shown: Shown) -> None:
             behind = str(text)[hole.end() :] or unit_of_head(str(head))
             for fault in faults_of(expression, spec, behind, writer.scope):
                 writer.problem(f"explorable: {{{hole[1]}}} is {expression}: {fault}")
+
+
+def _faults_of_words(
+    kind: Explorable, settings: Mapping[str, Any], shown: Shown, drawing: str
+) -> Iterator[str]:
+    """Yield words that are not of their case, data that are another's, an alternative text of another state."""
+    said = {**settings.get("words", {}), **settings["says"]}
+    yield from explorable_words.faults_of_cases(kind.CASES, {name: str(text) for name, text in said.items()})
+    yield from explorable_words.faults_of_data(kind.DATA, settings.get("data", {}))
+    counts = [str(len(found)) for found in settings.get("data", {}).values() if isinstance(found, dict)]
+    counts += [str(len(knob["at"])) for knob in settings["knobs"].values() if isinstance(knob["at"], list)]
+    knobs = [str(value) for knob in settings["knobs"].values() for value in _flat(knob["at"])]
+    labels = [
+        text for knob in settings["knobs"].values() for text in map(str, knob.get("choices", {}).values())
+    ]
+    texts = [text for text in shown.texts.values() if isinstance(text, str)]
+    drawn = re.sub(r"<[^>]*>", " ", drawing)
+    sentences = [str(said[name]) for name in shown.says]
+    yield from explorable_words.faults_of_alt(
+        settings["alt"],
+        [*counts, *knobs, *labels, *texts, drawn, *sentences, *settings["row"]],
+        shown.says,
+        getattr(kind, "ALT", {}),
+    )
+
+
+def _flat(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _complete(where: str, given: Mapping[str, Any], wanted: Any) -> None:

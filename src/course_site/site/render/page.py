@@ -71,14 +71,20 @@ LISTS = frozenset({"session", "cohort", "units", "ledger", "moved", "glossary"})
 RULE = "docs/how_we_measure.py#the-minutes-at-a-pages-head"
 
 
-def render_course(course: Course) -> dict[str, Rendered]:
-    """Render every page, by its id; what is wrong is noted in `course.problems`."""
+def define_course(course: Course) -> list[Writer]:
+    """Work out what every page defines, and return its writer; what is wrong is noted in `course.problems`."""
     if not course.scopes:
-        return {}
+        return []
     writers = [Writer(course, page, BLOCKS) for page in course.pages]
-    # A page may quote what another one defines, so all definitions come before any prose.
     for writer in writers:
         data_blocks.define_all(writer)
+    return writers
+
+
+def render_course(course: Course) -> dict[str, Rendered]:
+    """Render every page, by its id; what is wrong is noted in `course.problems`."""
+    # A page may quote what another one defines, so all definitions come before any prose.
+    writers = define_course(course)
     rendered = {writer.page.id: _render(writer) for writer in writers}
     for writer in writers:
         for whole in writer.roads:
