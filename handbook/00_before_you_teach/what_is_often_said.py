@@ -155,7 +155,7 @@ record(
 #
 # ### "Two people won against NVIDIA's own library"
 #
-# - *Often said:* two worklogs, and the library loses in both.
+# - *Often said:* two worklogs, two victories.
 # - **True:** one. Shankhdhar reports 764 TFLOP/s against 716 for cuBLAS, at 4096 in bf16 [^shankhdhar2024]. Elshafie's own title
 #   says *cuBLAS-like*, and *work in progress*: his best bf16 kernel reaches 463.9 of 739.8 TFLOP/s, which is 62.7 %
 #   [^elshafie2026]. In some places it is the better one to learn from. It does not win.
