@@ -12,7 +12,7 @@ RUNGS = (
     ("a larger tile, 128 × 128, m64n128k16", 423, "C"),
     ("roles: a producer, a consumer, five buffers", 498, "W"),
     ("tile 128 × 256, two consumers; registers moved to them", 631, "C"),
-    ("blocks that stay, in an order kind to L2", 660, "W L2"),
+    ("blocks that stay, in an order that suits L2", 660, "W L2"),
     ("mbarriers by hand, in PTX", 704, "W"),
     ("clusters of two, one delivery for both", 734, "F"),
     ("many small things", 747, "a bit of each"),
