@@ -446,7 +446,7 @@ _AS_FAST = re.compile(
 
 
 def _speeds_of(shown: Shown) -> str:
-    """Return the words around a value that make it a speed over somebody's: *of cuBLAS*, *times as fast as cuBLAS*."""
+    """Return the words around a value that make it a speed over somebody's: a share of it, or so many times."""
     found = _AS_FAST.match(shown.tail)
     return f"speed of {found['who']}" if found else shown.lead
 
