@@ -5,8 +5,8 @@ from math import log2
 ANSWERS = {
     "Two that know nothing": (256, 2, log2(256), log2(256), 64, log2(64), log2(64)),
     "Three changes": (
-        "that on the text it learns",
-        "that on the files held out",
+        "the one on the text that it learns",
+        "the one on the files held out",
         "both, and the second",
     ),
 }

@@ -360,7 +360,7 @@ def _rows_in_order(code):
 _FEW = (37, 100)
 _PLACES = pages_taken() * PAGE
 ANSWERS = {
-    "Two shapes": ("m, and", 1, "no: the matrix"),
+    "Two shapes": ("m, and", 1, "no: both multiply"),
     "One token of a large model": (
         2,
         LAYERS,
