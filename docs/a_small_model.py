@@ -91,7 +91,7 @@ print(calendar.decode()[:600].rpartition("\n")[0])
 # 2. A second model has only learnt that text has 64 different bytes, each as likely as the others. What is its loss on such a text?
 # 3. The second model says that a byte outside its 64 is impossible. A text has one such byte in it. What is its loss on that text?
 # /// answer
-# 1. 256 is two, multiplied by itself until there are eight twos: 8 bits. That saves nothing over writing the byte down.
+# 1. 256 is eight twos multiplied: 8 bits. That saves nothing over writing the byte down.
 # 2. 64 is six twos multiplied: 6 bits.
 # 3. Infinite. One byte is enough. That is why every baseline below leaves a little for what it has never seen.
 # ///

@@ -755,7 +755,7 @@ record(
 # /// exercise | Four more lines | 8 minutes
 # Check N = 1000 and N = 1024, in fp32. Then in fp16. Then in fp16 with inputs ten times as large. Which check will fail, and why?
 # /// answer
-# If you divided by `BLOCK`, 1024 passes and 1000 fails. In fp16 the third check passes, and in the last every y is 0. The square
+# If you divided by `BLOCK`, 1024 passes and 1000 fails. The first check in fp16 passes, and in the last every y is 0. The square
 # of a number near 14 is about 200, and a thousand of those are 200 000; fp16 ends at 65 504. So the mean is infinite. Widen h *before*
 # it is squared; afterwards is one line too late.
 #
