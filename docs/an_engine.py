@@ -394,7 +394,7 @@ for engine in engines.values():  # what is compiled or captured is so now
     for rows in (*ROWS, ROOM - 1):
         play(engine, [Arrival(0.0, rows, 1)], seed=rows)
 
-RUNS = 2
+RUNS = 3
 seconds = {name: [] for name in engines}
 joules = {name: [] for name in engines}
 steps, kept = {}, {}
@@ -428,7 +428,7 @@ record(
         for name, s in seconds.items()
     },
     joules={
-        name: quantity(statistics.mean(j), "J", "device")
+        name: quantity(statistics.median(j), "J", "device")
         for name, j in joules.items()
     },
     worst={  # for the bus

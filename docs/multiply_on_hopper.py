@@ -3,7 +3,7 @@
 # title: "The multiply, size by size"
 # section: Make the model fast
 # order: 105
-# description: Our multiply against the library at fifteen shapes, those of an 8B model among them; why one row wants a different kernel; and the model's prefill with our multiply and our attention in it.
+# description: Our multiply against the library at fifteen shapes, including those of an 8B model; why one row needs a different kernel; and the model's prefill with our multiply and our attention in it.
 # needs: [capability 9.0]
 # ---
 
@@ -12,27 +12,32 @@
 #
 # By the end of this page you can
 #
-# - say of any product, from its three sizes alone, whether bytes or arithmetic bind it;
-# - read a scoreboard with losses in it, and say which of its rows a better multiply could help;
-# - say what a kernel for many rows leaves unused with one row, and what kind of kernel does not;
+# - say of any product, from its three sizes alone, whether it is bound by bytes or by arithmetic;
+# - read a scoreboard with losses in it, and say in which of its rows a better multiply would help;
+# - say what a kernel for many rows leaves unused when there is only one row, and what kind of kernel does not;
 # - say what percent of peak that is, or of bandwidth, and why it is not more;
-# - forecast what a swap in a model can bring, and check it.
+# - forecast what a swap in a model can gain, and check it.
 #
-# This is the page behind [the workshop on Hopper](workshops/w2_hopper.py). There k14 met the library at three square sizes. A model is not made of squares. Its
-# grids of weights are wide and narrow, and the rows come as they come: a thousand tokens of a prompt, or a single one. So: k14, everywhere.
+# This page follows [the workshop on Hopper](workshops/w2_hopper.py). There k14 met the library at three square sizes. A model is
+# not made of squares. Its grids of weights are wide or narrow, and the number of rows varies: a thousand tokens of a prompt, or a
+# single one. So here is k14 everywhere.
 #
-# *k14* is one launcher, and not one kernel. Before a product it makes a plan from the three sizes: one of six tiles, whole or cut along k. And where it takes the largest tile and has an SM for each, a kernel of its own runs, `one_wave.cu`, which makes a single tile and ends. On this page
-# those are three: the square of 2048, queries and output with 1024 rows, keys and values with 4096. All others are `k14_tuned.cu`.
+# *k14* is one launcher, not one kernel. Before a product it makes a plan from the three sizes: one of six tiles, with k whole or
+# cut into parts. And where it takes the largest tile and has an SM for each, a separate kernel runs, `one_wave.cu`, in which each
+# block makes a single tile and ends. On this page that happens three times: for the square of 2048, queries and output with 1024
+# rows, and keys and values with 4096. All others run `k14_tuned.cu`.
 
 # %% [markdown]
 # ## Bytes or arithmetic, by hand
 #
-# A product of (M, K) and (K, N) is 2 · M · N · K operations. Read two grids, write one: M · K + K · N + M · N numbers, two bytes each in bf16. Divide, and the twos go:
+# A product of (M, K) and (K, N) is 2 · M · N · K operations. It reads two grids and writes one: M · K + K · N + M · N numbers,
+# two bytes each in bf16. Divide, and the twos cancel:
 #
 # $$\text{intensity} = \frac{M N K}{M K + K N + M N}$$
 #
-# For a square that is N ÷ 3. What the card can do for each byte, its [ridge](lectures/l1_what_a_gpu_is.py#the-first-roofline), is {{ ridge:.0f}} operations:
-# {{ sheet.bf16:.0f}} TFLOP/s over {{ sheet.bandwidth:,.0f}} GB/s.
+# For a square that is N ÷ 3. The number of operations that the card can do for each byte, its
+# [ridge](lectures/l1_what_a_gpu_is.py#the-first-roofline), is {{ ridge:.0f}}: {{ sheet.bf16:.0f}} TFLOP/s over {{ sheet.bandwidth:,.0f}}
+# GB/s.
 #
 # /// define | ridge = 1000 * sheet.bf16 / sheet.bandwidth
 # unit: FLOP/B
@@ -44,21 +49,23 @@
 # - [intensity.square.n512 < ridge and intensity.square.n1024 >= ridge] One
 # - [intensity.square.n1024 < ridge] Two or more
 # /// reveal
-# {{ intensity.square.n512:.0f}} operations a byte at 512, {{ intensity.square.n1024:.0f}} at 1024, and above {{ ridge:.0f}} bytes no longer bind. All larger ones are bound by arithmetic.
+# {{ intensity.square.n512:.0f}} operations a byte at 512, {{ intensity.square.n1024:.0f}} at 1024, and above {{ ridge:.0f}} bytes
+# are no longer the limit. All larger squares are bound by arithmetic.
 # ///
 #
-# Now a linear layer. Its weights are a grid of (N, K) that lies there; M rows come. As long as there are few of them, the weights are nearly all of the bytes, and each weight is
-# two bytes and two operations for each row. So the intensity is about M, and always a little less.
+# Now take a linear layer. Its weights are a fixed grid of (N, K), and M rows come in. As long as there are few rows, the weights
+# make up nearly all of the bytes, and each weight is two bytes, with two operations for each row. So the intensity is about M,
+# and always a little less.
 #
-# /// predict | The gate of the 8B model, 14336 × 4096: with how many rows does it cross the ridge?
+# /// predict | The gate of the 8B model, 14336 × 4096: at how many rows does it cross the ridge?
 # - [crosses.gate < 100] Less than a hundred
 # - [100 <= crosses.gate < 600] A few hundred
 # - [crosses.gate >= 600] More than that
 # /// reveal
-# {{ crosses.gate:.0f}}. For the smallest grid of the model, keys or values, it takes {{ crosses.key:.0f}}: there x and the result are a larger part of the bytes.
+# {{ crosses.gate:.0f}}. For the model's smallest grid, keys or values, it takes {{ crosses.key:.0f}}: there x and the result make up a larger part of the bytes.
 # ///
 #
-# So before any clock runs, this table knows what each product will wait for.
+# So before any clock runs, this table tells you what each product will wait for.
 #
 # /// table
 # columns: ["operations for each byte", "N × K", "1 row", "64", "1024", "4096"]
@@ -68,7 +75,7 @@
 #   - ["gate, up", "14336 × 4096", "{{ intensity.gate.m1:.1f}}", "{{ intensity.gate.m64:.0f}}", "{{ intensity.gate.m1024:.0f}}", "{{ intensity.gate.m4096:.0f}}"]
 #   - ["down", "4096 × 14336", "{{ intensity.down.m1:.1f}}", "{{ intensity.down.m64:.0f}}", "{{ intensity.down.m1024:.0f}}", "{{ intensity.down.m4096:.0f}}"]
 #   - ["head", "128256 × 4096", "{{ intensity.head.m1:.1f}}", "{{ intensity.head.m64:.0f}}", "{{ intensity.head.m1024:.0f}}", "{{ intensity.head.m4096:.0f}}"]
-# caption: "Below {{ ridge:.0f}} bytes bind, above it arithmetic. The shape is that of Llama 3.1 8B, as [one token](one_token.py) takes it apart."
+# caption: "Below {{ ridge:.0f}} a product is bound by bytes, above it by arithmetic. The shape is that of Llama 3.1 8B, which [one token](one_token.py) takes apart."
 # ///
 
 # %% tags=["fold"]
@@ -133,13 +140,16 @@ record(
 # %% [markdown]
 # ## Five squares
 #
-# Two clocks again, and this time the size decides which of them is any good. In a [burst](workshops/w2_hopper.py#two-clocks) the launches follow each other without a gap, all of them asked for before the first begins, on numbers that L2 still holds. A
-# product of 512 then never looks at memory. In a model its rows may still lie in L2, from the kernel before; its weights do not, for all the other layers have passed through since. So 512 and 1024 are timed by the clock of all other pages, with a cold L2. From
-# 2048 on we take bursts: {{ rounds:.0f}} of them, after a rest of {{ rest:.1f}} s each.
+# Again there are two ways of timing, and this time the size decides which of them is any use. In a
+# [burst](workshops/w2_hopper.py#two-clocks) the launches follow one another without a gap, all of them queued before the first
+# begins, on numbers that L2 still holds. A product of 512 then never touches memory. In a model its rows may still be in L2, from
+# the kernel before; its weights are not, because all the other layers have passed through since. So 512 and 1024 are timed as on
+# all other pages, with a cold L2. From 2048 on we take bursts: {{ rounds:.0f}} of them, each after a rest of {{ rest:.1f}} s.
 #
-# All of them with B as it comes, as (K, N): *NN*, neither of the two turned, for that is what our Triton kernel takes. *The library* is the better of cuBLAS and of cuBLASLt's eight best guesses, each timed.
+# All of them have B as it comes, as (K, N): *NN*, with neither of the two transposed, because that is what our Triton kernel
+# takes. *The library* is the better of cuBLAS and of cuBLASLt's eight best guesses, each timed.
 #
-# /// predict | At the worst of the five, what share of the library's speed does our kernel have?
+# /// predict | At the worst of the five, what share of the library's speed does our kernel reach?
 # - [min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 0.8] Less than four fifths
 # - [0.8 <= min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 0.9] Four fifths or more, but less than nine tenths
 # - [min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) >= 0.9] Nine tenths, or more
@@ -157,10 +167,12 @@ record(
 # caption: "M = N = K, bf16, random normal inputs."
 # ///
 #
-# Read it with care: the same kernel differs from burst to burst by some hundredths.
+# Read it with care: the same kernel differs from burst to burst by a few per cent.
 #
 # /// claim | min(lead.n1024, lead.n2048, lead.n4096, lead.n8192) > 0.85 and max(lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 1.15
-# From 1024 on the two are close: ours has {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}} of the library's speed. [W2](workshops/w2_hopper.py#the-scoreboard) has the same race by two clocks. That is a library of many kernels, at its best of nine tries.
+# From 1024 on the two are close: ours has {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}}
+# of the library's speed. [W2](workshops/w2_hopper.py#the-scoreboard) has the same race, timed in two ways. And that is against a
+# library of many kernels, at the best of its nine tries.
 # /// otherwise
 # From 1024 on ours has {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}} of the library's speed.
 # ///
@@ -309,9 +321,10 @@ record(
 # %% [markdown]
 # ## Many rows: the layers of a model
 #
-# A prefill of 1024 tokens brings 1024 rows to every grid of the model, four prompts of that length 4096. Now the weights lie as (N, K), as every checkpoint has them: *NT*, the second one turned. Our Triton kernel does not take that.
+# A prefill of 1024 tokens brings 1024 rows to every grid of the model; four prompts of that length bring 4096. Now the weights
+# are stored as (N, K), as in every checkpoint: *NT*, with the second one transposed. Our Triton kernel does not take that.
 #
-# /// predict | Ten products, five grids with 1024 and with 4096 rows. In how many of them is ours ahead of the library?
+# /// predict | Ten products: five grids, with 1024 and with 4096 rows. In how many of them is ours ahead of the library?
 # - [ahead.all >= 8.5] In nine or ten
 # - [4.5 <= ahead.all < 8.5] In five to eight
 # - [ahead.all < 4.5] In four or fewer
@@ -331,21 +344,26 @@ record(
 #   - ["down: 4096 rows", "{{ many.down.m4096.tuned:.0f}}", "{{ many.down.m4096.cublas:.0f}}", "{{ many.down.m4096.cublaslt:.0f}}", "{{ over.down.m4096:.3f}}"]
 #   - ["head: 1024 rows", "{{ many.head.m1024.tuned:.0f}}", "{{ many.head.m1024.cublas:.0f}}", "{{ many.head.m1024.cublaslt:.0f}}", "{{ over.head.m1024:.3f}}"]
 #   - ["head: 4096 rows", "{{ many.head.m4096.tuned:.0f}}", "{{ many.head.m4096.cublas:.0f}}", "{{ many.head.m4096.cublaslt:.0f}}", "{{ over.head.m4096:.3f}}"]
-# caption: "bf16, random normal inputs, {{ rounds:.0f}} bursts after a rest of {{ rest:.1f}} s each."
+# caption: "bf16, random normal inputs, {{ rounds:.0f}} bursts, each after a rest of {{ rest:.1f}} s."
 # ///
 #
 # Grid by grid:
 #
 # /// claim | over.gate.m1024 < 0.96
-# The **loss** first: gate and up, with 1024 rows. Ours has {{ over.gate.m1024:.3f}} of the library's speed. Large tiles would be 448, 8 down and 56 across, on {{ sheet.sms:.0f}} SMs: three full rounds are 3 × 132 = 396 of them, and 448 − 396 = 52 are left for a fourth, which is two fifths full. So our plan takes tiles of half the size: 896, in seven rounds of 128, with four SMs left out. All rounds are
-# full then, but a small tile fetches more for what it makes. The other remedy is in [W2](workshops/w2_hopper.py): let those who are idle begin the tiles of the others. Our kernel has a switch for it; it was not raced for this shape.
+# The **loss** first: gate and up, with 1024 rows. Ours has {{ over.gate.m1024:.3f}} of the library's speed. There would be 448
+# large tiles, 8 down and 56 across, on {{ sheet.sms:.0f}} SMs: three full rounds take 3 × 132 = 396 of them, and 448 − 396 = 52
+# are left for a fourth, which is two fifths full. So our plan takes tiles of half the size: 896, in seven rounds of 128, with
+# four SMs left out. Then all rounds are full, but a small tile fetches more for the same result. The other remedy is in
+# [W2](workshops/w2_hopper.py): let idle SMs begin the tiles of the others. Our kernel has a switch for that; it was not raced for
+# this shape.
 # /// otherwise
 # Gate and up, with 1024 rows: ours has {{ over.gate.m1024:.3f}} times the library's speed.
 # ///
 #
 # /// claim | min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096) > 0.85 and max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096) < 1.15
-# In the other nine the two are close to each other, most often with the library in front: from {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}} to {{ max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}} of its speed. Here *the library* is the best of nine tries, and
-# ours had one.
+# In the other nine the two are close to each other: ours has from {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
+# to {{ max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
+# of the library's speed. Here *the library* is the best of nine tries, while ours had one.
 # /// otherwise
 # In the other nine ours has from {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}} to {{ max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}} of the library's speed.
 # ///
@@ -401,12 +419,14 @@ record(
 # what: k14_tuned over the better of cuBLAS and the best of cuBLASLt's guesses, 4096 rows, head of the 8B model, bf16, NT, in bursts
 # ///
 #
-# Do not add these rows up in your head. In a layer the gate and its two sisters are most of the work; a lead at keys and values is a lead in a corner.
+# Do not simply add these rows up. In a layer the gate and its two sisters make up most of the work; a lead at keys and values is a lead in a corner.
 #
 # ### How near to the peak, and why no nearer?
 #
 # /// exercise | The course's question | 4 minutes
-# Divide by the {{ sheet.bf16:.0f}} TFLOP/s of the data sheet: keys and gate with 1024 rows, down with 4096. (Of the squares the first table has it.) Then say of each, and of the squares, what keeps it from the rest: too little to do, rounds, or the clock?
+# Divide by the {{ sheet.bf16:.0f}} TFLOP/s of the data sheet: keys and gate with 1024 rows, down with 4096. (For the squares the
+# first table already has it.) Then say for each, and for the squares, what keeps it from reaching the rest: too little to do,
+# rounds, or the clock?
 # /// answer
 # /// table
 # columns: ["% of peak", "ours, k14", "the better library"]
@@ -417,11 +437,15 @@ record(
 # caption: From the table above, against {{ sheet.bf16:.0f}} TFLOP/s.
 # ///
 #
-# - **Small ones have too little to do.** 512 is {{ blocks.n512:.0f}} blocks, keys and values with 1024 rows are 128 small tiles: one round, in which the way to the first product, and from the last one to memory, is a large part. It costs the library as much.
-# - **Large ones all end at about the same share**, ours and the library's. In a burst of this page no clock was read. [W2](workshops/w2_hopper.py#power-decides) read it, with k14 at 8192, where it ran for seconds: there the card is at its power limit, and the clock goes down. Peak is worked out for a clock that it cannot hold.
-# - **Between them it is rounds**: how many tiles there are for {{ sheet.sms:.0f}} SMs, and how full the last round is. Gate and up are the example.
+# - **Small ones have too little to do.** The square of 512 is {{ blocks.n512:.0f}} blocks, keys and values with 1024 rows are 128
+#   small tiles: one round, in which the way to the first product, and from the last one to memory, is a large part. It costs the
+#   library just as much.
+# - **Large ones all end at about the same share**, ours and the library's. No clock was read in the bursts on this page.
+#   [W2](workshops/w2_hopper.py#power-decides) read it, with k14 at 8192, where it ran for seconds: there the card is at its power
+#   limit, and the clock goes down. The peak assumes a clock that the card cannot hold.
+# - **In between, it is rounds**: how many tiles there are for {{ sheet.sms:.0f}} SMs, and how full the last round is. Gate and up are the example.
 #
-# How much of what is missing is the clock and how much is waiting, this page cannot say: a burst has no counter beside it.
+# This page cannot say how much of what is missing is the clock and how much is waiting: no counter runs beside a burst.
 # ///
 
 # %% tags=["fold"]
@@ -449,16 +473,19 @@ record(
 # %% [markdown]
 # ## One row, and 64
 #
-# Now a single token. Each grid is read once and multiplied with one row; nothing is used twice, so bytes bind, and the question is no longer TFLOP/s. It is: what share of the memory's bandwidth
-# does a kernel reach? A burst would not do here. L2 holds the small grids whole, and in a model the other layers have long pushed them out. So this is the clock of all other pages, with a cold L2.
+# Now take a single token. Each grid is read once and multiplied with one row; nothing is used twice, so bytes are the limit, and
+# the question is no longer TFLOP/s. It is: what share of the memory's bandwidth does a kernel reach? A burst would be wrong here.
+# L2 would hold the small grids whole, whereas in a model the other layers have long pushed them out. So the timing is that of all
+# other pages, with a cold L2.
 #
 # /// exercise | The floor of one row | 3 minutes
 # Queries, 4096 × 4096 in bf16, one row. How many bytes are its weights? How long do they take at {{ sheet.bandwidth:,.0f}} GB/s? And how long would its operations take at {{ sheet.bf16:.0f}} TFLOP/s?
 # /// answer
-# 4096 × 4096 × 2 = 33 554 432 bytes, {{ floor.query:.1f}} µs. Its operations are as many as its bytes, for a weight in bf16 is two of each: 33.6 million, over in {{ floor.operations * 1000:.0f}} ns. Nobody waits for the tensor cores.
+# 4096 × 4096 × 2 = 33 554 432 bytes, {{ floor.query:.1f}} µs. There are as many operations as bytes, because a weight in bf16 is
+# two of each: 33.6 million, done in {{ floor.operations * 1000:.0f}} ns. Nobody waits for the tensor cores.
 # ///
 #
-# /// predict | One row, the gate: what percent of the memory's bandwidth does our kernel reach, which was made for many rows?
+# /// predict | One row, the gate: what percent of the memory's bandwidth does our kernel reach, although it was made for many rows?
 # - [few.gate.m1.tuned.of_peak < 0.4] Less than 40
 # - [0.4 <= few.gate.m1.tuned.of_peak < 0.7] Between 40 and 70
 # - [few.gate.m1.tuned.of_peak >= 0.7] More than 70
@@ -478,7 +505,7 @@ record(
 #   - ["down: 64 rows", "{{ few.down.m64.tuned.of_peak:.0%}}", "{{ few.down.m64.cublas.of_peak:.0%}}", "{{ few.down.m64.cublaslt.of_peak:.0%}}", "{{ few_over.down.m64:.2f}}"]
 #   - ["head: 1 row", "{{ few.head.m1.tuned.of_peak:.0%}}", "{{ few.head.m1.cublas.of_peak:.0%}}", "{{ few.head.m1.cublaslt.of_peak:.0%}}", "{{ few_over.head.m1:.2f}}"]
 #   - ["head: 64 rows", "{{ few.head.m64.tuned.of_peak:.0%}}", "{{ few.head.m64.cublas.of_peak:.0%}}", "{{ few.head.m64.cublaslt.of_peak:.0%}}", "{{ few_over.head.m64:.2f}}"]
-# caption: "Bytes that must move, each once, over the time, against the data sheet. The last column is a ratio of speeds."
+# caption: "The bytes that must move, each once, over the time, as a share of the data sheet's bandwidth. The last column is a ratio of speeds."
 # ///
 #
 # Grid by grid, with one row:
@@ -565,28 +592,41 @@ record(
 # ///
 #
 # /// exercise | 64 rows for the price of how many? | 2 minutes
-# Before you look into the table again: 64 rows instead of one, through the head, by our kernel. How many times as long does it take, and why?
+# Before you look at the table again: our kernel takes 64 rows instead of one through the head. How many times as long does it take, and why?
 # /// answer
-# {{ few.head.m64.tuned.us / few.head.m1.tuned.us:.2f}} times: {{ few.head.m1.tuned.us:.0f}} µs and {{ few.head.m64.tuned.us:.0f}} µs. The same weights are read, once, and the tiles are the same: what was a row of zeros is now a row. So if you
-# serve many readers, let them share a pass.
+# {{ few.head.m64.tuned.us / few.head.m1.tuned.us:.2f}} times: {{ few.head.m1.tuned.us:.0f}} µs and {{ few.head.m64.tuned.us:.0f}}
+# µs. The same weights are read once, and the tiles are the same: what was a row of zeros is now a real row. So if you serve many
+# readers, let them share a pass.
 # ///
 #
 # ### Why not more of the bandwidth?
 #
-# Hold the two columns apart. Against the library our kernel loses little or nothing with one row. Against the *bytes* both lose, and the smaller the grid the more: {{ few.head.m1.tuned.of_peak:.0%}} of the bandwidth at the head, {{ few.gate.m1.tuned.of_peak:.0%}} at the gate, {{ few.key.m1.tuned.of_peak:.0%}} at keys and values.
-# It is not the clock: every reading of this race says {{ few.gate.m1.tuned.sm_mhz:.0f}} MHz, with no limit. What else? Go through our kernel with one row in your hand.
+# Keep the two columns apart. Against the library our kernel loses little or nothing with one row. Against the *bytes* both lose,
+# and the smaller the grid, the more they lose: {{ few.head.m1.tuned.of_peak:.0%}} of the bandwidth at the head, {{ few.gate.m1.tuned.of_peak:.0%}}
+# at the gate, {{ few.key.m1.tuned.of_peak:.0%}} at keys and values. It is not the clock: every reading in this race says {{ few.gate.m1.tuned.sm_mhz:.0f}}
+# MHz, and no limit was reported. Then what is it? Go through our kernel with one row in your hand.
 #
-# - **The tile.** The lowest tile has 64 rows. One of them is real; TMA lays zeros for the other 63. They cost no bytes from memory, and the tensor cores have nothing better to do. So far no harm.
-# - **The places.** But they lie in the ring. A pair of tiles is (64 + 128) × 64 numbers, 24 KiB, and 8 KiB of these are zeros and a row. [Little's law](lectures/l3_memory.py#how-many-must-be-walking) wants weights under way in that room.
-# - **The blocks.** A block has 128 columns of C or more. Keys have 1024: eight tiles. Cut along k in eight parts, *split-K*, they are {{ blocks.key:.0f}} blocks, for {{ sheet.sms:.0f}} SMs, and then a second kernel must add the parts. An SM without a
+# - **The tile.** The shortest tile has 64 rows. One of them is real; TMA fills the other 63 with zeros. They cost no bytes from
+#   memory, and the tensor cores have nothing better to do. So far, no harm done.
+# - **The places.** But the zeros take up room in the ring. A pair of tiles is (64 + 128) × 64 numbers, 24 KiB, and 8 KiB of these
+#   are zeros and one row. By [Little's law](lectures/l3_memory.py#how-many-must-be-walking) that room should hold weights under
+#   way.
+# - **The blocks.** A block has 128 columns of C or more. Keys have 1024: eight tiles. Cut along k into eight parts, *split-K*,
+#   they make {{ blocks.key:.0f}} blocks, for {{ sheet.sms:.0f}} SMs, and then a second kernel must add the parts. An SM without a
 #   block asks memory for nothing.
-# - **The one thread.** The producer asks for whole tiles, waits, asks. That is made for tiles that are used 64 times over. Here each is used once.
+# - **The one thread.** The producer asks for whole tiles, waits, and asks again. That suits tiles that are used 64 times over.
+#   Here each is used once.
 #
-# A kernel for one row has a different shape. There is no tile of C at all. Each warp takes a few rows of the weights, reads them in vectors of 16 bytes, many under way, multiplies with the one row of x, and adds up by
-# shuffles. No tensor core, no ring, no roles: a reduction, as in [L5](lectures/l5_the_top_of_the_ladder.py), with weights in it. Such a kernel is called *matrix times vector*, GEMV.
+# A kernel for one row has a different shape. It has no tile of C at all. Each warp takes a few rows of the weights, reads them in
+# vectors of 16 bytes, with many under way, multiplies them with the one row of x, and adds up by shuffles. No tensor core, no
+# ring, no roles: it is a reduction, as in [L5](lectures/l5_the_top_of_the_ladder.py), with weights in it. Such a kernel is called *matrix
+# times vector*, GEMV.
 #
-# Is it worth it? It was not raced here, so ask two other pages. [W4](workshops/w4_serving.py#shorter-weights) has a kernel for few rows, on gate and up as one grid: with one row {{ w4.few.bf16.m1.us:.1f}} µs, where cuBLAS takes {{ w4.few.cublas.m1.us:.1f}}. By itself, then, it wins little. What it wins it wins in company:
-# on [one token](one_token.py#five-kernels-a-layer) such kernels take norm, turn and sum along and begin before the last one has ended, and the step goes from {{ one_token.rate.our_attention:.0f}} tokens/s to {{ one_token.rate.our_step:.0f}}.
+# Is it worth it? We did not race one here, so look at two other pages. [W4](workshops/w4_serving.py#shorter-weights) has a kernel
+# for few rows, on gate and up as one grid: with one row it takes {{ w4.few.bf16.m1.us:.1f}} µs, where cuBLAS takes {{ w4.few.cublas.m1.us:.1f}}.
+# By itself, then, it gains little. Its gains come in company: on [one token](one_token.py#five-kernels-a-layer) such kernels take
+# norm, turn and sum along and begin before the last one has ended, and the step goes from {{ one_token.rate.our_attention:.0f}}
+# tokens/s to {{ one_token.rate.our_step:.0f}}.
 
 # %% tags=["fold"]
 NT = dataclasses.replace(
@@ -609,11 +649,14 @@ record(
 # %% [markdown]
 # ## In the model
 #
-# A prefill of {{ context:.0f}} tokens through the 8B model, as on [one token](one_token.py#prefill-the-same-weights-a-thousand-rows). Its parts can be swapped. The base is what the library has: cuBLAS for every product, PyTorch's fused
-# attention. Three swaps: our multiply, our attention ([k06](attention_on_hopper.py#the-whole-of-it), which knows shared heads, so nothing is copied out for it), both. And `torch.compile`, with the library's multiply and attention.
+# Take a prefill of {{ context:.0f}} tokens through the 8B model, as on [one token](one_token.py#prefill-the-same-weights-a-thousand-rows).
+# You can swap its parts. The base uses the library: cuBLAS for every product, and PyTorch's fused attention. There are three
+# swaps: our multiply; our attention ([k06](attention_on_hopper.py#the-whole-of-it), which understands shared heads, so nothing is
+# copied out for it); and both. A fifth way is `torch.compile`, with the library's multiply and attention.
 #
-# The swap of the multiply says when it steps aside. With fewer than {{ least_rows:.0f}} rows, or where sizes or addresses are not what the copy engine takes, torch's linear does the work. In a prefill that is the head
-# alone: the answer begins with one token, so it has one row.
+# The swap of the multiply states when it steps aside. With fewer than {{ least_rows:.0f}} rows, or where the copy engine does not
+# accept the sizes or addresses, torch's linear does the work. In a prefill that is only the head: the answer begins with one
+# token, so the head has one row.
 #
 # /// source | src/course_models/hopper_operators.py
 # fold: The swaps
@@ -621,7 +664,8 @@ record(
 #
 # ### The forecast
 #
-# You have a scoreboard. Use it. How many operations does each kind of grid have in this prefill, and how long do they take at the rate above?
+# You have a scoreboard. Use it. How many operations does each kind of grid need in this prefill, and how long do they take at the
+# rates above?
 #
 # /// table
 # columns: ["products of the prefill", "TFLOP", "ms by cuBLAS", "ms by ours"]
@@ -632,7 +676,7 @@ record(
 #   - ["down", "{{ work.down:.2f}}", "{{ work.down / many.down.m1024.cublas * 1000:.2f}}", "{{ work.down / many.down.m1024.tuned * 1000:.2f}}"]
 #   - ["**all of them**", "", "{{ forecast.cublas:.2f}}", "{{ forecast.ours:.2f}}"]
 #   - ["attention, for comparison", "{{ work.attention:.2f}}", "", ""]
-# caption: "All 32 layers, 1024 rows. The rates are those of bursts, with a high clock: a prefill that runs for a while has a lower one, with either kernel."
+# caption: "All 32 layers, 1024 rows. The rates are those of bursts, with a high clock: a prefill that runs for a while runs at a lower one, with either kernel."
 # ///
 #
 # /// define | forecast.cublas = 1000 * (work.query / many.query.m1024.cublas + work.key / many.key.m1024.cublas + work.gate / many.gate.m1024.cublas + work.down / many.down.m1024.cublas)
@@ -662,12 +706,15 @@ record(
 #
 # ### Whose clock?
 #
-# One trap before the bars. Called line by line from Python, this prefill is well over a thousand launches, and the host needs about as long to write them as the card to carry them out: {{ swap.library_eager.ms:.1f}} ms, against {{ swap.library.ms:.1f}} ms in a graph. Then a race of two
-# kernels says as much about Python as about the kernels. So each of the five is captured in a [CUDA graph](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs): all orders on one slip, written before the clock starts. What is left is the card's own time.
+# One trap before the bars. Called line by line from Python, this prefill is well over a thousand launches, and the host needs
+# about as long to write them as the card needs to carry them out: {{ swap.library_eager.ms:.1f}} ms, against {{ swap.library.ms:.1f}}
+# ms in a graph. Then a race between two kernels says as much about Python as about the kernels. So each of the five is captured
+# in a [CUDA graph](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs): all orders on one slip, written before the
+# clock starts. That leaves the card's own time.
 #
-# /// predict | With our multiply in the place of cuBLAS, and nothing else: what becomes of the whole prefill?
+# /// predict | With our multiply in place of cuBLAS, and nothing else changed: what happens to the whole prefill?
 # - [gain.multiply < 0.9] It gets slower by more than a tenth
-# - [0.9 <= gain.multiply < 1.08] Little: a few hundredths, one way or the other
+# - [0.9 <= gain.multiply < 1.08] Little: a few per cent, one way or the other
 # - [gain.multiply >= 1.08] It gets faster by more than that
 # /// reveal
 # {{ gain.multiply:.3f}} times the speed. Our attention alone: {{ gain.attention:.3f}}. Both: {{ gain.both:.3f}}.
@@ -697,19 +744,27 @@ record(
 #   - ["torch.compile", "{{ swap.compiled.ms:.2f}}", "{{ swap.compiled.tflops:.0f}}", "{{ swap.compiled.of_peak:.0%}}"]
 # ///
 #
-# Why {{ swap.our_multiply.of_peak:.0%}} of peak, where the products by themselves had more? A part is the clock: with our multiply a reading says {{ swap.our_multiply.sm_mhz:.0f}} MHz, at {{ swap.our_multiply.power_w:.0f}} W. The larger part is what is no product. Hold it against the forecast. The products should take {{ forecast.cublas:.1f}} ms of the library's {{ swap.library.ms:.1f}} ms. The rest is what comes between them: norms, turns, the two halves of the feed-forward block, attention. No
-# multiply touches that.
+# Why only {{ swap.our_multiply.of_peak:.0%}} of peak, when the products by themselves had more? Part of it is the clock: with our
+# multiply a reading says {{ swap.our_multiply.sm_mhz:.0f}} MHz, at {{ swap.our_multiply.power_w:.0f}} W. The larger part is
+# everything that is not a product. Compare it with the forecast. The products should take {{ forecast.cublas:.1f}} ms of the
+# library's {{ swap.library.ms:.1f}} ms. The rest is what comes between them: norms, turns, the two halves of the feed-forward
+# block, attention. No multiply touches that.
 #
 # /// claim | 0.9 < gain.multiply < 1.08 and 0.9 < gain.attention < 1.12
-# Neither swap decides anything: our multiply makes {{ gain.multiply:.3f}} of the library's speed, as the grids above let one expect, and our attention {{ gain.attention:.3f}}. Attention is {{ work.attention / work.all:.1%}} of the operations here, and never had much to win.
+# Neither swap decides anything: with our multiply the prefill has {{ gain.multiply:.3f}} of the library's speed, as the grids
+# above suggest, and with our attention {{ gain.attention:.3f}}. Attention is {{ work.attention / work.all:.1%}} of the operations
+# here, and never had much to win.
 # /// otherwise
-# Our multiply makes {{ gain.multiply:.3f}} of the library's speed, our attention {{ gain.attention:.3f}}. With {{ work.attention:.2f}} of {{ work.all:.2f}} TFLOP attention never had much to win.
+# With our multiply the prefill has {{ gain.multiply:.3f}} of the library's speed, with our attention {{ gain.attention:.3f}}.
+# With {{ work.attention:.2f}} of {{ work.all:.2f}} TFLOP, attention never had much to win.
 # ///
 #
 # /// claim | swap.compiled.us < swap.both.us
-# And `torch.compile` is ahead of both of ours together, {{ swap.compiled.ms:.1f}} ms against {{ swap.both.ms:.1f}} ms, without a better multiply. It fuses what comes between the products. If you want the rest of this prefill, look there next.
+# And `torch.compile` is ahead of both of ours together, {{ swap.compiled.ms:.1f}} ms against {{ swap.both.ms:.1f}} ms, without a
+# better multiply. It fuses what comes between the products. If you want the rest of this prefill's time, look there next.
 # /// otherwise
-# `torch.compile` fuses what comes between the products, and needs {{ swap.compiled.ms:.1f}} ms; both of ours together, with nothing fused, {{ swap.both.ms:.1f}} ms.
+# `torch.compile` fuses what comes between the products, and needs {{ swap.compiled.ms:.1f}} ms; both of ours together, with
+# nothing fused, need {{ swap.both.ms:.1f}} ms.
 # ///
 # ///
 
@@ -764,14 +819,18 @@ record(
 # ## Your turn
 #
 # /// exercise | A size of your own | 6 minutes
-# Take another model: a width of 8192, 28 672 numbers in the middle, 64 query heads and 8 key heads of 128 numbers. For its keys and its gate, with 16 rows and with 2048: bytes or arithmetic? Say the intensity first. Then
-# say which of the four our kernel should be given, and measure two of them if you have a Hopper card: `k14_tuned.gemm(x, weight.t())` in a race with `library.cublas`.
+# Take a different model: a width of 8192, 28 672 numbers in the middle, 64 query heads and 8 key heads of 128 numbers. For its
+# keys and its gate, with 16 rows and with 2048: bytes or arithmetic? Give the intensity first. Then say which of the four you
+# would give to our kernel, and measure two of them if you have a Hopper card: `k14_tuned.gemm(x, weight.t())` in a race with
+# `library.cublas`.
 # /// answer
-# Keys are 1024 × 8192. With 16 rows: 16 · 1024 · 8192 over (16 · 8192 + 8192 · 1024 + 16 · 1024) is {{ yours.key.m16:.1f}}; with 2048 rows {{ yours.key.m2048:.0f}}. The gate is 28 672 × 8192: {{ yours.gate.m16:.1f}} and {{ yours.gate.m2048:.0f}}. With 16 rows both are bytes, and work for
-# a kernel of few rows. With 2048 both are arithmetic; the gate has tiles in plenty, and keys have 16 × 4 = 64 large ones: half of the SMs, so a smaller tile.
+# Keys are 1024 × 8192. With 16 rows: 16 · 1024 · 8192 over (16 · 8192 + 8192 · 1024 + 16 · 1024) is {{ yours.key.m16:.1f}}; with
+# 2048 rows {{ yours.key.m2048:.0f}}. The gate is 28 672 × 8192: {{ yours.gate.m16:.1f}} and {{ yours.gate.m2048:.0f}}. With 16
+# rows both are bound by bytes, and work for a kernel for few rows. With 2048 both are bound by arithmetic; the gate has plenty of
+# tiles, and keys have 16 × 4 = 64 large ones, enough for half of the SMs, so they need a smaller tile.
 # ///
 #
-# **You can now** say of a product whether it waits for bytes before anybody runs it; read a scoreboard for the rows that matter; say what one row leaves unused; and forecast a swap.
+# **You can now** say whether a product waits for bytes before anybody runs it; read a scoreboard for the rows that matter; say what one row leaves unused; and forecast a swap.
 #
 # **Where this leads.** What the kernel does inside: [Hopper](workshops/w2_hopper.py). What comes between the products, and how it goes away: [the workshop on serving](workshops/w4_serving.py). Every number above, with its spread: [the ledger](numbers.md).
 

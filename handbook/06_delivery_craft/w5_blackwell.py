@@ -46,7 +46,7 @@
 # Ask the room before the first line is written.
 #
 # - [zeros.plain < 4] None, or a few
-# - [4 <= zeros.plain < 12] About half
+# - [4 <= zeros.plain < 12] About 8
 # - [zeros.plain >= 12] Nearly all
 # /// reveal
 # {{ zeros.plain:.0f}} of 16. The ruler has nothing between 0 and a half, and half of a half is the border.

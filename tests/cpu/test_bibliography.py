@@ -1,10 +1,12 @@
 """The bibliography: what is cited is listed, what is listed is cited, and each footnote says who read it and when."""
 
+import datetime
 from pathlib import Path
 
 import pytest
 
 from course_kernels.measure.machine import MACHINES
+from course_site.lint import cited_figures
 from course_site.pages.bibliography import (
     BibliographyError,
     cited_keys,
@@ -118,3 +120,77 @@ def test_cited_keys_come_in_order_and_code_cites_nothing():
         "```\n[^fence]\n```\n\n~~~\n[^tilde]\n~~~\n\nMine.[^own]\n\n[^own]: defined here\n"
     )
     assert cited_keys(text) == ["b", "a", "c"]
+
+
+TODAY = datetime.date(2026, 11, 27)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"year = 2022": "year = 2021"}, "its key 2022"),
+        ({"[dao2022]": "[dao]", "year = 2022": "year = 2019"}, "its arXiv number May 2022"),
+        ({"2205.14135": "2405.14135"}, "its arXiv number May 2024"),
+        ({"2205.14135": "2213.14135"}, "there is no arXiv number"),
+        ({"2205.14135": "2205.1413"}, "there is no arXiv number"),
+        ({"arxiv.org/abs/2205.14135": "a.b/2023/06/20/vllm.html"}, "its address 2023"),
+        ({"2026-11-20": "2027-11-20"}, "a day to come"),
+        ({"2026-11-20": "2026-12-24"}, "a day to come"),
+        ({"read = 2026-11-20": 'verified = false\nnote = "As told there, read 20 November 2027"'}, "a day to come"),
+        ({"2026-11-20": "2021-11-20"}, "before it appeared"),
+        ({"[dao2022]": "[dao2027]", "year = 2022": "year = 2027", "2205.14135": "2701.14135"}, "which is to come"),
+        ({"read =": 'figures = ["9.2"]\nread ='}, "list of numbers"),
+    ],
+)  # fmt: skip
+def test_a_year_and_a_day_agree_with_the_number_the_address_and_today(book, changes, says):
+    text = ONE
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    with pytest.raises(BibliographyError) as error:
+        load(book(text), TODAY)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_preprint_may_be_printed_later(book):
+    text = ONE.replace("2022]", "2023]").replace("= 2022", "= 2023").replace('"NeurIPS"', '"ICML"')
+    assert load(book(text), TODAY)["dao2023"].year == 2023
+
+
+def test_every_entry_of_the_course_agrees_with_itself():
+    assert len(load(ROOT / "docs" / "bibliography.toml", TODAY)) > 80
+
+
+SOURCES = load(ROOT / "docs" / "bibliography.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "figure"),
+    [
+        ("Our best run reached 99 % of peak [^harris2013].", "99"),
+        ("The paper reports up to 750 TFLOP/s, or 75 % of an H100's peak [^shah2024].", "750"),
+        ("40.3 GB of traffic became 4.4 GB, a factor of 9.6 [^dao2022].", "9.6"),
+        ("The paper reports about three times the speed of its parent [^dao2023].", "three"),
+        ("It reached 764 TFLOP/s where cuBLAS had 761 [^shankhdhar2024].", "761"),
+        ("From 2000 to 443 µs, and then 39 µs, 22.3 µs and 20.9 µs [^zhang2025].", "20.9"),
+    ],
+)
+def test_a_citation_excuses_no_number_but_its_own(text, figure):
+    (said,) = cited_figures.faults_of(text, SOURCES)
+    assert repr(figure) in said
+    assert "docs/bibliography.toml" in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The paper reports up to 740 TFLOP/s, or 75 % of an H100's peak [^shah2024].",
+        "In 2022 they counted 40.3 GB that became 4.4 GB, a factor of 9.2 [^dao2022].",
+        "Volta's warps may go their own ways [^harris2013].",
+        "It took 3 µs [^unknown].",
+    ],
+)
+def test_its_own_figures_pass(text):
+    assert list(cited_figures.faults_of(text, SOURCES)) == []

@@ -1,7 +1,7 @@
 """A value of another card stands on a page only beside that card's name: planted in every kind of text."""
 
 import pytest
-from test_another_card import BESIDE, H100
+from test_another_card import BESIDE, H100, WAITS
 from test_another_card import two_cards as two_cards  # the fixture
 from test_render import NAMES, PAGE, problems, record_it, render
 from test_sessions import DEMOS, change
@@ -177,6 +177,23 @@ def test_the_data_sheet_of_a_pages_card(site, two_cards):
         ">H100</span>",
     ):
         assert shown in text, shown
+
+
+def test_a_page_that_waits_keeps_the_card_it_was_measured_on(two_cards):
+    root, reference, _ = two_cards
+    reference.unlink()
+    text = PAGE.lstrip().replace("# The last", "# There it takes {{ w3.flash.us:.0f }} µs.\n#\n# The last")
+    write(root, "docs/w1.py", text)
+    on_the_other_card(root, "docs/w1.py", **NAMES)
+    write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
+    for name in ("w2", "w3"):
+        write(root, f"docs/{name}.py", PAGE.lstrip().replace("id: w1", f"id: {name}"))
+    record_it(root, NAMES, name="docs/w2.py")  # the reference is an H200
+    on_the_other_card(root, "docs/w3.py", **NAMES)
+    write(root, "records/waiting.toml", WAITS)
+    course, _ = render(root)
+    assert course.states == {"w1": "waiting", "w2": "fresh", "w3": "foreign"}
+    assert [str(problem) for problem in course.problems] == []
 
 
 def test_what_a_card_does_not_have_is_said(site):

@@ -882,6 +882,35 @@ def test_one_program_is_in_order_with_itself():
     torch.testing.assert_close(y, rand(60).sum(0, keepdim=True))
 
 
+@triton.jit
+def turned_kernel(x_ptr, y_ptr, BARRIER: tl.constexpr, TURN: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.load(x_ptr + i))
+    if BARRIER == "barrier":
+        tl.debug_barrier()
+    elif BARRIER == "sum":
+        tl.store(y_ptr + BLOCK, tl.sum(tl.load(x_ptr + i)))
+    at = BLOCK - 1 - i if TURN else i
+    z = tl.load(y_ptr + at)  # here
+    tl.store(y_ptr + i, z)
+
+
+@pytest.mark.parametrize("programs", [1, 2])
+def test_a_lane_that_waits_for_no_other_reads_what_that_has_stored(programs):
+    def found(barrier, turn):
+        x, y = rand(64), torch.zeros(65)
+        with watched_memory({"x": x, "y": y}) as memory:
+            turned_kernel[(programs,)](x, y, barrier, turn, BLOCK=64)
+        return [one for one in said(memory, turned_kernel) if "lanes" in one[2]]
+
+    text = (
+        "program 0 reads 64 elements of y (y_ptr) that other lanes of it have stored, and nothing makes them wait "
+        "for each other: tl.debug_barrier() does"
+    )
+    assert found("", True) == [(ORDER, "here", text)]
+    assert found("", False) == found("barrier", True) == found("sum", True) == []
+
+
 def test_a_new_launch_starts_afresh():
     x, y = rand(128), torch.zeros(1)
     with watched_memory({"x": x, "y": y}) as memory:

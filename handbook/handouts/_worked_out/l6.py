@@ -54,3 +54,96 @@ def fraction(bits):
 def off(bits):
     """One third over the miss: one in so many."""
     return float(Fraction(1, 3) / abs(rounded(bits) - Fraction(1, 3)))
+
+
+def _work(m, n, k):
+    """FLOPs of one instruction, as they are multiplied."""
+    return 2, m, n, k, 2 * m * n * k
+
+
+def _tiles(size, m, n, k):
+    """Bytes of A and B for it, likewise."""
+    return size, m, k, k, n, size * (m * k + k * n)
+
+
+_TENTH = round(Fraction(1, 10) * 16 * 128)  # to seven bits, times 2⁻⁴
+_PAIR = (128 + 256) * 64 * 2 // 1024  # KiB
+ANSWERS = {
+    "TF32 and FP8": (
+        (_work(16, 8, 8), _tiles(4, 16, 8, 8)),
+        (_work(16, 8, 32), _tiles(1, 16, 8, 32)),
+        (768, 16 * 8 * 4 // 32 // 4, 2, 1 / 2, 2),
+    ),
+    "How wide?": (64, 256, 128, 64 * 256 // 128, 1 / 2, 255, 512, 64 * 512 // 128),
+    "Four buffers": (
+        2,
+        _PAIR * 1024,
+        _PAIR,
+        4,
+        4 * _PAIR,
+        227 // _PAIR + 1,
+        3,
+        3 * _PAIR,
+    ),
+    "Which type?": (
+        ("(a) fp32, and bf16", 2, 14),
+        "(b) fp16 and bf16",
+        ("(c) only fp32", 2**8, 2**11),
+        "(d) none of the short ones",
+    ),
+    "Six suspects": 16,
+    "Rehearse": (
+        1.1001100,
+        1,
+        1 / 2,
+        float(f"1.{_TENTH - 128:07b}"),
+        _TENTH,
+        128,
+        16,
+        _TENTH / 128 / 16,
+    ),
+}
+EXIT_ANSWERS = ((_work(16, 8, 16), 2, 16, 16, 16, 8, 2 * (16 * 16 + 16 * 8)),)
+BOARDS = {
+    "You are here: at the wall": 32,
+    "One instruction, by hand": (4, 2 * 16 * 8 * 16, 2 * (16 * 16 + 16 * 8)),
+    "Fed or hungry": (16, 8),
+    "One call": (16, 16, 16, 48),
+    "Walk along k": 48,
+    "Through shared memory": (33, 65, 17),
+    "One third, in sixteen bits and in eight": (
+        (1.0101010, 1010, 1.0101011),
+        (1.010, 1010, 1.011),
+        rounded(7).as_integer_ratio(),
+        rounded(3).as_integer_ratio(),
+    ),
+    "When the tensor cores stand still": (1, 2, 3),
+}
+CHECK_ANSWERS = {
+    "You are here: at the wall": False,
+    "One instruction, by hand": 16 * 8 * 16 // 32,
+    "Fed or hungry": (64 * 256 // 32, 4),
+    "Through shared memory": (2 * 2, 2 * 2),
+    "What a type costs, what it buys": (2**3, 2, 2, 2, 2),
+    "The climb, live": False,
+}
+_BITS = {
+    "fp32": (8, 23),
+    "tf32": (8, 10),
+    "fp16": (5, 10),
+    "bf16": (8, 7),
+    "e4m3": (4, 3),
+}
+BLANKS = {
+    "fragments": (16 * 8 * 16, 2 * 16 * 8 * 16, 2 * (16 * 16 + 16 * 8)),
+    "bits": (
+        list(_BITS.values()),
+        (
+            "bf16, or fp32",
+            "fp16 or bf16 as they are",
+            "only fp32",
+            "none of the short ones",
+        ),
+    ),
+    "the climb, and idle tensor cores": 16,
+}

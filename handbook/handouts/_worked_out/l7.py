@@ -75,3 +75,47 @@ def waits(*ticks):
 def longest(ticks):
     """The reason with the most ticks."""
     return REASONS[max(range(len(ticks)), key=lambda i: ticks[i])]
+
+
+_NUMBERS = 8192 * 16384
+_UNDER_WAY = 9 * 32 * 10 * 4
+ANSWERS = {
+    "The forecast": (
+        _NUMBERS,
+        4 * _NUMBERS / 1e6,
+        3 * 4 * _NUMBERS / 1e9,
+        1 + 1 + 1 + 2 + 2,
+        3 * 4,
+        2 * 3 + 1,
+    ),
+    "Two things changed": 1 / 2,
+    "Enough for the hall?": (32, _UNDER_WAY, _UNDER_WAY // 2, 2, 1 / 3, 1 / 3),
+    "Whose turn is it?": (6 // 2, sum(SHIFT) - 3, sum(SHIFT) - 3 - 3),
+    "What would you leave out?": (2, 3, 2 * 2 + 1, 2 * 3 + 1),
+    "Read a report": (
+        "(a) done",
+        "(b) something is carried twice",
+        "(c) too few bytes",
+        "(d) the card waits",
+    ),
+    "Rehearse": (8 + 2, 2 + 2, 10 / 4, 10 / 2, 1 / 2, 1 / 2),
+}
+EXIT_ANSWERS = ((10 - 6, 10, 10 - 6, 10 / 4), (), ("the last", 2))
+BOARDS = {
+    "Bytes, operations, two roofs": 16,
+    "Amdahl at the counter": (
+        SHIFT,
+        (3, *SHIFT[1:]),
+        (0, *SHIFT[1:]),
+        10,
+        7,
+        10,
+        4,
+    ),
+    "Gaps between the kernels": (
+        ([ORDER] * 4, [3] * 4, 9),
+        (10, ORDER, 3, ORDER, 10, 3),
+        (idle(3), idle(9), 10 * ORDER + 3, ORDER + 10 * 3),
+    ),
+}
+BLANKS = {"bars, gaps, waits": (10 - 3, 10 - 6, 10 * ORDER + 3, ORDER + 10 * 3)}

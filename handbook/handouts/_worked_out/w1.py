@@ -1,6 +1,6 @@
 """Online softmax by hand, as on the slips of W1."""
 
-from math import exp, inf
+from math import ceil, exp, inf
 
 from course_kernels.measure.machine import machine_for
 
@@ -124,3 +124,74 @@ def beats():
 def peak():
     """TFLOP/s in bf16, by the data sheet."""
     return machine_for("NVIDIA H200").peak_tflops["bf16"]
+
+
+def _keys_seen(first, end, mask, rows=(8, 12), window=6, tile=4):
+    """Which keys each row of a tile of queries takes, by the three pieces of code; those of its window, if right."""
+    i, W = rows[0], window  # as the page calls them
+    here = {"i": i, "W": W, "tile": tile, "max": max}
+    keys = range(eval(first, here), eval(end, here))  # the page's own words
+    hidden = mask.removeprefix("s[").partition("]")[0]
+    seen = [
+        [col for col in keys if not eval(hidden, {"col": col, "row": row, "W": W})]
+        for row in range(*rows)
+    ]
+    return seen == [list(range(row - W + 1, row + 1)) for row in range(*rows)]
+
+
+def _right(*pieces):
+    """The pieces of code, where they do what they should."""
+    return [piece if _keys_seen(*pieces) else f"not {piece}" for piece in pieces]
+
+
+_FIRST = "max(0, i - W + 1) // tile * tile"
+ANSWERS = {
+    "The other order": (5, 0, exp(5 - 5)),
+    "The bug that hides": 1,
+    "A kind test": (1, 3),
+    "A factor of your own": (1, 1024, 64, 1 + 1024 // 64),
+    "What grows?": (16384 // 512, 16384 // 512),
+    "The roof over fp32": (4 * 4, 4 * 128, 4 * 128 // 16),
+    "Where to spend": (2, 1, 2 + 1, 2 + 1 / 2, 2 / 2 + 1, 2, 3),
+    "Three patients": ("(a) the second", "(b) the first", "(c) the third"),
+    "A window": (
+        1,
+        1,
+        1,
+        _right(_FIRST, "i + tile", "s[(col > row) | (col <= row - W)] = -np.inf"),
+    ),
+    "Rehearse": (min(CRATES[0][1]), max(CRATES[1][1]), 40, 2, 100),
+}
+EXIT_ANSWERS = ((1, 2 * exp(-2) + 1), ("the room", 1))
+BOARDS = {
+    "Two multiplies, one softmax": (6 * 2, 6 * 6),
+    "Circle it in red": 4096**2,
+    "One tile, as if it were all": (16, 16, 16, 2 * 16),
+    "Let the tiles pass": (0, 16, 2 * 16, 2 * 16, 4096),
+    "Two arrows, two lines": (32, 40),
+    "Forecast, then count": (4, 4, 4, 1, 1, 1 + 4096 // 128, 1 + 1024 // 64),
+    "Two roofs": 256,
+    "Who sits where": (ceil(100_000 / 64), 1),
+}
+CHECK_ANSWERS = {
+    "Let the tiles pass": (13, 32),
+    "Two arrows, two lines": exp(-inf),
+    "Causal last: skip and mask": 1 / 2,
+    "Their kernel in its own weight class": 4,
+    "Two roofs": (4 * 128, 4 * 4, 4 * 128 // 16),
+    "Who waits for whom": 1 / 2,
+    "Exit ticket": False,
+}
+BLANKS = {
+    "slips one and two": (
+        (4096**2 / 1e6, 4 * 4096**2 / 1e6, 32 * 4 * 4096**2 / 1e9),
+        (CRATES[1], max(CRATES[1][0])),
+    ),
+    "slips three and four": (
+        1 + 4096 // 128,
+        1 + 1024 // 64,
+        ceil(100_000 / 64),
+        1,
+    ),
+    "bits of paper": (beats()[0].count("M") // 4, 3),
+}

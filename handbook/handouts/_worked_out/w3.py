@@ -1,5 +1,7 @@
 """Layouts and the rule of W3."""
 
+from pathlib import Path
+
 LANES, VALUES = ((4, 8), (32, 1)), ((2, 2, 2), (16, 8, 128))
 
 RULE = (
@@ -78,3 +80,60 @@ def row_column(lane, value):
     """The same as row and column."""
     column, row = divmod(in_a(lane, value), 16)
     return f"({row}, {column})"
+
+
+_ATTENTION = Path(__file__).parents[3] / "src" / "course_kernels" / "attention"
+_FLASH = (_ATTENTION / "k03_flash.py").read_text(encoding="utf-8")
+
+
+def _in_flash(piece):
+    """A piece of code that stands in the file whose five holes are filled."""
+    return piece if piece in _FLASH else f"not {piece}"
+
+
+_LAYOUT = (LANES[0], VALUES[0], LANES[1], VALUES[1])
+_CORNERS = [
+    tuple(reversed(divmod(in_a(lane, value), 16)))
+    for lane in (0, 5, 6, 31)
+    for value in (0, 2)
+]
+ANSWERS = {
+    "Fill it in yourself first": (
+        _in_flash("tl.maximum(m, tl.max(s, 1) * scale)"),
+        _in_flash("tl.math.exp2(m - m_new)"),
+        _in_flash("l * repair + tl.sum(p, 1)"),
+        _in_flash("acc * repair[:, None]"),
+        (0, 3),
+    ),
+}
+BOARDS = {
+    "Six jobs, four rungs": 160,
+    "Masks where an if stood": 0,
+    "One word for two lectures": 1,
+    "The last k, and count": (12, 13, 12),
+    "A layout is a measuring cup": (place(2, 3, 8, 1), place(2, 3, 1, 4), 16),
+    "The odd table in one line": (*_LAYOUT, 16, (0, 5, 6, 31), (0, 2), _CORNERS),
+    "Three shapes that they know": (8, 8 * 32, 128, 64, 72),
+    "Warp tiles, in two dialects": (128, 128, 8, 32, 64, 8, 8),
+    "Make your rule": (1, 2, 3),
+}
+CHECK_ANSWERS = {
+    "Six jobs, four rungs": False,
+    "One word for two lectures": (10, 23),
+    "The last k, and count": 0,
+    "FlashAttention, with five holes": (3, "acc * repair"),
+    "The odd table in one line": (4, 7, 8, 8, 16, 8 * 16),
+    "Three shapes that they know": (512, 255),
+}
+BLANKS = {
+    "the gap sheet": (1, 1),
+    "layouts": (
+        (2, 8),
+        (16, 1),
+        2 * 4,
+        8 * 32,
+        64 * 64 // 32,
+        4 * 8 * 2,
+        3 * (128 + 256) * 32 * 2 // 1024,
+    ),
+}

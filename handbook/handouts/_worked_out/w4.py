@@ -4,6 +4,8 @@ Peak, in TFLOP/s, and bandwidth, in GB/s, are those of the data sheet of the pag
 then so is what rests on them.
 """
 
+from pathlib import Path
+
 N = K = 8192
 BYTES = 2  # bf16
 SHORTEST = 0.5  # bytes of a weight of four bits
@@ -304,3 +306,178 @@ def steps(grid):
 def empty_seats(grid):
     """Seats times steps in which nobody sits."""
     return sum(cell == "#" for row in grid for cell in row)
+
+
+# --- what page, chapter and map say of them ---
+
+
+def _taken(grid):
+    """Seats taken in each step."""
+    columns = zip(*grid, strict=True)
+    taken = [sum(cell.isdigit() for cell in column) for column in columns]
+    return [count for count in taken if count]
+
+
+_CHAPTER = Path(__file__).parents[2] / "06_delivery_craft" / "w4_serving.py"
+
+
+def _typed(code):
+    """Whether all lines of a piece of code stand in the kernel of the chapter, in their order."""
+    lines = [
+        line.lstrip("# ").strip()
+        for line in _CHAPTER.read_text(encoding="utf-8").splitlines()
+    ]
+    left = iter(lines[lines.index("@triton.jit") :])
+    plain = (line.partition("  #")[0].strip() for line in code.splitlines())
+    return all(
+        any(line == there.partition("  #")[0].strip() for there in left)
+        for line in plain
+        if line
+    )
+
+
+def _rows_in_order(code):
+    """Whether two lines give the rows of 37 tokens in their order, by the block table."""
+    import numpy as np
+
+    place, width, length = np.arange(len(ORDER) * PAGE), 2, LENGTHS[0]
+    pages = np.zeros((len(ORDER), PAGE, width))
+    table = np.array(ORDER[: pages_of(length)])
+    for token in range(length):
+        pages[table[token // PAGE], token % PAGE] = place[token]
+    body = "\n".join(f"    {line}" for line in code.splitlines())
+    names = {
+        "np": np,
+        "pages": pages,
+        "table": table,
+        "length": length,
+        "PAGE": PAGE,
+    }
+    exec(f"def keys():\n{body}", names)
+    return bool((names["keys"]()[:, 0] == place[:length]).all())
+
+
+_FEW = (37, 100)
+_PLACES = pages_taken() * PAGE
+ANSWERS = {
+    "Two shapes": ("m, and", 1, "no: the matrix"),
+    "One token of a large model": (
+        2,
+        LAYERS,
+        KEY_HEADS,
+        D,
+        BYTES,
+        token_bytes(),
+        64,
+        8 * token_bytes(),
+    ),
+    "Six longer ones": (
+        (6, RESERVED, 6 * RESERVED, tokens(), tokens(), reserved_empty()),
+        (
+            [pages_of(n) for n in LENGTHS],
+            pages_taken(),
+            PAGE,
+            _PLACES,
+            _PLACES,
+            tokens(),
+        ),
+        (paged_empty(), PAGE - 1),
+    ),
+    "37 tokens, three pages": (
+        (
+            36,
+            *divmod(36, PAGE)[:1],
+            PAGE,
+            36 % PAGE,
+            36 // PAGE + 1,
+            ORDER[36 // PAGE],
+            36 % PAGE,
+        ),
+        (
+            _rows_in_order,
+            "pages[table].reshape(-1, D)",
+            pages_of(37) * PAGE,
+            empty_in_pages(37),
+        ),
+    ),
+    "Why not pages of one token?": (
+        D,
+        BYTES * D,
+        4,
+        PAGE,
+        PAGE * BYTES * D,
+        1 / PAGE,
+        8,
+    ),
+    "Before a line is typed": (
+        [trips(step) for step in OPERATORS],
+        all_trips(),
+        fused_trips(),
+    ),
+    "The first half": ("other=0.0", _typed),
+    "Four more lines": ((3, 0, 14, 200, 1000, 1000 * 200, 65504), _typed),
+    "Trips after": (2, 2, all_trips(), fused_trips(), all_trips() / fused_trips()),
+    "Where the roof turns flat": (4, 4, 16, 32, 64, 128),
+    "Lay the slips": (_taken(coach_grid()), _taken(bus_grid())),
+    "One medicine each": (
+        "a | pages",
+        "b | more rows, or shorter weights",
+        "c | fusion",
+    ),
+    "Three lines to take along": (
+        (
+            pages_of(100),
+            pages_of(100),
+            PAGE,
+            7 * PAGE,
+            7 * PAGE,
+            100,
+            empty_in_pages(100),
+            PAGE - 1,
+        ),
+        (2, 3 * 2),
+    ),
+    "Rehearse": (32, pages_of(37), PAGE, pages_of(37) * PAGE, empty_in_pages(37)),
+}
+EXIT_ANSWERS = (
+    (),
+    (
+        pages_of(100),
+        pages_of(100),
+        PAGE,
+        7 * PAGE,
+        7 * PAGE,
+        100,
+        empty_in_pages(100),
+        PAGE - 1,
+    ),
+    (2, 3 * 2),
+)
+BOARDS = {
+    "The banquet and the trickle": 1,
+    "Operations per byte, for M rows": (2 * 8192, 8192**2, ROWS[0], ROWS[-1]),
+    "A table reserved, or a page at a time": (
+        (reserved_empty(), 6 * RESERVED, paged_empty(), _PLACES),
+        (ORDER[: pages_of(_FEW[0])], ORDER[pages_of(_FEW[0]) :]),
+    ),
+    "Walk the kernel: follow the table": (PAGE, PAGE, 37),
+    "The receipt, before a line is typed": (1, all_trips(), fused_trips()),
+    "One row, one table of cooks: load, add": (0, 5, 1000),
+    "The norm, with h still in the hand": (65504, 1000, 1024, 1.0, 0),
+    "Fill in the right column": (
+        all_trips(),
+        fused_trips(),
+        all_trips(),
+        4,
+        all_trips() / fused_trips(),
+    ),
+    "Continuous batching, with paper slips": REQUESTS,
+}
+CHECK_ANSWERS = {
+    "The banquet and the trickle": 1000,
+    "A table reserved, or a page at a time": PAGE - 1,
+    "One row, one table of cooks: load, add": "other=0.0",
+    "The norm, with h still in the hand": (1000, 200, 1000 * 200, 65504),
+    "Exit": ("the first.", 3),
+}
+BLANKS = {"pages": (LAYERS, KEY_HEADS, D), "add_rmsnorm_planted.py": (65504,)}

@@ -89,3 +89,60 @@ def length(rows):
         for tick, cell in enumerate(row)
         if cell not in ("", "#")
     )
+
+
+def _quantised(x):
+    """The quotient, its place and what is left, as a mentor says them aloud."""
+    place = abs(nearest(x / scale()))
+    return [abs(x), abs(x / scale()), place, *([abs(back(x))] if place else [])]
+
+
+ANSWERS = {"Rehearse": [_quantised(x) for x in (0.27, -0.24, 0.01, 0.12)]}
+EXIT_ANSWERS = (
+    E2M1,
+    (4, 8, 16, 4 + 8 / 16),
+    (TEMPLATE, TEMPLATE, STEPS[-1], TEMPLATE / STEPS[-1]),
+)
+BOARDS = {
+    "All there is in four bits": (0, 111, E2M1),
+    "Sixteen numbers, with and without a scale": (
+        6,
+        scale(),
+        misses(False),
+        misses(True),
+    ),
+    "Half the width, on the card we have": 1,
+    "Who gives the order?": (32, 128, 1, 3),
+    "Where does the ridge go?": (
+        4.5,
+        *(b200_ridge(bits) for bits in (16, 8, 4)),
+        2 / (4.5 / 8),
+    ),
+    "First the floor": (1, 16, *(megabytes(shape) for shape in range(3))),
+    "Stand side by side": (1, 32, 32, 32, 32, 32, 1),
+    "Two ways to read a nibble": (6, 1),
+    "A four-bit GEMV of your own": (16, 16),
+    "Two chains, one wait": (WAIT, WORK, length(chains(1)), length(chains(2))),
+    "Exit, and a bug to take home": (4, 8, 16, 4 + 8 / 16),
+}
+CHECK_ANSWERS = {
+    "All there is in four bits": (6, 4, 6, (4 + 6) / 2, 0.9),
+    "Sixteen numbers, with and without a scale": (8, 0.0430, 0.0469),
+    "Let Python do the next thousand": 0,
+    "Half the width, on the card we have": False,
+    "Who gives the order?": 1 / 2,
+    "Where does the ridge go?": 2 / (4.5 / 8),
+    "First the floor": 3,
+}
+BLANKS = {
+    "sixteen, back": (4, 8, 16, 4 + 8 / 16),
+    "steps": (
+        128 * 512 * 4 // 1024,
+        128 * 256 * 4 // 1024,
+        512 // 256,
+        32,
+        4 * 32,
+        2 / (4.5 / 8),
+    ),
+    "steps, back": (6, 1, 32, 1),
+}

@@ -74,3 +74,36 @@ def verdict(i, p):
 def fast(p):
     """How many of ten."""
     return sum(counts(i, p) for i in range(len(KERNELS)))
+
+
+ANSWERS = {
+    "Rehearse": (
+        (10, 2, 4, 37, 100),
+        (1, 0.8, 0.8**2, 0.8**3, formula(0.8, 3), 1, 1 - 0.8, 1 / (1 - 0.8)),
+    ),
+}
+EXIT_ANSWERS = (
+    (round(decode(HEADS), -1), HEADS),
+    (1, 0.8**4, 1, 0.8, formula(0.8, 3)),
+)
+BOARDS = {
+    "Keep the recipe, not the dishes": (
+        (2, LATENT, POSITION),
+        (kept_by_mha(), kept_by_mla(), kept_by_mha() / kept_by_mla()),
+    ),
+    "A decode, weighed again": (
+        (kept_by_mla(), LATENT, kept_by_mla(), HEADS),
+        (ridge(), 258, 295, decode(HEADS), HEADS, decode(16), 16),
+    ),
+    "Propose, verify": (2, 1, 0.7, 4, formula(0.7, 4)),
+    "The formula says the same": (1, 1, 1, formula(0.7, 4)),
+    "What does *solved* mean?": [fast(p) for p in (0, 1, 2)],
+    "Two models, one famous sentence": 5,
+    "The loop, and who says stop": 8,
+}
+CHECK_ANSWERS = {
+    "Three headlines with their small print": False,
+    "The formula says the same": (1, 1, 0.7, 1 / (1 - 0.7), 4, 5),
+    'The autopsy of "484 %"': (False, 5),
+}
+BLANKS = {"verdict": (1, formula(0.7, 4), 1 / (1 - 0.7), 2, 4, 37, 36, 72, 16, 132)}

@@ -19,15 +19,9 @@ FOUND = {
 
 # The profiler's own limits, for the last task.
 AT_ITS_ROOF = 0.9  # of peak: from here on there is nothing to name
-MOVED_AGAIN, MOVING = (
-    1.5,
-    50,
-)  # bytes moved over the least; percent that device memory must be busy for it to count
+MOVED_AGAIN, MOVING = 1.5, 50  # bytes moved over the least; percent that device memory must be busy
 FULL, ROOM_LEFT = 80, 70  # percent: from the first on a unit is full; below the second device memory has room
-ONE_REASON, ISSUED_ENOUGH = (
-    0.5,
-    60,
-)  # share of all waiting; percent of ticks above which hardly any warp waits
+ONE_REASON, ISSUED_ENOUGH = 0.5, 60  # of all waiting; percent of ticks above which hardly any warp waits
 
 
 def fixed_softmax(x):

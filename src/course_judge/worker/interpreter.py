@@ -36,6 +36,8 @@ ROOM_BITS = 40
 FIRST_ROOM = 2**15
 PAGE = 4096  # an address keeps its place in a page, and so its alignment
 
+# Operations in which the lanes of a program wait for each other, in a barrier or on the way through shared memory.
+MEETINGS = ("barrier", "dot", "trans", "gather", "histogram", "cat", "reshape")
 NO_ORDER = "on a card nothing says which of the two comes first"
 
 # The bits of NaN where NumPy has no such type.
@@ -152,6 +154,10 @@ class Memory:
         self._synchronised = False  # this program has done an atomic that orders memory
         self._handed_over: set[int] = set()  # programs that ended with such an atomic, after all they stored
         self._unsettled: list[tuple[_Place, Finding]] = []  # reads, perhaps half of an addition
+        self._meeting = 0  # counts where all lanes of a program wait for each other
+        self._lanes: dict[
+            _Place, np.ndarray
+        ] = {}  # for each element the meeting, and the lane that stored since
 
     # --- what is known ----------------------------------------------------------------------
 
@@ -212,6 +218,7 @@ class Memory:
             number = self._order[number]
         self._program = self._before + 1 + number
         self._synchronised = False
+        self._meet()
         return self._place_in_grid(number)
 
     def _place_in_grid(self, number: int) -> tuple[int, int, int]:
@@ -304,10 +311,35 @@ class Memory:
         access = self._look(addresses, active, width)
         if access.inside is not None:
             self._note_outside(READ_OUTSIDE, "reads", "load", addresses[active & ~access.inside], width)
-        if self._programs > 1:
-            for place, used, _ in access.parts:
+        for place, used, here in access.parts:
+            if place in self._lanes:
+                self._loaded_by_lanes(place, place.cells(used, width), here)
+            if self._programs > 1:
                 self._loaded(place, place.cells(used, width))
         return access
+
+    def _meet(self) -> None:
+        """Note that what lanes of this program have stored is there for all of them from here on."""
+        self._meeting += 1
+        self._lanes.clear()
+
+    def _stored_by_lanes(self, place: _Place, cells: np.ndarray, here: np.ndarray) -> None:
+        if place not in self._lanes or len(self._lanes[place]) != place.size // place.unit:
+            self._lanes[place] = np.zeros(place.size // place.unit, dtype=np.int32)
+        self._lanes[place][cells] = _lanes(cells, here)
+
+    def _loaded_by_lanes(self, place: _Place, cells: np.ndarray, here: np.ndarray) -> None:
+        """Look for what another lane of this program has stored since they met: nothing makes it wait for that one."""
+        if len(self._lanes[place]) != place.size // place.unit:
+            return  # its elements are smaller now
+        stored = self._lanes[place][cells]
+        others = (stored > 0) & (stored != _lanes(cells, here))
+        if others.any():
+            self._note(
+                ORDER,
+                f"{self._called(self._program)} reads {_elements(np.count_nonzero(others))} of {place} that other "
+                "lanes of it have stored, and nothing makes them wait for each other: tl.debug_barrier() does",
+            )
 
     def _loaded(self, place: _Place, cells: np.ndarray) -> None:
         me, several = self._program, self._before
@@ -341,6 +373,8 @@ class Memory:
             bits = values.ravel() if here.all() else values[here]
             bits = np.ascontiguousarray(bits).view(f"u{place.unit}").reshape(cells.shape)
             pieces.append((place, cells, bits))
+            if addresses.size > 1:
+                self._stored_by_lanes(place, cells, here)
             if self._programs > 1:
                 self._will_store(place, cells, bits)
         do(access)
@@ -394,6 +428,8 @@ class Memory:
 
     def _atomic(self, addresses: np.ndarray, active: np.ndarray, width: int, orders: bool) -> _Access:
         """Look at an atomic; `orders`: it also orders what this program stores and loads."""
+        if orders:
+            self._meet()
         access = self._look(addresses, active, width)
         if access.inside is not None:
             self._note_outside(STORED_OUTSIDE, "updates", "atomic", addresses[active & ~access.inside], width)
@@ -465,6 +501,9 @@ def watched_memory(
         (builder, "create_masked_store", _hook_store),
         (builder, "create_atomic_rmw", _hook_update),
         (builder, "create_atomic_cas", _hook_swap),
+        *((builder, f"create_{name}", _hook_meeting) for name in MEETINGS),
+        (interpreter.ReduceOps, "apply", _hook_meeting),
+        (interpreter.ScanOps, "apply", _hook_meeting),
     ]
     originals = [(owner, name, getattr(owner, name)) for owner, name, _ in hooks]
     _ACTIVE.append(memory)
@@ -612,6 +651,20 @@ def _hook_swap(memory: Memory, original: Callable[..., Any], interpreter: Any) -
         return interpreter.TensorHandle(found, cmp.dtype.scalar)
 
     return create_atomic_cas
+
+
+def _hook_meeting(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
+    def operation(*arguments: Any, **named: Any) -> Any:
+        memory._meet()
+        return original(*arguments, **named)
+
+    return operation
+
+
+def _lanes(cells: np.ndarray, here: np.ndarray) -> np.ndarray:
+    """Return the number of the lane of each element, from 1 on."""
+    lanes = (np.flatnonzero(here) + 1).astype(np.int32)
+    return lanes[:, None] if cells.ndim > 1 else lanes
 
 
 def _nothing(element: Any, dtype: np.dtype) -> Any:

@@ -7,10 +7,9 @@ another's.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from course_site.lint.speed_words import WORD
 from course_site.pages.choices import Choice
@@ -28,9 +27,11 @@ _ROUND = re.compile(
 )
 _WORDS = {word: number for number, word in enumerate(WORD.split("|")[:10], start=1)}
 _SHARE = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
+_ANY = "|".join(_WORDS)
 _SPOKEN = re.compile(
-    rf"\b(?:(?P<n>an?|{'|'.join(_WORDS)})\s+)?(?P<share>{'|'.join(_SHARE)})s?\b|(?P<twice>\btwice\b)"
-    rf"|\b(?P<times>{'|'.join(_WORDS)}|twenty|thirty)\s+times\b|(?<![\w.])(?P<digits>\d+(?:\.\d+)?)(?![\w.]|\s*×)",
+    rf"\b(?:(?P<n>an?|{_ANY})\s+)?(?P<share>{'|'.join(_SHARE)})s?\b(?:\s+of\s+(?P<of>\d+|it\b))?"
+    rf"|(?P<twice>\btwice\b)|(?<!far less than )\b(?P<times>{_ANY}|twenty|thirty)(?=\s+(?:times|or|to|in)\b|$)"
+    r"|(?<![\w.])(?<!× )(?P<digits>\d+(?:\.\d+)?)(?![\w.]|\s*×)",
     re.IGNORECASE,
 )
 MANY = {"twenty": 20, "thirty": 30}
@@ -68,48 +69,87 @@ def _number(text: str) -> float | None:
 
 
 def wrong_words(choices: Sequence[Choice]) -> Iterator[str]:
-    """Yield choices whose number lies outside its own condition, and inside that of another choice."""
+    """Yield choices that say something else than their conditions: a number outside, words of another's span.
+
+    The numbers of one prediction are all read alike: as they stand, in a hundred, as what is left or what is more.
+    """
     bounds = [spans_of(choice.condition) if choice.condition else {} for choice in choices]
     shared = set.intersection(*map(set, bounds)) if bounds and all(bounds) else set()
-    if len(shared) != 1:
+    if len(shared) != 1 or any(len(bound) > 1 for bound in bounds):
         return
     (key,) = shared
     spans = [bound[key] for bound in bounds]
-    said = [next(iter(_amounts(choice.text)), None) for choice in choices]
-    for (i, one), (j, other) in itertools.combinations(enumerate(said), 2):
-        if one is None or other is None or not (_inside(one, spans[j]) and _inside(other, spans[i])):
-            continue
-        if not any(_inside(read, spans[i]) for read in _readings(one)) or not any(
-            _inside(read, spans[j]) for read in _readings(other)
-        ):
+    said = [_amounts(choice.text) for choice in choices]
+    outside: list[int] | None = None
+    for reading in _READINGS:
+        left = [
+            i
+            for i, (amounts, span) in enumerate(zip(said, spans, strict=True))
+            if not all(_lies(reading, amount, span, choices[i].text) for amount in amounts)
+        ]
+        outside = left if outside is None or len(left) < len(outside) else outside
+    for i in outside or ():
+        yield (
+            f"says {choices[i].text!r} under `{choices[i].condition}`, and that number lies outside: are words "
+            "exchanged, or is a bound wrong?"
+        )
+    if len(key) > 1 and not outside:
+        yield from _other_side(choices, spans)
+
+
+def _other_side(choices: Sequence[Choice], spans: Sequence[tuple[float, float]]) -> Iterator[str]:
+    """Yield choices that say *the same* where two things are not so."""
+    for choice, (low, high) in zip(choices, spans, strict=True):
+        if _SAME.search(choice.text) and not low * 0.98 <= 1 <= high * 1.02:
             yield (
-                f"says {choices[i].text!r} under `{choices[i].condition}` and {choices[j].text!r} under "
-                f"`{choices[j].condition}`: their words are exchanged, or a bound is wrong"
+                f"says {choice.text!r} under `{choice.condition}`, where the two are never the same: are words "
+                "exchanged, or is a bound wrong?"
             )
 
 
+_SAME = re.compile(
+    r"^(?:\w+:\s)?(?:about\s+)?(?:as\s+(?:long|fast|many|quick|busy)\b|the\s+same\b|level\s+with|close\s+to"
+    r"|alike\b|both\s+the\s+same|as\s+good\b|no\s+better\b|hardly\b|within\b)",
+    re.IGNORECASE,
+)
+_LOOSE = re.compile(r"\b(?:less|fewer|under|below|up\s+to|at\s+most|more|above)\b", re.IGNORECASE)
+
+
+def _lies(reading: Callable[[float], float], amount: float, span: tuple[float, float], text: str) -> bool:
+    """Return whether a number, read so, lies in a span; one that is said as a bound may lie a little outside."""
+    read = reading(amount)
+    slack = 1.13 if _LOOSE.search(text) else 1.04
+    return read > 0 and span[0] / slack <= read <= span[1] * slack
+
+
 def _amounts(text: str) -> list[float]:
-    found = []
+    """Return the numbers of a choice, in figures or words; those of *in a hundred* as shares."""
+    found: list[float] = []
+    hundredths = 100 if re.search(r"%|\bin a hundred\b", text) else 1
     for match in _SPOKEN.finditer(text):
+        if match["share"] and match["of"] == "it" and found:
+            continue  # of a number that is said
         if match["share"]:
             count = _WORDS.get((match["n"] or "a").casefold(), 1)
-            found.append(count / _SHARE[match["share"].casefold().removesuffix("s")])
+            share = count / _SHARE[match["share"].casefold().removesuffix("s")]
+            whole = re.search(rf"\b({_ANY})\s+and\s+$", text[: match.start()], re.IGNORECASE)
+            of = float(match["of"]) if (match["of"] or "").isdigit() else 1.0
+            found.append((share + (_WORDS[whole[1].casefold()] if whole else 0)) * of)
         elif match["twice"]:
             found.append(2.0)
         elif match["times"]:
-            found.append(float((_WORDS | MANY)[match["times"].casefold()]))
+            found.append(float((_WORDS | MANY)[match["times"].casefold()]) / hundredths)
         else:
-            found.append(float(match["digits"]))
+            found.append(float(match["digits"]) / hundredths)
     return found
 
 
-def _readings(amount: float) -> Iterator[float]:
-    """Yield what an amount may say: itself, in a hundred, how much is saved, or how much more it is."""
-    for share in (amount, amount / 100) if amount >= 1 else (amount,):
-        yield from (share, 1 - share, 1 + share)
-    if amount:
-        yield 1 / amount
-
-
-def _inside(amount: float, span: tuple[float, float]) -> bool:
-    return span[0] * 0.999 <= amount <= span[1] * 1.001
+_PLAIN: tuple[Callable[[float], float], ...] = (
+    lambda amount: amount,
+    lambda amount: amount / 100,
+    lambda amount: 1 - amount,
+    lambda amount: 1 + amount,
+    lambda amount: 1 - amount / 100,
+    lambda amount: 1 + amount / 100,
+)
+_READINGS = (*_PLAIN, *((lambda amount, plain=plain: 1 / (plain(amount) or math.inf)) for plain in _PLAIN))

@@ -16,7 +16,7 @@ from typing import Any
 from course_site.pages.plain_text import CITE, DEFINITION, without_code
 
 _KEY = re.compile(r"[a-z][a-z0-9-]*")
-_FIELDS = frozenset({"title", "authors", "where", "year", "url", "read", "verified", "note"})
+_FIELDS = frozenset({"title", "authors", "where", "year", "url", "read", "verified", "note", "figures"})
 
 
 class BibliographyError(ValueError):
@@ -33,6 +33,7 @@ class Entry:
         read: the day somebody here read it; None if nobody did.
         verified: False where the text was not read here, and the figures come second-hand (`note` says from where).
         note: what was read of it, or by which way its figures came.
+        figures: its numbers that pages lean on, with the sizes that are said beside them.
     """
 
     key: str
@@ -44,13 +45,18 @@ class Entry:
     read: datetime.date | None = None
     verified: bool = True
     note: str = ""
+    figures: tuple[float, ...] = ()
 
 
-def load(path: Path) -> dict[str, Entry]:
+def load(path: Path, today: datetime.date | None = None) -> dict[str, Entry]:
     """Read a bibliography, in the order of the file.
 
+    Args:
+        today: nothing was read later, or appeared later; None asks nothing of the kind.
+
     Raises:
-        BibliographyError: not TOML, a key or an address twice, a field missing, unknown or of the wrong kind.
+        BibliographyError: not TOML, a key or an address twice, a field missing, unknown or of the wrong kind, a year or
+            a day that another part of the same entry contradicts.
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -66,6 +72,8 @@ def load(path: Path) -> dict[str, Entry]:
             raise BibliographyError(
                 f"{path}: {key!r} has the address of {addresses[entry.url]!r}: keep one of them"
             )
+        if fault := _contradiction(entry, today or datetime.date.max):
+            raise BibliographyError(f"{path}: {key!r}: {fault}")
         addresses[entry.url] = key
         entries[key] = entry
     return entries
@@ -83,7 +91,13 @@ def _entry(path: Path, key: str, table: Any) -> Entry:
             f"{where} has an unknown field {unknown[0]!r}; known: {', '.join(sorted(_FIELDS))}"
         )
     kinds: dict[str, type] = {"title": str, "authors": list, "year": int, "url": str}
-    optional: dict[str, type] = {"where": str, "read": datetime.date, "verified": bool, "note": str}
+    optional: dict[str, type] = {
+        "where": str,
+        "read": datetime.date,
+        "verified": bool,
+        "note": str,
+        "figures": list,
+    }
     for name, kind in (kinds | optional).items():
         if name in kinds and not table.get(name):
             raise BibliographyError(f"{where} lacks {name!r}")
@@ -93,6 +107,8 @@ def _entry(path: Path, key: str, table: Any) -> Entry:
             raise BibliographyError(f"{where}: {name!r} must be a {kind.__name__}, not {table[name]!r}")
     if not all(isinstance(author, str) and author for author in table["authors"]):
         raise BibliographyError(f"{where}: 'authors' must be a list of names")
+    if not all(type(figure) in (int, float) for figure in table.get("figures", ())):
+        raise BibliographyError(f"{where}: 'figures' must be a list of numbers")
     if not re.match(r"https?://[^\s<>]+$", table["url"]):
         raise BibliographyError(f"{where}: 'url' must be an http address, not {table['url']!r}")
     verified = table.get("verified", True)
@@ -102,7 +118,56 @@ def _entry(path: Path, key: str, table: Any) -> Entry:
         )
     if not verified and "read" in table:
         raise BibliographyError(f"{where} says verified = false and yet was read on {table['read']}")
-    return Entry(key, **{**table, "authors": tuple(table["authors"])})
+    lists = {"authors": tuple(table["authors"]), "figures": tuple(map(float, table.get("figures", ())))}
+    return Entry(key, **{**table, **lists})
+
+
+_ARXIV = re.compile(
+    r"arxiv(?:\.org/(?:abs|pdf|html)/|[:\s]+)(?P<year>\d\d)(?P<month>\d\d)\.(?P<number>\d+)", re.IGNORECASE
+)
+_IN_ADDRESS = re.compile(
+    r"(?<![\w.])(?P<year>(?:19[89]|20[0-3])\d)(?:[-/]?(?P<month>0[1-9]|1[0-2])[-/]?(?P<day>[0-3]\d))?(?!\d)"
+)
+_DAY = re.compile(
+    r"\b(\d{1,2}) (January|February|March|April|May|June|July|August|September|October|November|December) (20\d\d)"
+)
+_PRINTED_LATER = 2  # years from a preprint to its venue, at most
+
+
+def _contradiction(entry: Entry, today: datetime.date) -> str:
+    """Return what of an entry contradicts its year, or the day on which it was read; "" where all agree."""
+    year = f"'year' says {entry.year}"
+    named = re.search(r"(?:19|20)\d\d(?=[a-z]?\d?$)", entry.key)
+    if named and int(named[0]) != entry.year:
+        return f"{year}, and its key {named[0]}"
+    found = _ARXIV.search(entry.url) or _ARXIV.search(entry.where)
+    appeared = datetime.date(entry.year, 1, 1)
+    if found:
+        since, month, digits = 2000 + int(found["year"]), int(found["month"]), len(found["number"])
+        if not 1 <= month <= 12 or digits != (5 if since >= 2015 else 4):
+            return (
+                f"there is no arXiv number {found[0].rpartition('/')[2]}: year and month, and then 5 digits"
+            )
+        appeared = datetime.date(since, month, 1)
+        last = since + (0 if "arxiv" in entry.where.casefold() else _PRINTED_LATER)
+        if not since <= entry.year <= last:
+            return f"{year}, and its arXiv number {appeared:%B %Y}"
+    elif dated := _IN_ADDRESS.search(re.sub(r"/(?:blob|tree|commit)/.*", "", entry.url)):
+        if int(dated["year"]) != entry.year:
+            return f"{year}, and its address {dated['year']}"
+        if dated["month"]:
+            appeared = datetime.date(entry.year, int(dated["month"]), max(1, min(28, int(dated["day"]))))
+    if max(appeared, datetime.date(entry.year, 1, 1)) > today:
+        return f"it appears in {max(appeared.year, entry.year)}, which is to come"
+    days = [entry.read] if entry.read else []
+    for day, month_name, in_year in _DAY.findall(entry.note):
+        days.append(datetime.datetime.strptime(f"{day} {month_name} {in_year}", "%d %B %Y").date())
+    for read in days:
+        if read > today:
+            return f"it says {read}, which is a day to come"
+    if entry.read and (entry.read < appeared or entry.read.year < entry.year):
+        return f"it was read on {entry.read}, before it appeared"
+    return ""
 
 
 def cited_keys(markdown: str) -> list[str]:

@@ -157,6 +157,15 @@ def _finish(block: Block) -> None:
         raise DirectiveError(f"`/// {block.kind}` holds nothing")
 
 
+def spoken(nodes: list[str | Block]) -> str:
+    """Return the prose of some nodes, and of the blocks in them that hold prose."""
+    parts = (
+        node if isinstance(node, str) else spoken(node.body) if KINDS[node.kind].body == "prose" else ""
+        for node in nodes
+    )
+    return "\n".join(parts)
+
+
 def walk_blocks(nodes: list[str | Block]) -> Iterator[Block]:
     """Yield every block of a tree, outer before inner."""
     for node in nodes:

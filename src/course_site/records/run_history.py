@@ -8,9 +8,11 @@ seal of the whole record, so that nothing of a record can be changed there alone
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import itertools
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -51,6 +53,20 @@ def load(root: Path, slug: str) -> list[dict[str, Any]]:
     if not isinstance(runs, list) or not all(isinstance(run, dict) and run.keys() >= FIELDS for run in runs):
         raise RecordError(f"{path}: is not what this version reads; {again}")
     return runs
+
+
+def today(root: Path) -> datetime.date:
+    """Return a day after which nothing can have happened yet, whatever the clock of this machine says.
+
+    A clock that stands before the last run is wrong: then a month after that run must do.
+    """
+    written = "".join(path.read_text(encoding="utf-8") for path in (root / "records").glob(f"*/{NAME}"))
+    days = [
+        datetime.date.fromisoformat(day) for day in set(re.findall(r'"date": "(\d{4}-\d\d-\d\d)', written))
+    ]
+    clock = datetime.date.today() + datetime.timedelta(days=1)  # somewhere on earth it is that already
+    last = max(days, default=clock)
+    return clock if clock >= last else last + datetime.timedelta(days=31)
 
 
 def append(root: Path, slug: str, record: Record, moved: int = 0) -> None:

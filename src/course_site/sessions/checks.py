@@ -17,7 +17,7 @@ from course_site.pages.headings import headings
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_code
 from course_site.pages.urls import shown_file
-from course_site.sessions import cuts, preflights, remote_class
+from course_site.sessions import cuts, preflights, remote_class, worked_answers
 from course_site.sessions.course_road import FILE as ROAD_FILE
 from course_site.sessions.course_road import FOLDER, Road, load_road
 from course_site.sessions.plan_file import PlanError
@@ -181,6 +181,9 @@ class _Checker:
         self.check_ends()
         self.check_anchors()
         self.check_questions()
+        if worked_answers.are_kept(self.course.root):
+            for key, message in worked_answers.of_map(self.course.root, self.session):
+                self.wrong(key, message)
 
     def check_files(self) -> None:
         session = self.session

@@ -10,6 +10,7 @@ solved sheet what a record has too, and nothing of it where there is no such rec
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import itertools
 import re
@@ -75,6 +76,7 @@ _CALCULATES = {
 _WORKED = re.compile(
     r"(?<!\[)\[=(?P<given>[^\]]+)\](?!\])|\[\[(?P<blank>=?)(?P<answer>.*?)\]\](?!\])", re.DOTALL
 )
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _RUN = "; our run: "  # in a blank: what follows is of a record
 _FORMAT = re.compile(r"^(?P<expression>.*?)\s*:(?P<format>[,.\d]*[fdg%e]|[,.\d]+)?\s*$", re.DOTALL)
 
@@ -176,7 +178,7 @@ def read_handouts(root: Path, session_id: str) -> Handouts | None:
             raise HandoutError(
                 f"{name}: sheet {i}: turned: there is no front before it whose back it could be"
             )
-    return Handouts(name, sheets, _worked_out(root / FOLDER / WORKED_OUT / f"{session_id}.py"))
+    return Handouts(name, sheets, worked_out(root, session_id))
 
 
 def recorded_on(handouts: Handouts | None) -> dict[str, str]:
@@ -184,10 +186,15 @@ def recorded_on(handouts: Handouts | None) -> dict[str, str]:
     return {demo: sheet.title for sheet in (handouts.sheets if handouts else ()) for demo in sheet.recorded}
 
 
-def _worked_out(path: Path) -> dict[str, Any]:
-    """Return the names that the module beside a file defines; none without a module."""
-    if not path.exists():
-        return {}
+def worked_out(root: Path, name: str) -> Mapping[str, Any]:
+    """Return the names that the module of a session, or of a page, defines; none without a module."""
+    path = root / FOLDER / WORKED_OUT / f"{name}.py"
+    return _names_of(path, path.stat().st_mtime_ns) if path.exists() else {}
+
+
+@functools.lru_cache(maxsize=128)
+def _names_of(path: Path, changed: int) -> Mapping[str, Any]:
+    """Return what a module defines, as it was changed last."""
     spec = importlib.util.spec_from_file_location(f"handouts_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
@@ -290,6 +297,25 @@ def _formatted(
     expression, form = (match["expression"], match["format"] or "") if match else (source, "")
     found = handouts.work_out(expression, where, value, more)
     return format(found, form) if form else str(found)
+
+
+def typed_blanks(sheet: Sheet, handouts: Handouts) -> Iterator[str]:
+    """Yield the answers in a sheet's blanks that use no name: typed, or reckoned from typed numbers alone."""
+    for part in sheet.parts:
+        for text in _strings(part.data):
+            for match in _WORKED.finditer(text):
+                if match["given"] is not None:
+                    continue
+                if not match["blank"]:
+                    yield match["answer"].partition(_RUN)[0]
+                elif not _NAME.search(_FORMAT.sub(r"\g<expression>", match["answer"])):
+                    yield _formatted(match["answer"], handouts, part.where, _no_value, None)
+        for question in part.data.get("questions", ()):
+            yield question["answer"]
+
+
+def _no_value(name: str) -> Any:
+    raise KeyError(name)
 
 
 def blanks(handouts: Handouts, value: Value) -> Iterator[tuple[str, str]]:

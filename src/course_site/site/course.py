@@ -19,7 +19,7 @@ from course_labs.lab import Lab, find_lab, find_labs
 from course_site.pages import bibliography, glossary
 from course_site.pages.build_cache import KEPT
 from course_site.pages.page import Page, PageError, find_pages
-from course_site.records import gpu_test_records, waiting
+from course_site.records import gpu_test_records, run_history, waiting
 from course_site.records.cpu_pages import computed
 from course_site.records.edition import Edition, Fault, impossible, machine_of
 from course_site.records.execute import PageFailed
@@ -200,7 +200,7 @@ def load_material(root: Path) -> Material:
         path, _, message = str(error).partition(": ")
         material.problem(path, message)
         return material
-    material.sources = bibliography.load(root / "docs" / "bibliography.toml")
+    material.sources = bibliography.load(root / "docs" / "bibliography.toml", run_history.today(root))
     material.terms = glossary.load(root / "docs" / "glossary.toml")
     material.executed = computed([page for page in material.pages if page.runs and not page.measures], root)
     return material

@@ -11,14 +11,17 @@ from course_site.site.course import Course
 def card_of(course: Course, page: Page) -> str:
     """Return the card of a page's own record; without one that of its session, or the reference's.
 
+    A page that waits for a GPU keeps the card that it was measured on: its `gpu` is that one still.
+
     Returns:
         the name that the card's driver gives; "" in an edition that is not the reference, where pages of two cards
         stand side by side by necessity.
     """
     if not course.is_reference:
         return ""
-    if own := _measured_on(course, page.id):
-        return own
+    record = course.records.get(page.id)
+    if record and record.measured:
+        return str(record.edition["gpu"])
     place = place_of(page.path.as_posix(), course.maps.sessions)
     return card_of_session(course, course.maps.sessions[place[0].id]) if place else _of_the_reference(course)
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from course_labs.lab import LabError
 from course_site.lint import choice_words
-from course_site.pages.blocks import Block, DirectiveError
+from course_site.pages.blocks import Block, DirectiveError, spoken
 from course_site.pages.choices import Choice, name_of, taken_apart
 from course_site.pages.placeholders import PLACEHOLDER
+from course_site.sessions import worked_answers
 from course_site.site import callouts, labs
 from course_site.site.render import reading_time
 from course_site.site.render.writer import Writer, details, div
@@ -109,9 +110,21 @@ def _right(writer: Writer, block: Block, choices: list[Choice]) -> int | None:
 def exercise(writer: Writer, block: Block) -> str:
     """Something to do, with its answer folded."""
     ask = writer.question(block.argument)
+    _hold_answer(writer, block)
     body, answer = writer.nodes(block.body), writer.nodes(block.parts["answer"])
     taken = timed(block.minutes or reading_time.EXERCISE, usual=not block.minutes)
     return div("exercise", f"{ask}\n\n{body}\n\n{details('answer', 'Answer', answer)}", taken)
+
+
+def _hold_answer(writer: Writer, block: Block) -> None:
+    """Note an answer that is not what was worked out for it."""
+    root, sessions = writer.course.root, writer.course.maps.sessions
+    if not worked_answers.are_kept(root):
+        return
+    module = worked_answers.module_of(writer.page.path.as_posix(), writer.page.id, sessions)
+    question, answer = spoken(block.body), spoken(block.parts["answer"])
+    for fault in worked_answers.of_exercise(root, module, block.argument, question, answer):
+        writer.problem(fault)
 
 
 def timed(minutes: int, *, usual: bool) -> str:

@@ -14,7 +14,7 @@ from course_site.pages.headings import headings, section_of_lab
 from course_site.pages.page import Page
 from course_site.pages.plain_text import without_marks
 from course_site.pages.urls import address_from, shown_file, site_uri
-from course_site.sessions import checks, cohort, cohort_page, spaced_questions
+from course_site.sessions import checks, cohort, cohort_page, spaced_questions, worked_answers
 from course_site.sessions import map as maps
 from course_site.sessions.handouts import PRINTED, HandoutError, asked_beside, read_handouts
 from course_site.sessions.plan_file import PlanError
@@ -59,7 +59,7 @@ def session(writer: Writer, block: Block) -> str:
     )
     with writer.reading(session.path):
         body = maps.markdown(session, writer.page.path.parent.as_posix(), tools)
-    _sheets_of_one_card(writer, session)
+    _hold_sheets(writer, session)
     wrong = [str(c) for c in report.complaints if c.path == session.path]
     if wrong:  # a draft: a strict build has stopped
         lines = "".join(f"<li>{html.escape(line)}</li>" for line in wrong)
@@ -68,8 +68,8 @@ def session(writer: Writer, block: Block) -> str:
     return div("session", body)
 
 
-def _sheets_of_one_card(writer: Writer, session: Session) -> None:
-    """Note every value on a sheet of a session that is of another card than the session's, and does not say so."""
+def _hold_sheets(writer: Writer, session: Session) -> None:
+    """Note what is wrong on a session's sheets: a typed answer, and a value of another card that does not say so."""
     try:
         handouts = read_handouts(writer.course.root, session.id)
     except HandoutError:  # told where the sheets are printed
@@ -77,6 +77,8 @@ def _sheets_of_one_card(writer: Writer, session: Session) -> None:
     if handouts is None:
         return
     for sheet in handouts.sheets:
+        for fault in worked_answers.of_sheet(handouts, sheet, session.id):
+            writer.course.problem(handouts.path, fault)
         for part in sheet.parts:
             for asked, beside in asked_beside(part):
                 for fault in cards.faults_of(asked, f"{sheet.title} {beside}", writer.card, writer.scope):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from course_site.lint import cards, lint, value_words, values_in_prose
+from course_site.lint import cards, cited_figures, lint, value_words, values_in_prose
 from course_site.lint.built_page import GIVEN, MADE
 from course_site.pages import folded_cells
 from course_site.pages.blocks import Block, DirectiveError
@@ -195,6 +195,8 @@ class Writer:
         """Note every typed number."""
         for finding in _typed_numbers(text, frozenset(self.course.sources), **allowed):
             self.problem(f"typed number {finding.excerpt!r}: {finding.why}")
+        for fault in cited_figures.faults_of(text, self.course.sources):
+            self.problem(fault)
 
     def lint_output(self, text: str) -> None:
         """Note every number with a performance unit that a cell prints."""

@@ -1,0 +1,3 @@
+"""The answer of the page on attention on Hopper."""
+
+ANSWERS = {}
