@@ -557,7 +557,7 @@ record(
 # registers of a warp; you load it, multiply it, store it. All 32 lanes make the same call.
 #
 # /// figure | docs/assets/figures/tensor_fragments.svg
-# alt: "In shared memory lie a tile of A and one of B. A load turns each into a fragment: little boxes with question marks in 32 pairs of hands. mma_sync takes both to the tensor core, out comes a fragment of C in fp32, and a store writes it to memory."
+# alt: "In shared memory lie a tile of A and one of B, 16×16 each. A load turns each into a fragment: little boxes with question marks in 32 pairs of hands. mma_sync takes both to the tensor core, out comes a fragment of C in fp32, and a store writes it to memory."
 # caption: A fragment is a tile whose numbers you may not find. That is what makes it easy, and what limits it.
 # ///
 #

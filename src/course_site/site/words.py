@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from course_site.lint import frame, glossary_numbers, lint
+from course_site.lint import figure_numbers, frame, glossary_numbers, lint
 from course_site.pages import glossary
 from course_site.pages.build_cache import KEPT, digest
 from course_site.pages.page import Page
@@ -46,7 +46,7 @@ def check_numbers(course: Course) -> None:
 
 
 def check_unrecorded(course: Course) -> None:
-    """Note what the glossary, style sheets, scripts, templates and descriptions say with no record behind it."""
+    """Note what is said with no record behind it: in glossary, styles, scripts, templates, descriptions, figures."""
     for why in glossary_numbers.faults_of((term.key, f"{term.short} {term.more}") for term in course.terms):
         course.problem("docs/glossary.toml", why)
     for file in _files(course.root, _FRAME):
@@ -56,6 +56,9 @@ def check_unrecorded(course: Course) -> None:
                 course.problem(path, f"line {line}: {why}")
     for page in course.pages:
         for why in frame.faults_of_description(str(page.description or "")):
+            course.problem(page.path, why)
+        prose = "\n\n".join(cell.source for cell in page.cells if cell.kind == "markdown")
+        for why in figure_numbers.faults_of(prose, course.root) if "/// figure" in prose else ():
             course.problem(page.path, why)
 
 

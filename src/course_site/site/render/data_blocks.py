@@ -98,6 +98,7 @@ def when(writer: Writer, block: Block) -> str:
     if true is None:
         return ""
     shown, other = block.body, block.parts.get("otherwise", [])
+    writer.of_one_card([block.argument], " ".join(text for text in [*shown, *other] if isinstance(text, str)))
     if not true:
         shown, other = other, shown
     writer.look_at(other, recorded=False)
