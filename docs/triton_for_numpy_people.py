@@ -739,17 +739,50 @@ record(
 # race came out as {{ board.plain:.0f }} of {{ board.programs:.0f }}.
 # ///
 #
-# The rest of the list:
+# ### What the interpreter does otherwise
 #
-# - **Precision.** It has no tensor cores, so it has no TF32. A forgotten `input_precision` shows only on a card.
-# - **bf16.** It keeps bf16 numbers as 16-bit integers, and adds them as such. You get an answer, and it means nothing. Use fp32 there.
+# It keeps bf16 and fp8 numbers as integers, and adds bf16 as such. It has no tensor cores, so no TF32. It has no lanes that
+# wait, or fail to wait, for each other. And it lacks whatever takes a card. So a right kernel can be wrong in it, and a wrong
+# one right. Each line of this table was run in Triton 3.7.1:
+#
+# | you write | the interpreter gives | a card gives |
+# |---|---|---|
+# | `tl.sum` of 1, 3, 5 and 7 in bf16 | `3.5e-38`: it adds the bits | `16` |
+# | `tl.dot` of two 16 × 16 tiles of ones in bf16 | `4228120576`: it multiplies the bits | `16` |
+# | `x * 2.0`, x in bf16 | *no attribute 'get_bf16'* | twice x |
+# | `x.to(tl.bfloat16)` of 1.01171875 | `1.0078125`: it cuts | `1.015625`, the nearest, ties to even |
+# | `x.to(tl.float8e4nv)` of 1.97 | `1` | `2`, the nearest |
+# | `x.to(tl.float8e4nv)` of 500, ∞ and NaN | `256`, `256`, `384` | `448`, `448`, `nan`: past the largest number it stays there [^ptx-conversions] |
+# | `x.to(tl.float8e5)` of 480 | `256` | `512` |
+# | `x.to(tl.float32)` of a NaN in fp8, `float8e4nv` | `480` | `nan` |
+# | `x.to(tl.int32)` of 3·10⁹ and NaN | `-2147483648`, `-2147483648` | `2147483647`, `0` [^ptx-conversions] |
+# | `tl.dot` in fp32, of the unit matrix and 1 + 2⁻¹¹ | `1.00048828125`: exact | `1`: TF32 by default [^triton-dot], and the last bits are cut off |
+# | `tl.maximum` of NaN and 1 | `nan` | `1`, unless you ask for NaN by `propagate_nan` [^triton-maximum] |
+# | `tl.fma(x, x, -(1 + 2**-11))`, x = 1 + 2⁻¹² | `0`: rounded twice | `5.96046447754e-08`, which is 2⁻²⁴: rounded once |
+# | `tl.cumsum` of 4,096 ones in fp16 | `2048`: one after the other, and 2048 + 1 is 2048 there | `4096`: added in pairs |
+# | `x // 0` of whole numbers | `0` | any number [^ptx-conversions] |
+# | a load where the mask is False, without `other` | `0` | nothing is promised [^triton-masked] |
+# | `tl.store`, then `tl.load` of a place that another lane has stored, without `tl.debug_barrier()` | `what was stored`, always | what was there before, or after: chance |
+# | `libdevice.erf(x)` | *cannot convert None* | erf of x |
+# | `tl.inline_asm_elementwise` | *inline_asm not supported in interpreter mode* | runs |
+# | `tl.dot_scaled` | *'str' object has no attribute 'value'* | runs, where the card has it |
+# | `triton.runtime.driver.active.get_active_torch_device()`, the first line of Triton's tutorials | *0 active drivers* | the card |
+# | a kernel in Gluon | *0 active drivers* | runs |
+#
+# More differences:
+#
 # - **Compile errors.** It is Python, so it runs much that the compiler refuses. It also treats `and` between two masks as Python
 #   does, and silently drops one of them; the compiler warns. Write `&`.
 # - **Reading past the end.** A little way outside, it reads whatever happens to be there. Often that is a 0, and the sum comes
 #   out right. Far outside, the process dies without a word.
 # - **Speed.** It is slow, and says nothing about how fast your kernel is. Keep lists small.
 #
-# ### What the grader adds
+# ### What judge and grader add
+#
+# Where there is no card, the course's judge, profiler and grader also run your kernel in the interpreter, and say so. They put
+# a card's arithmetic in its place: bf16, fp8, TF32, NaN, conversions and sums come out as in the last column. A lane that
+# reads what another has stored is refused by its line, as are two programs at one place. What takes a card they do not call
+# wrong: they say *not judged: needs a card*, which line asks for it, and what to write instead. Your own Python does none of that.
 #
 # The [grader](start_here.py#type-it-yourself) of the labs runs your file in the interpreter where there is no card. It puts guard
 # zones around every tensor, so a *store* past an end is found and named. It fills fresh memory with NaN, so anything that you
@@ -762,8 +795,8 @@ record(
 #
 # A `print` in a kernel shows its line several times: once for every program, and the grader also calls your function several times.
 #
-# It does not see a *load* past an end, with a card or without. Without a card it sees no race and no TF32. With a card it sees
-# most races, because their answers are wrong, and it looks for wrong answers.
+# Without a card it looks at every load and store, so it names a load past an end, too. With a card it does not see that
+# load; and it sees most races, because their answers are wrong, and it looks for wrong answers.
 #
 # /// exercise | Right at home, wrong on the card
 # Your sum of a long list is *right* at home, in the interpreter. On a card the grader says *wrong*, and each time by a different

@@ -1,7 +1,7 @@
 # ---
 # id: l6
 # title: Tensor cores
-# description: A tiny matrix multiply in one instruction, and four ways to keep the unit that does it from standing idle.
+# description: A tiny matrix multiply in one instruction, and four ways to keep the unit that does it busy.
 # needs: [gpu, counters, capability 9.0]
 # ---
 
@@ -12,36 +12,36 @@
 #
 # - say what one instruction of a tensor core does, which lane holds what, and how many bytes feed it;
 # - read four kernels that climb from the first such instruction to Hopper's own, and say what each is waiting for;
-# - choose between TF32, fp16, bf16 and FP8, knowing what each costs in exactness and buys in speed;
-# - tell from counters that tensor cores stand idle, and why.
+# - choose between TF32, fp16, bf16 and FP8, knowing what each costs in precision and buys in speed;
+# - tell from counters when tensor cores are idle, and why.
 #
-# **The headline: {{ climb.triton.of_peak:.0%}} of peak, in bf16, by a Triton kernel.** The warp tiles of the
-# ladder, without tensor cores, reach {{ climb.cuda_cores.of_peak:.1%}}. All the ordinary lanes together, without a tick lost and at the same clock,
-# would come to {{ mill.cores / mill.sheet:.0%}}. You cannot tune your way across that gap. You need the other unit.
+# **The headline: {{ climb.triton.of_peak:.0%}} of peak, in bf16, by a Triton kernel.** The warp tiles of the ladder, without
+# tensor cores, reach {{ climb.cuda_cores.of_peak:.1%}}. All the ordinary lanes together, at the same clock and without losing a
+# tick, would come to {{ mill.cores / mill.sheet:.0%}}. You cannot tune your way across that gap. You need the other unit.
 #
-# With an hour less, read [the one instruction](#a-tiny-matmul-in-one-instruction), [the climb](#the-climb) and
+# If you have an hour less, read [the one instruction](#a-tiny-matmul-in-one-instruction), [the climb](#the-climb) and
 # [when the tensor cores stand still](#when-the-tensor-cores-stand-still), and leave the lab for another day.
 
 # %% [markdown]
 # ## A tiny matmul in one instruction
 #
-# For two lectures the threads have multiplied by hand. One lane, one multiply-add, one tick. Look around the
-# SM once more: in each of its four quarters stands a machine that nobody has used yet. In the kitchen it is a *mill*.
+# For two lectures the threads have multiplied by hand: one lane, one multiply-add, one tick. Look around the SM once
+# more: in each of its four quarters is a machine that nobody has used yet. In the kitchen it is a *mill*.
 #
-# You cannot put in single numbers. You put in a *tile* of A and a tile of B, and it adds their product to a tile of
-# sums. And one thread cannot drive it. It takes all 32 of a warp, at the same moment, each with its part of the tiles in its registers.
+# You cannot put in single numbers. You put in a *tile* of A and a tile of B, and it adds their product to a tile of sums. And one
+# thread cannot drive it. It takes all 32 threads of a warp, at the same moment, each with its part of the tiles in its registers.
 #
-# The machine is a **tensor core**. What it does is a **matrix multiply-accumulate**, *MMA* for short: D = A × B + C. The
-# instruction that we meet first is called `mma.sync`, and this size of it `m16n8k16` [^ptx-isa]: A has 16 rows, B has 8 columns, and
-# along k lie 16 numbers.
+# The machine is a **tensor core**. Its operation is a **matrix multiply-accumulate**, *MMA* for short: D = A × B + C. The first
+# such instruction is called `mma.sync`, here in the size `m16n8k16` [^ptx-isa]: A has 16 rows, B has 8 columns, and there are
+# 16 steps along k.
 #
 # /// figure | docs/assets/figures/tensor_one_instruction.svg
-# alt: "Three grids: A with 16 by 16 cells, B above with 16 by 8, C with 16 by 8. Lane 0 holds eight cells of A in rows 0 and 8, four of B in column 0 and four of C in rows 0 and 8. Lane 5 holds its own, one row and two columns further."
+# alt: "Three grids: A with 16 by 16 cells, B above with 16 by 8, C with 16 by 8. Lane 0 holds eight cells of A in rows 0 and 8, four of B in column 0 and four of C in rows 0 and 8. Lane 5 holds its own cells, one row and two columns further."
 # caption: One instruction, 32 lanes. A and B come from registers, and the sums stay in registers.
 # ///
 #
-# Which lane holds which number is fixed, and it is odd. You can say it in one line for A. Let us see whether
-# 32 lanes with that line hold all of A, each number once.
+# Which lane holds which number is fixed, and the rule is odd. For A you can write it in one line. Let us see whether 32
+# lanes that follow it hold all of A, each number once.
 
 # %%
 from collections import Counter
@@ -60,8 +60,8 @@ held = Counter(lane_of_a(m, k) for m in range(16) for k in range(16))
 print(len(held), "lanes,", set(held.values()), "numbers of A in each")
 
 # %% [markdown]
-# Now run it: one warp, one instruction, two small matrices, and the truth beside it. And look at what the
-# compiler made of our line. The card has a name of its own for the instruction.
+# Now run it: one warp, one instruction, two small matrices, and the true product beside it. Look at what the compiler
+# made of our line: the card has its own name for the instruction.
 
 # %%
 import torch
@@ -96,16 +96,16 @@ record(
 # ///
 #
 # /// claim | one.multiplies == 1 and one.exact == 1
-# {{ one.instructions:.0f }} machine instructions, and **one** of them is the matmul: `HMMA.16816`, the H for half-width numbers,
-# 16816 for 16, 8 and 16. All the others find places and carry numbers.
+# {{ one.instructions:.0f }} machine instructions, and **one** of them is the matmul: `HMMA.16816`, with H for half-width numbers
+# and 16816 for 16, 8 and 16. All the others compute addresses and carry numbers.
 # /// otherwise
 # {{ one.instructions:.0f }} machine instructions, {{ one.multiplies:.0f }} of them multiply matrices.
 # ///
 #
 # ### What it eats
 #
-# By hand. One instruction does 16 × 8 sums of 16 products each, a multiplication and an addition for each product. How
-# many of them must an SM do in each tick to reach the data sheet? And how many bytes go in?
+# By hand: one instruction does 16 × 8 sums of 16 products each, with a multiplication and an addition for each product.
+# How many must an SM do in each tick to reach the data sheet's peak? And how many bytes go in?
 
 # %%
 from course_kernels.measure.machine import machine_for
@@ -139,26 +139,26 @@ print("bytes of A and B that go in:", mma_bytes)
 print(f"instructions in each tick, for one SM: {peak / mma_flops:.2f}")
 
 # %% [markdown]
-# The data sheet's peak in bf16 is {{ mill.sheet:.0f }} FLOPs in each tick of an SM's clock, at the 1830 MHz it
-# is drawn for [^lockwood-h100]. That is *one* `mma.m16n8k16` in each tick. There are four, so each takes one in four ticks.
-# The 128 ordinary lanes of the SM together do {{ mill.cores:.0f }} FLOPs in a tick: the tensor cores do
-# {{ mill.sheet / mill.cores:.0f}} times as much.
+# The data sheet's peak in bf16 is {{ mill.sheet:.0f }} FLOPs in each tick of an SM's clock, at the 1830 MHz that it assumes
+# [^lockwood-h100]. That is *one* `mma.m16n8k16` in each tick. There are four tensor cores, so each does one in four ticks.
+# The 128 ordinary lanes of the SM together do {{ mill.cores:.0f }} FLOPs in a tick: the tensor cores do {{ mill.sheet / mill.cores:.0f}}
+# times as much.
 #
-# And they eat {{ mill.bytes:.0f }} bytes in each tick. You know from [the lecture on memory](l3_memory.py) what
-# shared memory (the tray) hands out: 128.
+# And they eat {{ mill.bytes:.0f }} bytes in each tick. You know from [the lecture on memory](l3_memory.py) how many
+# bytes shared memory (the tray) delivers: 128.
 #
-# /// predict | Suppose every instruction fetched its A and its B from shared memory. What share of the peak is left?
+# /// predict | Suppose every instruction fetched its A and its B from shared memory. What share of the peak would be left?
 # - [ ] All of it
 # - [ ] A half
 # - [x] A sixth
 # /// reveal
-# {{ mill.ticks:.0f }} ticks to fetch for one tick of multiplying: a sixth. A tensor core is not fast or slow. It is fed or it
-# is hungry.
+# {{ mill.ticks:.0f }} ticks of fetching for one tick of multiplying: a sixth. A tensor core is not fast or slow. It is fed or
+# it is hungry.
 # ///
 #
-# So a warp must use what it fetched more than once, exactly as in the [register tile](l4_the_gemm_ladder.py). Let it hold a
-# *warp tile* of C, say 64 × 64. For a step of 16 along k it fetches 64 rows of A and 64 columns of B, once, and
-# runs 4 × 8 = 32 instructions on them.
+# So a warp must use what it has fetched more than once, exactly as in the [register tile](l4_the_gemm_ladder.py). Let it
+# hold a *warp tile* of C, say 64 × 64. For a step of 16 along k it fetches 64 rows of A and 64 columns of B, once, and runs
+# 4 × 8 = 32 instructions on them.
 
 # %%
 TILES = ((16, 8), (32, 32), (64, 32), (64, 64), (64, 128), (64, 256))
@@ -176,32 +176,32 @@ record(
 )
 
 # %% [markdown]
-# Shared memory hands out 128 bytes in a tick. With a warp tile of 64 × 64, each instruction wants {{ feed.m64n64:.0f }}. That is
-# all of it, to the last byte, with nothing left for storing the next tiles. A larger tile would be kinder. But the sums of
-# 64 × 64 numbers in fp32 take 128 registers of each thread, and a thread has at most 255. Keep 64 × 256 in
-# mind: {{ feed.m64n256:.0f }} bytes. One warp cannot hold it. Four can.
+# Shared memory delivers 128 bytes in a tick. With a warp tile of 64 × 64, each instruction needs {{ feed.m64n64:.0f }}. That is
+# all of it, with nothing left for storing the next tiles. A larger tile would be kinder. But 64 × 64 sums in
+# fp32 take 128 registers of each thread, and a thread has at most 255. Keep 64 × 256 in mind: {{ feed.m64n256:.0f }} bytes. One
+# warp cannot hold it. Four can.
 #
 # /// exercise | TF32 and FP8 | 3 minutes
-# The same instruction exists for TF32, as `m16n8k8`, 4 bytes a number, and for 8-bit numbers, as `m16n8k32`. How many FLOPs and
-# how many bytes of A and B is that?
+# The same instruction exists for TF32, as `m16n8k8`, with 4 bytes per number, and for 8-bit numbers, as `m16n8k32`. How many
+# FLOPs is that in each case, and how many bytes of A and B?
 # /// answer
 # TF32: 2 × 16 × 8 × 8 = 2048 FLOPs, and 4 × (16 × 8 + 8 × 8) = 768 bytes. FP8: 2 × 16 × 8 × 32 = 8192 FLOPs and
-# 1 × (16 × 32 + 32 × 8) = 768 bytes. Always 768: four registers of A and two of B in each lane. Only
-# what they are taken to mean changes. So half the width of a number buys twice the FLOPs for the same bytes, and
-# that is the whole idea of short formats.
+# 1 × (16 × 32 + 32 × 8) = 768 bytes. It is always 768: four registers of A and two of B in each lane. Only the meaning
+# of the bits changes. So numbers half as wide buy twice the FLOPs for the same bytes, and that is the whole idea of
+# short formats.
 # ///
 
 # %% [markdown]
 # ## How fast can it go at all? {.beyond}
 #
-# Before you climb, look how high the ceiling is. Give the tensor cores tiles that are already in registers, the same again and
-# again, and count ticks. Nothing is carried, so this is the best that any kernel can hope for.
+# Before you climb, see how high the ceiling is. Give the tensor cores tiles that are already in registers, the same ones again
+# and again, and count ticks. Nothing is carried, so this is the best that any kernel can hope for.
 #
-# Hopper has *two* such instructions. `mma.sync` you know: one warp, operands in registers. The other is
-# `wgmma`, for *warpgroup matrix multiply-accumulate*. Four warps, a **warpgroup**, give one order together: 64 rows of A times up to
-# 256 columns of B. B stays in shared memory [^ptx-isa], and A may stay there too. Nobody carries them by hand.
+# Hopper has *two* such instructions. `mma.sync` you know: one warp, operands in registers. The other is `wgmma`, for *warpgroup
+# matrix multiply-accumulate*. Four warps, a **warpgroup**, together give one order: 64 rows of A times up to 256 columns of B. B
+# stays in shared memory [^ptx-isa], and A may stay there too. Nobody carries them by hand.
 #
-# /// predict | With nothing to carry: how much of the data sheet's peak does mma.sync reach on this card?
+# /// predict | With nothing to carry, how much of the data sheet's peak does mma.sync reach on this card?
 # - [rate.mma / mill.sheet >= 0.85] Nearly all
 # - [0.5 <= rate.mma / mill.sheet < 0.85] About two thirds
 # - [rate.mma / mill.sheet < 0.5] About a third
@@ -261,50 +261,51 @@ record(
 # references:
 #   - {label: data sheet, value: mill.sheet}
 #   - {label: mma.sync, value: rate.mma}
-# alt: "FLOPs in each tick of an SM against the columns of B: {{ rate.wgmma.n8:.0f }} at 8 columns with both operands in shared memory, {{ rate.wgmma.n64:.0f }} at 64, {{ rate.wgmma.n256:.0f }} at 256. mma.sync stands at {{ rate.mma:.0f }}, the data sheet at {{ mill.sheet:.0f }}."
-# caption: Sums of ones, checked after each run. The clock is that of the SM, so the power that the card may draw plays no part.
+# alt: "FLOPs in each tick of an SM against the columns of B: {{ rate.wgmma.n8:.0f }} at 8 columns with both operands in shared memory, {{ rate.wgmma.n64:.0f }} at 64, {{ rate.wgmma.n256:.0f }} at 256. mma.sync is at {{ rate.mma:.0f }}, the data sheet at {{ mill.sheet:.0f }}."
+# caption: Sums of ones, checked after each run. The ticks are those of the SM's clock, so the card's power limit does not matter.
 # ///
 #
 # /// claim | rate.mma < 0.8 * rate.wgmma.n256
-# This is the most important fact of the page. On this card, `mma.sync` tops out at {{ rate.mma / mill.sheet:.0%}} of the data sheet, with
-# 16 warps on the SM and nothing to carry. A kernel that does carry can hardly hope for more, however well it is tuned. The generation
-# before had no `wgmma`, and much code still speaks only `mma.sync`. For the rest of a Hopper card you must speak `wgmma`. *Why* it is so NVIDIA
-# does not say, and nothing that we count here tells.
+# This is the most important fact on the page. On this card, `mma.sync` tops out at {{ rate.mma / mill.sheet:.0%}} of the data
+# sheet, with 16 warps on the SM and nothing to carry. A kernel that does carry can hardly hope for more, however well it is
+# tuned. The previous generation did not have `wgmma`, and much code still speaks only `mma.sync`. To get the rest out of a Hopper
+# card you must speak `wgmma`. NVIDIA does not say *why* that is so, and nothing that we count here explains it.
 # /// otherwise
 # On this card `mma.sync` reaches {{ rate.mma:.0f }} FLOPs in a tick, `wgmma` {{ rate.wgmma.n256:.0f }}.
 # ///
 #
 # /// claim | max(abs(rate.wgmma.n8 / forecast.n8 - 1), abs(rate.wgmma.n16 / forecast.n16 - 1), abs(rate.wgmma.n32 / forecast.n32 - 1), abs(rate.wgmma.n64 / forecast.n64 - 1), abs(rate.wgmma.n256 / forecast.n256 - 1)) < 0.12
-# And `wgmma` has to be *wide*. By hand: one order with N columns is 2 × 64 × N × 16 FLOPs, and the tensor cores of an SM do
-# {{ mill.flops:.0f}} in a tick: N / 2 ticks of multiplying. For it shared memory must hand out 64 rows of A and N columns of B, 32 bytes each. At 128 bytes a
-# tick that leaves {{ forecast.n8:.0f }} FLOPs a tick for 8 columns, {{ forecast.n16:.0f }} for 16, {{ forecast.n32:.0f }} for 32. From 64 on
-# the tensor core is what binds. Measured: {{ rate.wgmma.n8:.0f }}, {{ rate.wgmma.n16:.0f }}, {{ rate.wgmma.n32:.0f }},
-# {{ rate.wgmma.n64:.0f }}. One division, and the curve follows it, to within 12 % should you measure again. A narrow order is
-# not slow. It is hungry.
+# And `wgmma` has to be *wide*. By hand: one order with N columns is 2 × 64 × N × 16 FLOPs, and the tensor cores of an SM do {{ mill.flops:.0f}}
+# in a tick: N / 2 ticks of multiplying. For that, shared memory must deliver 64 rows of A and N columns of B, 32 bytes each. At
+# 128 bytes in a tick that leaves {{ forecast.n8:.0f }} FLOPs in a tick for 8 columns, {{ forecast.n16:.0f }} for 16, {{ forecast.n32:.0f }}
+# for 32. From 64 on the tensor core is the limit. Measured: {{ rate.wgmma.n8:.0f }}, {{ rate.wgmma.n16:.0f }}, {{ rate.wgmma.n32:.0f }},
+# {{ rate.wgmma.n64:.0f }}. It takes one division, and the curve follows it, to within 12 % if you measure again. A narrow order
+# is not slow. It is hungry.
 # /// otherwise
 # With 8 columns `wgmma` reaches {{ rate.wgmma.n8:.0f }} FLOPs in a tick, by hand {{ forecast.n8:.0f }}; with 256 it reaches
 # {{ rate.wgmma.n256:.0f }}.
 # ///
 #
 # /// claim | abs(rate.held.n16 / rate.held.n8 / 2 - 1) < 0.08 and rate.held.n8 > 1.2 * rate.wgmma.n8
-# With A in registers only B comes from shared memory, and the narrow orders are better off: {{ rate.held.n8:.0f }} FLOPs in a tick at 8
-# columns. But the tensor cores are not full. An order of 8 columns is 2 × 64 × 8 × 16 FLOPs. Divide, and it took {{ 16384 / rate.held.n8:.1f }} ticks,
-# one of 16 columns {{ 32768 / rate.held.n16:.1f }}: the same, to within 8 %. It seems that handing over A takes that long, whatever it is multiplied with.
+# With A in registers only B comes from shared memory, and the narrow orders are better off: {{ rate.held.n8:.0f }} FLOPs in a
+# tick at 8 columns. But the tensor cores are not full. An order of 8 columns is 2 × 64 × 8 × 16 FLOPs. Divide, and you find that
+# it took {{ 16384 / rate.held.n8:.1f }} ticks, and one of 16 columns {{ 32768 / rate.held.n16:.1f }}: the same, to within 8 %. It
+# seems that handing over A takes that long, whatever it is multiplied by.
 # /// otherwise
 # With A in registers: {{ rate.held.n8:.0f }} FLOPs in a tick at 8 columns, {{ rate.held.n16:.0f }} at 16.
 # ///
 #
 # /// claim | 0.9 < rate.e4m3 / rate.wgmma.n256 / 2 < 1.1 and 0.9 < 2 * rate.tf32.wgmma / rate.wgmma.n256 < 1.1
-# Numbers of half the width go through twice as quickly, as you worked out: TF32 {{ rate.tf32.wgmma:.0f }}, bf16
-# {{ rate.wgmma.n256:.0f }}, FP8 {{ rate.e4m3:.0f }} FLOPs in a tick.
+# Numbers of half the width go through twice as fast, as you worked out: TF32 {{ rate.tf32.wgmma:.0f }}, bf16 {{ rate.wgmma.n256:.0f }},
+# FP8 {{ rate.e4m3:.0f }} FLOPs in a tick.
 # /// otherwise
 # TF32 {{ rate.tf32.wgmma:.0f }}, bf16 {{ rate.wgmma.n256:.0f }}, FP8 {{ rate.e4m3:.0f }} FLOPs in a tick.
 # ///
 #
 # ### Ask the assembler
 #
-# Much that is written about these instructions is a little wrong. You need not believe anybody: the assembler takes
-# a line or refuses it. Not even a GPU is needed.
+# Much that is written about these instructions is a little wrong. You need not believe anybody: the assembler either
+# takes a line or refuses it. You do not even need a GPU.
 
 # %% tags=["fold"]
 import re
@@ -411,44 +412,44 @@ record(
 # **k depends on the type.** You will read `m64nNk16` as *the* shape of `wgmma`. It is the shape for 16-bit numbers.
 # TF32 has k = 8 and 8-bit numbers have k = 32: always 32 bytes along k.
 # /// otherwise
-# This assembler takes other shapes than we expected; trust the list above.
+# This assembler takes different shapes than we expected; trust the list above.
 # ///
 #
 # /// claim | takes.wgmma_a_in_registers == 1 and takes.wgmma_b_in_registers == 0
-# **A may come from registers. B may not.** [Attention](../workshops/w1_flash_attention.py) on Hopper can use that. It multiplies twice, and what
-# comes out of the first multiply is in registers already, so it can go into the second one as A.
+# **A may come from registers. B may not.** [Attention](../workshops/w1_flash_attention.py) on Hopper can use that. It multiplies
+# twice, and the result of the first multiply is already in registers, so it can go into the second one as A.
 # /// otherwise
-# Where A and B may lie: see the list.
+# For where A and B may be, see the list.
 # ///
 #
 # /// claim | takes.wmma_e4m3 == 0 and takes.wmma_bf16 == 1 and takes.mma_sync_e4m3 == 1
-# **WMMA has no FP8**, though you will read that it has. (WMMA is a library in C++; the climb below begins with it.) `mma.sync` takes
-# FP8, but look at what becomes of it on this card: `F2FP`, a conversion to fp16, and `HMMA`. The line compiles, and no 8-bit multiply
-# takes place. On Hopper, FP8 means `wgmma`.
+# **WMMA does not have FP8**, though you will read that it does. (WMMA is a C++ library; the climb below begins with it.)
+# `mma.sync` takes FP8, but look at what it becomes on this card: `F2FP`, a conversion to fp16, and `HMMA`. The line compiles, but
+# no 8-bit multiply takes place. On Hopper, FP8 means `wgmma`.
 # /// otherwise
-# What WMMA and `mma.sync` do with FP8: see the list.
+# For what WMMA and `mma.sync` do with FP8, see the list.
 # ///
 #
-# **The card has names of its own.** `wgmma` is how PTX says it. In machine code look for `HGMMA`, `QGMMA` for 8-bit
-# floating point, `IGMMA` for integers. Who searches a SASS listing for `wgmma` finds nothing, and concludes that the tensor cores
+# **The card has its own names.** `wgmma` is the name in PTX. In machine code look for `HGMMA`, for `QGMMA` with 8-bit floating
+# point, for `IGMMA` with integers. If you search a SASS listing for `wgmma`, you find nothing and conclude that the tensor cores
 # are not used.
 #
 # /// exercise | How wide?
 # A warpgroup keeps its sums in registers, in fp32. How many registers of each thread do the sums of one
 # `m64n256k16` take? And why is there no `m64n512k16`?
 # /// answer
-# 64 × 256 sums over 128 threads are 128 in each thread: half of the 255 that a thread can have. With 512 columns it
-# would be 256, one more than there are.
+# 64 × 256 sums over 128 threads are 128 in each thread: half of the 255 registers that a thread can have. With 512
+# columns it would be 256, one more than there are.
 # ///
 
 # %% [markdown]
 # ## The climb
 #
-# Four kernels that use the tensor cores, each built on one idea: WMMA, `mma.sync`, `wgmma`, Triton. Before them stands one without it. All of
-# them run interleaved on the same matrices: 4096 × 4096 × 4096, bf16 in and out, sums in fp32. Beside them run cuBLAS and cuBLASLt,
-# another door to NVIDIA's own kernels.
+# Four kernels use the tensor cores, each built on one idea: WMMA, `mma.sync`, `wgmma`, Triton. Before them comes one that does
+# not. All run interleaved on the same matrices: 4096 × 4096 × 4096, bf16 in and out, sums in fp32. Beside
+# them run cuBLAS and cuBLASLt, a second interface to NVIDIA's own kernels.
 #
-# /// predict | Which of the first three steps multiplies the speed by most?
+# /// predict | Which of the first three steps multiplies the speed the most?
 # - [climb.cuda_cores.us / climb.wmma.us > max(climb.wmma.us / climb.mma_sync.us, climb.mma_sync.us / climb.wgmma.us)] From the lanes to WMMA
 # - [climb.wmma.us / climb.mma_sync.us > max(climb.cuda_cores.us / climb.wmma.us, climb.mma_sync.us / climb.wgmma.us)] From WMMA to `mma.sync`
 # - [climb.mma_sync.us / climb.wgmma.us > max(climb.cuda_cores.us / climb.wmma.us, climb.wmma.us / climb.mma_sync.us)] From `mma.sync` to `wgmma`
@@ -504,7 +505,7 @@ record(
 # references:
 #   - {label: cuBLAS, value: climb.cublas.tflops}
 #   - {label: data sheet, value: climb.cublas.tflops / climb.cublas.of_peak}
-# alt: "A staircase: CUDA cores {{ climb.cuda_cores.tflops:.0f }} TFLOP/s, WMMA {{ climb.wmma.tflops:.0f }}, mma.sync {{ climb.mma_sync.tflops:.0f }}, wgmma {{ climb.wgmma.tflops:.0f }}, Triton {{ climb.triton.tflops:.0f }}. cuBLAS stands at {{ climb.cublas.tflops:.0f }}."
+# alt: "A staircase: CUDA cores {{ climb.cuda_cores.tflops:.0f }} TFLOP/s, WMMA {{ climb.wmma.tflops:.0f }}, mma.sync {{ climb.mma_sync.tflops:.0f }}, wgmma {{ climb.wgmma.tflops:.0f }}, Triton {{ climb.triton.tflops:.0f }}. cuBLAS is at {{ climb.cublas.tflops:.0f }}."
 # ///
 #
 # /// table
@@ -534,31 +535,30 @@ record(
 # what: our Triton kernel over cuBLAS, bf16, 8192 × 8192 × 8192, speed
 # ///
 #
-# Nothing here reaches the data sheet, the libraries included. The clock alone cannot tell why. Counters can:
-# [further down](#when-the-tensor-cores-stand-still).
+# Nothing here reaches the data sheet's peak, not even the libraries. The clock alone cannot tell why. [Counters can](#when-the-tensor-cores-stand-still).
 #
 # ### Without tensor cores
 #
-# The ladder of the last two lectures, up to its warp tiles, with one change: numbers come in as bf16, two bytes each, and are turned into fp32
-# before a thread multiplies them. The same tiles, the same multiply-adds.
+# This is the ladder of the last two lectures, up to its warp tiles, with one change: numbers come in as bf16, two bytes each, and
+# are converted to fp32 before a thread multiplies them. Tiles and multiply-adds are the same.
 #
 # /// claim | climb.cuda_cores.of_peak < 0.06 and climb.cublas.us < 0.08 * climb.cuda_cores.us
-# Nearly everything you learnt is in it, and it is {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Warp tiles in fp32 had
-# {{ l5.ladder.warp_tiles.tflops:.0f }} TFLOP/s, [a lecture ago](l5_the_top_of_the_ladder.py); with half the bytes to fetch here are
-# {{ climb.cuda_cores.tflops:.0f }}. A multiply-add in fp32 costs a lane the same, whatever its operands looked like in memory. The ladder is
-# right, and it leans against the wrong wall.
+# It contains nearly everything you have learnt, and it reaches {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Warp
+# tiles in fp32 reached {{ l5.ladder.warp_tiles.tflops:.0f }} TFLOP/s, [a lecture ago](l5_the_top_of_the_ladder.py); here, with
+# half the bytes to fetch, it is {{ climb.cuda_cores.tflops:.0f }}. A multiply-add in fp32 costs a lane the same, whatever its
+# operands looked like in memory. The ladder is right, but it is leaning against the wrong wall.
 # /// otherwise
 # It reaches {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS.
 # ///
 #
 # ### WMMA: tensor cores for everybody
 #
-# The first way in is a small library in C++, `nvcuda::wmma`, for *warp matrix multiply-accumulate*. You declare a **fragment**, a tile spread over the
-# registers of a warp; you load it, multiply it, store it. All 32 lanes make the same call.
+# The first way in is a small C++ library, `nvcuda::wmma`, for *warp matrix multiply-accumulate*. You declare a **fragment**, a
+# tile spread over the registers of a warp; you load it, multiply it, store it. All 32 lanes make the same call.
 #
 # /// figure | docs/assets/figures/tensor_fragments.svg
-# alt: "In shared memory lie a tile of A and one of B, 16×16 each. A load turns each into a fragment: little boxes with question marks in 32 pairs of hands. mma_sync takes both to the tensor core, out comes a fragment of C in fp32, and a store writes it to memory."
-# caption: A fragment is a tile whose numbers you may not find. That is what makes it easy, and what limits it.
+# alt: "In shared memory are a tile of A and a tile of B, 16×16 each. A load turns each into a fragment: little boxes with question marks in 32 pairs of hands. mma_sync takes both to the tensor core, out comes a fragment of C in fp32, and a store writes it to memory."
+# caption: A fragment is a tile in which you cannot tell where a number is. That makes it easy, and that limits it.
 # ///
 #
 # <details class="fold" markdown="1"><summary>The loop: a warp tile of 2 × 4 fragments of sums</summary>
@@ -572,39 +572,39 @@ record(
 # ///
 #
 # /// claim | climb.wmma.us < 0.4 * climb.cuda_cores.us
-# One idea, and {{ climb.cuda_cores.us / climb.wmma.us:.1f }} times the speed of the step before. {{ climb.wmma.of_peak:.1%}} of peak.
+# One idea, and {{ climb.cuda_cores.us / climb.wmma.us:.1f }} times the speed of the step before: {{ climb.wmma.of_peak:.1%}} of peak.
 # /// otherwise
 # It takes {{ climb.wmma.us / climb.cuda_cores.us:.2f }} of the time of the CUDA cores.
 # ///
 #
-# *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, multiply. One after
-# the other, and only in the last of them does a warp use the tensor core. Other warps, and a second block on the same SM, fill some of the gaps.
-# Not all: the waiting is [counted](#what-they-wait-for) further down.
+# *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, multiply. One after the
+# other, and only in the last does a warp use the tensor core. Other warps, and a second block on the same SM, fill some
+# of the gaps, but not all: we [count the waiting](#what-they-wait-for) further down.
 #
 # ### mma.sync: no waiting {.beyond}
 #
 # So do three things at once. This is the classic of the Ampere generation [^cutlass-gemm].
 #
-# **Carry ahead.** `cp.async` copies from memory to shared memory without passing through anybody's registers, and
-# without waiting. Keep several tiles under way, each in its own buffer. That is a *multistage pipeline*.
+# **Carry ahead.** `cp.async` copies from global memory to shared memory without passing through anybody's registers,
+# and without waiting. Keep several tiles under way, each in its own buffer. That is a *multistage pipeline*.
 #
 # /// figure | docs/assets/figures/tensor_pipeline.svg
-# alt: "Two timelines. Above, with one buffer: carry tile 0, multiply tile 0, carry tile 1, multiply tile 1, and so on. Below, with four buffers, a row for each: while tile 0 is multiplied, tiles 1, 2 and 3 are already being carried, and multiplies follow each other without a gap."
-# caption: Little's law once more. The trip is as long as before; enough trips are under way.
+# alt: "Two timelines. Above, with one buffer: carry tile 0, multiply tile 0, carry tile 1, multiply tile 1, and so on. Below, with four buffers, a row for each: while tile 0 is multiplied, tiles 1, 2 and 3 are already being carried, and the multiplies follow each other without a gap."
+# caption: Little's law once more. The trip is as long as before, but enough trips are under way.
 # ///
 #
 # **Fetch in the tensor core's order.** `ldmatrix` is an instruction made for this. Each lane names one row of 16 bytes, and the
-# numbers arrive spread over the lanes exactly as `mma.sync` wants them. One instruction brings four pieces of 8 × 8.
+# numbers arrive spread over the lanes exactly as `mma.sync` needs them. One instruction brings four pieces of 8 × 8.
 #
-# It has a catch, and you know it. A row of 64 numbers is 128 bytes, once round all 32 banks. So eight rows, one above the other, want
-# the same banks. The cure is the one that saved the transpose: a *swizzle*.
+# There is a catch, and you know it. A row of 64 numbers is 128 bytes, once round all 32 banks. So eight rows, one above the
+# other, want the same banks. The cure is the one that saved the transpose: a *swizzle*.
 #
 # /// figure | docs/assets/figures/tensor_ldmatrix.svg
-# alt: "Two grids of eight rows with eight pieces of 16 bytes. Left, piece 2 of all rows stands in one column, in the same four banks. Right, piece c of row r lies at place c xor r, and piece 2 stands in a different column in each row."
+# alt: "Two grids of eight rows with eight pieces of 16 bytes. Left, piece 2 of all rows is in one column, in the same four banks. Right, piece c of row r is at place c xor r, and piece 2 is in a different column in each row."
 # caption: Eight rows, eight times four banks. The place of a piece is its number, xor its row.
 # ///
 #
-# By hand, for all eight pieces. How many wavefronts (turns) does shared memory need for one 8 × 8 piece?
+# Count by hand, for all eight pieces: how many wavefronts (turns) does shared memory need for one 8 × 8 piece?
 
 
 # %%
@@ -623,7 +623,7 @@ print("as it comes:", turns(lambda row, piece: piece), "turns")
 print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 
 # %% [markdown]
-# **Hold it twice.** While one pair of fragments is multiplied, the next is on its way from shared memory to registers.
+# **Hold it twice.** While one pair of fragments is being multiplied, the next is on its way from shared memory to registers.
 #
 # <details class="fold" markdown="1"><summary>Fragments: ldmatrix, and 32 multiplies on what it brought</summary>
 #
@@ -664,24 +664,25 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # ///
 #
 # /// claim | climb.mma_sync.us < 0.6 * climb.wmma.us and abs(tensor.mma_sync.instructions / tensor.wmma.instructions - 1) < 0.01 and stall.mma_sync.pantry + stall.mma_sync.tray + stall.mma_sync.counter + stall.mma_sync.barrier < 0.3 * (stall.wmma.pantry + stall.wmma.tray + stall.wmma.counter + stall.wmma.barrier)
-# Against WMMA it is {{ climb.wmma.us / climb.mma_sync.us:.1f }} times the speed, with the same instruction in the end, `HMMA`, and as many of
-# it. Most of the waiting has gone. We [count it](#what-they-wait-for) further down.
+# Compared with WMMA it has {{ climb.wmma.us / climb.mma_sync.us:.1f }} times the speed, with the same instruction in the end,
+# `HMMA`, and the same number of them. Most of the waiting has gone. We [count it](#what-they-wait-for) further down.
 # /// otherwise
 # It takes {{ climb.mma_sync.us / climb.wmma.us:.2f }} of WMMA's time.
 # ///
 #
-# *Why not faster?* You measured it: the instruction itself ends at {{ rate.mma / mill.sheet:.0%}} of the sheet. Of *that* ceiling this
-# kernel has {{ climb.mma_sync.of_peak * mill.sheet / rate.mma:.0%}}. (The picture has four buffers. On this card the kernel keeps three, of a
-# larger tile.)
+# *Why not faster?* You measured it: the instruction itself ends at {{ rate.mma / mill.sheet:.0%}} of the sheet. Of *that* ceiling
+# this kernel reaches {{ climb.mma_sync.of_peak * mill.sheet / rate.mma:.0%}}. (The picture has four buffers. On this card the
+# kernel has three, for a larger tile.)
 #
 # ### wgmma: leave it in shared memory
 #
-# Now Hopper's own. The tiles stay in shared memory. A **warpgroup**, four warps that give one order together, tells the tensor cores *where*: a **descriptor**, 64 bits with
-# an address, two distances and the name of a swizzle. The tensor cores do the fetching. The order is *asynchronous*: once it is given, the threads
-# walk on, and before they touch the sums they must wait for it.
+# Now Hopper's own instruction. The tiles stay in shared memory. A **warpgroup**, four warps that give one order together,
+# tells the tensor cores *where* they are with a **descriptor**: 64 bits with an address, two distances and the name of a swizzle.
+# The tensor cores do the fetching. The order is *asynchronous*: once it is given, the threads walk on, and they must wait for it
+# before they touch the sums.
 #
 # /// figure | docs/assets/figures/tensor_wgmma.svg
-# alt: "In shared memory lie A, 64 rows, and B, up to 256 columns, 16 deep along k. An arrow leads to the four tensor cores of an SM. Each writes 16 rows of C into the registers of one of four warps. Below, four steps: fence, mma_async, commit, wait."
+# alt: "In shared memory are A, 64 rows, and B, up to 256 columns, 16 deep along k. An arrow leads to the four tensor cores of an SM. Each writes 16 rows of C into the registers of one of four warps. Below, four steps: fence, mma_async, commit, wait."
 # caption: 128 threads give one order. Nobody carries A or B by hand.
 # ///
 #
@@ -701,30 +702,31 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # /// claim | climb.wgmma.us < climb.mma_sync.us
 # {{ climb.wgmma.of_peak:.1%}} of peak, and {{ climb.mma_sync.us / climb.wgmma.us:.2f }} times the speed of the step before. It is
-# a plain kernel: no warp has a role of its own.
+# a plain kernel: no warp has a special role.
 # /// otherwise
 # {{ climb.wgmma.of_peak:.1%}} of peak, {{ climb.wgmma.us / climb.mma_sync.us:.2f }} of the time of the step before.
 # ///
 #
 # /// claim | tensor.wgmma.busy < 0.85 * tensor.mma_sync.busy
 # *Why not faster?* The [ceiling](#how-fast-can-it-go-at-all), what the instruction reaches with nothing to carry, has gone up
-# from {{ rate.mma / mill.sheet:.0%}} to {{ rate.wgmma.n256 / mill.sheet:.0%}} of the sheet, and the kernel has not followed. We count
-# it [further down](#when-the-tensor-cores-stand-still): its tensor cores are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, those of the `mma.sync` kernel in
-# {{ tensor.mma_sync.busy:.0%}}. A quicker tensor core stands still more of the time.
+# from {{ rate.mma / mill.sheet:.0%}} to {{ rate.wgmma.n256 / mill.sheet:.0%}} of the sheet, and the kernel has not followed. We
+# count it [further down](#when-the-tensor-cores-stand-still): its tensor cores are at work in {{ tensor.wgmma.busy:.0%}} of the
+# ticks, those of the `mma.sync` kernel in {{ tensor.mma_sync.busy:.0%}}. A faster tensor core is idle more of the time.
 # /// otherwise
 # *Why not faster?* Its tensor cores are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, those of the `mma.sync` kernel in
 # {{ tensor.mma_sync.busy:.0%}}.
 # ///
 #
-# Which of its habits costs how much, those counters do not say. But read the source for what a busier kernel would do otherwise. All its threads
-# copy, in pieces of 16 bytes, and nobody's only job is to carry. All of them meet at one barrier. The **copy engine** of the card, which
-# NVIDIA calls TMA, *tensor memory accelerator*, rests: it can bring a whole tile for one thread's order. And while a block writes its sums
-# out, its own tensor cores have nothing to do. These are the suspects of the workshop on Hopper.
+# Those counters do not say which of its habits costs how much. But read the source for what a busier kernel would do differently.
+# All its threads copy, in pieces of 16 bytes, and none has carrying as its only job. All of them meet at one barrier. The
+# card's **copy engine**, which NVIDIA calls TMA, *tensor memory accelerator*, is idle, although it can bring a whole tile on one
+# thread's order. And while a block writes out its sums, its own tensor cores have nothing to do. These are the suspects of the
+# workshop on Hopper.
 #
 # ### Triton: say what, not how
 #
-# The same ideas, said in one loop. `tl.dot` becomes the instruction. The swizzle, the ring of buffers and the descriptors are
-# the compiler's. And the tiles come by TMA.
+# The same ideas, in one loop. `tl.dot` becomes the instruction. The compiler takes care of the swizzle,
+# the ring of buffers and the descriptors. And the tiles come by TMA.
 #
 # <details class="fold" markdown="1"><summary>The kernel, whole</summary>
 #
@@ -735,22 +737,23 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # /// claim | gemm.triton_of_cublas.n4096 > 0.95 and gemm.triton_of_cublas.n8192 > 0.95
 # **{{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.** Take that for what it
-# is: two shapes, both kind to a tile of 128 × 256. The library has an answer for every shape, every type and every layout; this loop has one.
+# is: two shapes, both suited to a tile of 128 × 256. The library has an answer for every shape, every type and every layout;
+# this loop has one.
 # /// otherwise
 # {{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.
 # ///
 #
 # /// claim | climb.triton.us < 0.95 * climb.wgmma.us
-# Against our own `wgmma` it is {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed, with the same tiles and the same `HGMMA` in the middle. Three
-# things differ. One thread orders a tile from the copy engine, where in ours 256 threads copy. The sums leave by the copy engine, too. And its
-# blocks stay, and walk from tile to tile. How much each of these brings, this page does not take apart.
+# Compared with our own `wgmma` it has {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed, with the same tiles and the same
+# `HGMMA` in the middle. Three things differ. One thread orders a tile from the copy engine, where in ours 256 threads copy. The
+# sums leave by the copy engine too. And its blocks stay, and walk from tile to tile. This page does not separate the three.
 # /// otherwise
-# Against our own `wgmma` it is {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed.
+# Compared with our own `wgmma` it has {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed.
 # ///
 #
 # ### Read the machine code {.beyond}
 #
-# What did the compilers make of all this? Count, in the binaries that have just run.
+# What did the compilers make of all this? Count the instructions in the binaries that have just run.
 
 # %% tags=["fold"]
 from dataclasses import asdict
@@ -805,45 +808,46 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 #   - [mma.sync, "{{ code.mma_sync.FFMA:.0f}}", "{{ code.mma_sync.HMMA:.0f}}", "{{ code.mma_sync.HGMMA:.0f}}", "{{ code.mma_sync.LD:.0f}}", "{{ code.mma_sync.LDS:.0f}}", "{{ code.mma_sync.LDSM:.0f}}", "{{ code.mma_sync.MOVM:.0f}}", "{{ code.mma_sync.LDGSTS:.0f}}", "{{ code.mma_sync.UTMALDG:.0f}}"]
 #   - [wgmma, "{{ code.wgmma.FFMA:.0f}}", "{{ code.wgmma.HMMA:.0f}}", "{{ code.wgmma.HGMMA:.0f}}", "{{ code.wgmma.LD:.0f}}", "{{ code.wgmma.LDS:.0f}}", "{{ code.wgmma.LDSM:.0f}}", "{{ code.wgmma.MOVM:.0f}}", "{{ code.wgmma.LDGSTS:.0f}}", "{{ code.wgmma.UTMALDG:.0f}}"]
 #   - [Triton, "{{ code.triton.FFMA:.0f}}", "{{ code.triton.HMMA:.0f}}", "{{ code.triton.HGMMA:.0f}}", "{{ code.triton.LD:.0f}}", "{{ code.triton.LDS:.0f}}", "{{ code.triton.LDSM:.0f}}", "{{ code.triton.MOVM:.0f}}", "{{ code.triton.LDGSTS:.0f}}", "{{ code.triton.UTMALDG:.0f}}"]
-# caption: "Lines of machine code. FFMA is a multiply-add of one lane; HMMA and HGMMA are the tensor core. LDS reads shared memory, LD reads by a general address, here one of shared memory, LDSM is ldmatrix, MOVM turns a small square round. LDGSTS carries past the registers, UTMALDG is the copy engine, TMA."
+# caption: "Lines of machine code. FFMA is a multiply-add of one lane; HMMA and HGMMA are the tensor core. LDS reads shared memory, LD reads through a generic address, here one in shared memory, LDSM is ldmatrix, MOVM turns a small square round. LDGSTS carries past the registers, UTMALDG is the copy engine, TMA."
 # ///
 #
 # /// claim | code.cuda_cores.HMMA == 0 and code.wmma.HMMA > 20 and code.mma_sync.LDGSTS > 10 and code.wgmma.HGMMA == 4 and code.wgmma.LD + code.wgmma.LDS + code.wgmma.LDSM < 1
-# The climb, line by line. No tensor core in the first row. In the second `HMMA` appears; in the third also `LDGSTS`, which
-# is what `cp.async` becomes. In the fourth, {{ code.wgmma.HGMMA:.0f}} lines of `HGMMA` do what {{ code.mma_sync.HMMA:.0f}} of `HMMA` did in a
-# tile as deep, and nothing at all is read from shared memory into anybody's registers.
+# This is the climb, line by line. In the first row there is no tensor core. In the second `HMMA` appears, and in the third
+# `LDGSTS` too, which is what `cp.async` becomes. In the fourth, {{ code.wgmma.HGMMA:.0f}} lines of `HGMMA` do what {{ code.mma_sync.HMMA:.0f}}
+# lines of `HMMA` did in a tile of the same depth, and nothing at all is read from shared memory into anybody's registers.
 # /// otherwise
 # `HMMA` and `HGMMA` are the tensor cores' own names.
 # ///
 #
 # /// claim | code.wmma.LDSM == 0 and code.wmma.MOVM > 20 and code.wmma_fp16.LDSM > 8 and code.wmma_fp16.MOVM == 0
-# And look at WMMA's loads. In bf16 they became `LD` and `MOVM`. `LD` does not even know that it reads shared memory, and `MOVM` turns squares
-# of 8 × 8 round in the registers. Compile the very same source for fp16, and they become `LDSM`, {{ code.wmma_fp16.LDSM:.0f}} of it, and no `MOVM`. Both types have
-# 16 bits. WMMA is convenient because the compiler chooses. Here it chose another way for one of two, and you cannot tell it which you want. (What
-# that costs, this page does not time.) With `mma.sync` we say `ldmatrix` ourselves.
+# And look at WMMA's loads. In bf16 they became `LD` and `MOVM`. `LD` does not even know that it reads shared memory, and `MOVM`
+# turns squares of 8 × 8 round in the registers. Compile the very same source for fp16, and they become `LDSM`, {{ code.wmma_fp16.LDSM:.0f}}
+# of them, without any `MOVM`. Both types have 16 bits. WMMA is convenient because the compiler chooses. Here it chose differently
+# for the two types, and you cannot tell it which way you want. (This page does not time what that costs.) With `mma.sync` we say
+# `ldmatrix` ourselves.
 # /// otherwise
 # WMMA's loads became {{ code.wmma.LDSM:.0f}} `LDSM` and {{ code.wmma.MOVM:.0f}} `MOVM` in bf16, {{ code.wmma_fp16.LDSM:.0f}} and
 # {{ code.wmma_fp16.MOVM:.0f}} in fp16.
 # ///
 #
 # /// claim | code.triton.HGMMA > 2.5 and code.triton.UTMALDG > 3.5
-# Triton's compiler found `HGMMA`, too, and `UTMALDG`: the copy engine brings the tiles.
+# Triton's compiler found `HGMMA` too, and `UTMALDG`: the copy engine brings the tiles.
 # /// otherwise
 # Triton's kernel has {{ code.triton.HGMMA:.0f}} `HGMMA` and {{ code.triton.HMMA:.0f}} `HMMA`.
 # ///
 #
 # /// exercise | Four buffers
-# A block tile of 128 × 256, 64 deep, in bf16. How many bytes does one pair of tiles take in shared memory? How many pairs fit
-# in the 227 KiB that a block can have on this card? And how many bytes are under way while one pair is multiplied?
+# Take a block tile of 128 × 256, 64 deep, in bf16. How many bytes does one pair of tiles take in shared memory? How many
+# pairs fit in the 227 KiB that a block can have on this card? And how many bytes are under way while one pair is multiplied?
 # /// answer
-# (128 + 256) × 64 × 2 = 49 152 bytes, 48 KiB. Four pairs are 192 KiB; a fifth does not fit. Three pairs under way: 144 KiB on
-# each SM. From [Little's law](l3_memory.py#how-many-must-be-walking) you know what one SM needs for HBM (the pantry). This
-# is several times as much, and much of it most likely comes from L2, which is nearer.
+# (128 + 256) × 64 × 2 = 49 152 bytes, 48 KiB. Four pairs are 192 KiB; a fifth does not fit. Three pairs are under way: 144
+# KiB on each SM. From [Little's law](l3_memory.py#how-many-must-be-walking) you know what one SM needs for HBM (the pantry).
+# This is several times as much, and much of it most likely comes from L2, which is nearer.
 # ///
 #
 # ### Now type it
 #
-# One call first, then a walk along k, then shared memory.
+# First one call, then a walk along k, then shared memory.
 #
 # /// lab | wmma
 # ///
@@ -851,11 +855,11 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # %% [markdown]
 # ## Shorter numbers
 #
-# Half the width is half the bytes to carry, and half the ticks of the tensor core. So why not always take the shortest? Look at
-# the bits.
+# Half the width means half the bytes to carry and half the ticks of the tensor core. So why not always use the shortest type?
+# Look at the bits.
 #
 # /// figure | docs/assets/figures/tensor_formats.svg
-# alt: "Five formats in rows of bits. fp32: 8 bits of exponent, 23 of fraction. TF32: 8 and 10, stored in 32 bits. bf16: 8 and 7, as far as fp32. fp16: 5 and 10, up to 65504. e4m3: 4 and 3, up to 448, no infinity."
+# alt: "Five formats in rows of bits. fp32: 8 bits of exponent, 23 of fraction. TF32: 8 and 10, stored in 32 bits. bf16: 8 and 7, with the range of fp32. fp16: 5 and 10, up to 65504. e4m3: 4 and 3, up to 448, no infinity."
 # caption: The exponent says how far a format reaches, the fraction how finely it steps.
 # ///
 #
@@ -876,12 +880,13 @@ for value in (1 / 3, 300.0, 70000.0, 0.0005):
     print(f"{value:.6g} becomes {row}")
 
 # %% [markdown]
-# Read it line by line. One third: each format misses it, bf16 more than fp16, e4m3 most. 70000: bf16 has it nearly, fp16 has run
-# out and says *infinity*. e4m3 has no infinity to say; whoever converts cuts it off at 448, or writes *not a number*. And 0.0005 is
-# nothing at all in e4m3: its smallest step is 2<sup>−9</sup>.
+# Read it line by line. One third: every format misses it, bf16 by more than fp16, e4m3 by the most. 70000: bf16 nearly has it,
+# fp16 is out of range and says *infinity*. e4m3 has no infinity; a conversion cuts the number off at 448 or gives *not a
+# number*. And 0.0005 is nothing at all in e4m3: its smallest step is 2<sup>−9</sup>.
 #
-# So FP8 needs help, a **scale**. Divide the whole tensor by one number so that its largest element becomes 448, multiply 8-bit
-# numbers, and give the scale back at the end. That costs one multiplication for each sum of C, and a pass to find the largest element.
+# So FP8 needs help: a **scale**. Divide the whole tensor by one number so that its largest element becomes 448, multiply 8-bit
+# numbers, and multiply by the scale again at the end. That costs one multiplication for each sum of C, and a pass to find the
+# largest element.
 
 # %%
 small = torch.tensor([0.0005, 0.002, -0.001])
@@ -900,20 +905,20 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 # %% [markdown]
 # ### What it costs in error
 #
-# Now the whole way. The *same* fp32 matrices go into each type: round them, let the library multiply, take what comes
-# back. The truth is the product of the matrices *before* rounding, in float64. Numbers are normal with variance 1,
-# 4096 × 4096 × 4096.
+# Now a whole product, 4096 × 4096 × 4096, of normal numbers with variance 1. The *same* fp32 matrices go into each
+# type: round them, let the library multiply, and look at the result. The truth is the product *before* rounding, in
+# float64.
 #
-# What should come out? You can say it before. A sum of products a × b is off because a was rounded, and because b was. If the
-# answer is stored in 16 bits, it is rounded once more. Such errors are random, so their squares add up. And the size of one
-# you get by rounding a million numbers.
+# What should come out? A sum of products a × b is off because a was rounded, and because b was. If
+# the answer is stored in 16 bits, it is rounded once more. Such errors are random, so their squares add up. And you get the
+# size of one error by rounding a million numbers.
 #
 # /// predict | bf16 has three bits of fraction fewer than fp16. How much larger is its error?
 # - [error.bf16.rms / error.fp16.rms >= 7] Eight times
 # - [4.5 <= error.bf16.rms / error.fp16.rms < 7] Six times
 # - [error.bf16.rms / error.fp16.rms < 4.5] Three times
 # /// reveal
-# {{ error.bf16.rms / error.fp16.rms:.1f}} times: 2 × 2 × 2, for each bit a 2.
+# {{ error.bf16.rms / error.fp16.rms:.1f}} times: 2 × 2 × 2, one 2 for each bit.
 #
 # /// chart | lines
 # title: "Error of a product, by bits of fraction"
@@ -927,7 +932,7 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 #   - {name: rms.*, label: measured}
 #   - {name: expected.*, label: by hand, style: reference}
 # alt: "The relative error of a product against the bits of fraction, on a logarithmic scale: {{ error.fp8.rms:.0f}} millionths with 3 bits, {{ error.bf16.rms:.0f}} with 7, {{ error.fp16.rms:.0f}} and {{ error.tf32.rms:.0f}} with 10, {{ error.fp32.rms:.1f}} with 23."
-# caption: Up to 10 bits, every bit of fraction halves the error. The point at the right end, fp32, lies higher than that.
+# caption: Up to 10 bits, every bit of fraction halves the error. The point at the right end, fp32, is higher than that.
 # ///
 #
 # /// table
@@ -935,17 +940,17 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 # rows:
 #   - [fp32, "{{ speed.fp32.tflops:.0f }}", "{{ speed.fp32.of_peak:.0%}}", "{{ error.fp32.rms:.1f}}", "{{ error.fp32.worst:.1f}}", speed]
 #   - [TF32, "{{ speed.tf32.tflops:.0f }}", "{{ speed.tf32.of_peak:.0%}}", "{{ error.tf32.rms:,.0f}}", "{{ error.tf32.worst:,.0f}}", "bytes: it is stored as fp32"]
-#   - [fp16, "{{ speed.fp16.tflops:.0f }}", "{{ speed.fp16.of_peak:.0%}}", "{{ error.fp16.rms:,.0f}}", "{{ error.fp16.worst:,.0f}}", "range: past 65504 all is infinite"]
+#   - [fp16, "{{ speed.fp16.tflops:.0f }}", "{{ speed.fp16.of_peak:.0%}}", "{{ error.fp16.rms:,.0f}}", "{{ error.fp16.worst:,.0f}}", "range: past 65504 everything is infinite"]
 #   - [bf16, "{{ speed.bf16.tflops:.0f }}", "{{ speed.bf16.of_peak:.0%}}", "{{ error.bf16.rms:,.0f}}", "{{ error.bf16.worst:,.0f}}", precision]
 #   - ["FP8, e4m3, fast accumulation", "{{ speed.fp8.tflops:.0f }}", "{{ speed.fp8.of_peak:.0%}}", "{{ error.fp8.rms:,.0f}}", "{{ error.fp8.worst:,.0f}}", "both: it needs a scale"]
 # caption: "Errors are in millionths of the size of the truth: rms over all elements, and the worst one. Speed and error come from different runs of the same library."
 # ///
 #
 # /// claim | max(abs(error.tf32.rms / expected.tf32_b10 - 1), abs(error.fp16.rms / expected.fp16_b10 - 1), abs(error.bf16.rms / expected.bf16_b7 - 1), abs(error.fp8.rms / expected.fp8_b3 - 1)) < 0.1
-# The pencil was right, for all four. TF32: {{ expected.tf32_b10:.0f}} millionths by hand, {{ error.tf32.rms:.0f}} measured. fp16:
+# The pencil was right for all four. TF32: {{ expected.tf32_b10:.0f}} millionths by hand, {{ error.tf32.rms:.0f}} measured. fp16:
 # {{ expected.fp16_b10:.0f}} and {{ error.fp16.rms:.0f}}. bf16: {{ expected.bf16_b7:.0f}} and {{ error.bf16.rms:.0f}}. FP8:
-# {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}. So nearly all of the error is made where numbers are *rounded*, on the way in and on
-# the way out. On such data the tensor core itself adds next to nothing. You chose the error when you chose the type.
+# {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}. So nearly all of the error arises where numbers are *rounded*, on the way
+# in and on the way out. On such data the tensor core itself adds next to nothing. You chose the error when you chose the type.
 # /// otherwise
 # By hand {{ expected.bf16_b7:.0f}} millionths for bf16, measured {{ error.bf16.rms:.0f}}; FP8 {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}.
 # ///
@@ -1038,16 +1043,17 @@ record(
 #
 # /// claim | speed.fp8.us < 0.65 * speed.bf16.us and error.fp8.rms > 8 * error.bf16.rms
 # FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.0f}} times its
-# error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the answer. Whether a model minds is an experiment, not an opinion. In the experiments of
-# those who proposed the format, models for images and for language trained about as well as in 16 bits [^micikevicius2022].
+# error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the answer. Whether a model minds is a question for experiment. The
+# authors of the format found that models for images and for language trained about as well as in 16 bits [^micikevicius2022].
 # /// otherwise
 # FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.1f}} times its error.
 # ///
 #
 # /// claim | speed.tf32.us < 0.2 * speed.fp32.us and error.tf32.rms > 150 * error.fp32.rms
-# TF32 is the trap among these types. The tensors are fp32, they take four bytes, and PyTorch has a switch for it,
-# `torch.set_float32_matmul_precision("high")`. Then a multiply takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time, and makes {{ error.tf32.rms / error.fp32.rms:.0f}} times the error. When somebody
-# shows you a speed in fp32, ask to see the error.
+# TF32 is the trap among these types. The tensors are fp32, they take four bytes per number, and PyTorch has a switch for it,
+# `torch.set_float32_matmul_precision("high")`. With it a multiply takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time, and
+# makes {{ error.tf32.rms / error.fp32.rms:.0f}} times the error. When somebody shows you a speed in fp32, ask to see
+# the error.
 # /// otherwise
 # TF32 takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time of fp32.
 # ///
@@ -1055,18 +1061,18 @@ record(
 # ### And fp32? And our own TF32? {.beyond}
 #
 # /// claim | error.fp32.rms > 20 * error.tf32.rms / 2**13
-# fp32 has 13 bits more than TF32, and halving 13 times would leave {{ error.tf32.rms / 2**13:.2f}} millionths. Measured:
-# {{ error.fp32.rms:.1f}}. Its inputs are not rounded at all, for the truth is made from the same fp32 numbers. What is left is the rounding of sums,
-# thousands of times over.
+# fp32 has 13 bits more than TF32, and halving 13 times would leave {{ error.tf32.rms / 2**13:.2f}} millionths. Measured: {{ error.fp32.rms:.1f}}.
+# Its inputs are not rounded at all, because the truth is computed from the same fp32 numbers. What is left is the rounding of
+# sums, thousands of times over.
 # /// otherwise
 # fp32: {{ error.fp32.rms:.1f}} millionths.
 # ///
 #
 # /// claim | 1.02 < speed.tf32_triton.us / speed.tf32.us < 1.8
-# One loss of ours, to be fair. The Triton kernel of the race in bf16 takes
-# {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times the library's time in TF32. In 16 bits `wgmma` takes B whichever way round it lies.
-# In TF32 and FP8 it wants numbers along k side by side, and our B lies by rows. So a kernel of its own turns B round first. That
-# would fit most of the loss; we have not timed it alone.
+# To be fair, here is a race that we lose. In TF32 the Triton kernel from the bf16 race takes {{ speed.tf32_triton.us / speed.tf32.us:.2f}}
+# times the library's time. In 16 bits `wgmma` takes B in either layout. In TF32 and FP8 it needs the numbers along k side by
+# side, and our B is stored by rows. So a separate kernel turns B round first. That would account for most of the loss; we have
+# not timed it alone.
 # /// otherwise
 # In TF32 our Triton kernel takes {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times the library's time.
 # ///
@@ -1074,7 +1080,7 @@ record(
 # ### Where a sum stops growing {.beyond}
 #
 # In [the lecture on memory](l3_memory.py#first-is-it-right) an fp32 sum of small numbers stopped growing at 2<sup>24</sup>. Do
-# the tensor cores have such an edge? Give them ones, and nothing but ones, and let them add.
+# the tensor cores have such a limit? Give them ones, and nothing but ones, and let them add.
 
 # %%
 sums = {kind: tensor.sum_of_ones(kind) for kind in ("tf32", "bf16", "e4m3")}
@@ -1094,50 +1100,51 @@ record(
 # %% [markdown]
 # /// claim | edge.bf16.said == edge.bf16.ones and edge.tf32.said == edge.tf32.ones and edge.e4m3.said == 16384 and edge.e4m3.ones > 20000
 # In bf16 and TF32 all the ones arrive. In FP8 the sum stops at {{ edge.e4m3.said:.0f}}, and however many more you send, they are
-# lost: 2<sup>14</sup> is {{ edge.e4m3.said:.0f}}. The 8-bit tensor core keeps fewer bits of a sum than fp32 has, whatever the type of the result is called.
-# DeepSeek's engineers met this edge when they trained in FP8, and found around 14 bits, too [^deepseek2024]. The cure is to take the sum out of the tensor core
-# now and then, and to go on adding in fp32. cuBLASLt has a switch, *fast accumulation*, which we had on above. Without it, it very
-# likely does the same; we did not run that.
+# lost: 2<sup>14</sup> is {{ edge.e4m3.said:.0f}}. The 8-bit tensor core keeps fewer bits of a sum than fp32 has, whatever the
+# type of the result is called. DeepSeek's engineers met this limit when they trained in FP8, and they too found around 14 bits
+# [^deepseek2024]. The cure is to take the sum out of the tensor core now and then, and to go on adding in fp32. cuBLASLt has a
+# switch, *fast accumulation*, which we had on above. With the switch off it very likely applies that cure; we did not run that.
 # /// otherwise
 # In FP8, {{ edge.e4m3.ones:.0f}} ones make {{ edge.e4m3.said:.0f}}; in bf16, {{ edge.bf16.ones:.0f}} make {{ edge.bf16.said:.0f}}.
 # ///
 #
-# Random numbers around zero hide it. Their sum grows with the *root* of its length: 4096 products make about 64 times one of them, and
-# not 4096 times. So the error of FP8 above shows nothing of it. A test on random numbers is a test on random numbers.
+# Random numbers around zero hide this limit. Their sum grows with the square *root* of its length: 4096 products add up to about
+# 64 times one of them, not 4096 times. So the error of FP8 above shows nothing of it. A test on random numbers is a test on
+# random numbers.
 #
 # /// exercise | Which type?
 # (a) Gradients of a loss, many of them near 2<sup>−20</sup>. (b) The weights of a layer, all between −0.5 and 0.5, for inference. (c) A
 # sum over a million numbers of about 1. (d) The positions of stars, in metres. Which of fp32, fp16, bf16 and e4m3 can
-# hold each, and which would you take?
+# hold each of these, and which would you choose?
 # /// answer
-# (a) fp32, and bf16, with half the bytes. fp16's smallest ordinary number is 2<sup>−14</sup>, below it precision melts away, and e4m3 would need a
-# scale. (b)
-# fp16 and bf16 hold them as they are. e4m3 holds them with a scale, and that is what servers do. (c) Only fp32: a sum of
-# ones stops growing at 256 in bf16, and at 2048 in fp16. (d) None of the short ones. fp32 reaches far enough, but it steps by
-# far more than a metre out there. Some numbers want float64.
+# (a) fp32, and bf16 with half the bytes. fp16's smallest normal number is 2<sup>−14</sup>, and below it precision melts away;
+# e4m3 would need a scale. (b) fp16 and bf16 hold them as they are. e4m3 holds them with a scale, and that is what servers do. (c)
+# Only fp32: a sum of ones stops growing at 256 in bf16, and at 2048 in fp16. (d) None of the short ones. fp32 has the range, but
+# out there its steps are far larger than a metre. Some numbers need float64.
 # ///
 
 # %% [markdown]
 # ## When the tensor cores stand still
 #
-# The clock says *slow*. It does not say *why*. Three questions, in this order, and each has a counter. The profiler calls them the
-# *tensor pipe*.
+# The clock says *slow*. It does not say *why*. Ask three questions, in this order; each has a counter. The profiler calls the
+# tensor cores the *tensor pipe*.
 #
-# 1. **Are they used at all?** How many operations went through the tensor pipe. Zero is zero.
-# 2. **How much of the time?** In which share of the ticks the tensor pipe was at work.
+# 1. **Are they used at all?** How many operations went through the tensor pipe? Zero is zero.
+# 2. **How much of the time?** In what share of the ticks was the tensor pipe at work?
 # 3. **If not: what were the warps waiting for?** Each tick, a warp that cannot issue has a reason, a *stall reason*.
 #
-# All the multiplies of 4096 from this page, counted in one go, and two more that you have most likely run:
-# `torch.mm` on fp32 tensors, as PyTorch comes, and the same with TF32 switched on. The counters note
-# [issue slots](l5_the_top_of_the_ladder.py#every-other-instruction-costs-a-multiply-add), too, as in the lecture before.
+# Here are this page's multiplies of 4096, counted in one go, and two more that you have most likely run: `torch.mm` on
+# fp32 tensors with PyTorch's default settings, and with TF32 switched on. The counters also note
+# [issue slots](l5_the_top_of_the_ladder.py#every-other-instruction-costs-a-multiply-add), as in the previous lecture.
 #
 # /// predict | Which issues more instructions in a tick: our kernel on the CUDA cores, or cuBLAS, which is some twenty times as fast?
 # - [tensor.cublas.issue > 1.25 * tensor.cuda_cores.issue] cuBLAS, of course
 # - [tensor.cuda_cores.issue > 1.25 * tensor.cublas.issue] The CUDA cores
-# - [0.8 * tensor.cuda_cores.issue <= tensor.cublas.issue <= 1.25 * tensor.cuda_cores.issue] About alike
+# - [0.8 * tensor.cuda_cores.issue <= tensor.cublas.issue <= 1.25 * tensor.cuda_cores.issue] About the same
 # /// reveal
-# The CUDA cores issue in {{ tensor.cuda_cores.issue:.0%}} of the ticks, cuBLAS in {{ tensor.cublas.issue:.0%}}. The quicker kernel hardly says
-# a word: one order of `wgmma`, 256 columns wide, is 128 ticks of work for four tensor cores. *Busy* is not the same as *fast*.
+# The CUDA cores issue in {{ tensor.cuda_cores.issue:.0%}} of the ticks, cuBLAS in {{ tensor.cublas.issue:.0%}}. The faster kernel
+# hardly says a word: one order of `wgmma`, 256 columns wide, is 128 ticks of work for four tensor cores. *Busy* is not the same
+# as *fast*.
 #
 # /// table
 # columns: [4096 × 4096 × 4096, "operations of the tensor cores, billions", "tensor cores at work, of all ticks", "issue slots used"]
@@ -1238,17 +1245,17 @@ record(
 )
 
 # %% [markdown]
-# The table in the answer above has a row for each multiply. Read it from the top.
+# The table in the answer above has one row for each multiply. Read it from the top.
 #
 # /// claim | tensor.fp32.operations == 0 and tensor.cuda_cores.operations == 0 and tensor.fp32.busy == 0 and 0.5 < tensor.tf32.busy < 1.5
-# **Not used at all.** Two zeros. One is our kernel that only wears bf16. The other is `torch.mm` on fp32 tensors with
-# PyTorch's factory settings: it is busy and correct, and the strongest unit of the card is off. One switch, and the same call has its tensor cores at
-# work in {{ tensor.tf32.busy:.0%}} of the ticks. (You have seen what the switch costs in exactness.)
+# **Not used at all.** Two zeros. One is our kernel, which only wears bf16. The other is `torch.mm` on fp32 tensors with
+# PyTorch's default settings: it is busy and correct, and the strongest unit of the card is off. Flip one switch, and the same
+# call has its tensor cores at work in {{ tensor.tf32.busy:.0%}} of the ticks. (You have seen what the switch costs in precision.)
 # /// otherwise
 # Operations of the tensor cores: {{ tensor.fp32.operations:.0f}} for fp32, {{ tensor.cuda_cores.operations:.0f}} for the CUDA cores.
 # ///
 #
-# By hand, how many instructions should there be? `mma.m16n8k16` does {{ mill.flops:.0f}} FLOPs, a multiply of 4096 has 2 × 4096³.
+# By hand, how many instructions should there be? `mma.m16n8k16` does {{ mill.flops:.0f}} FLOPs, and a multiply of 4096 has 2 × 4096³.
 
 # %%
 needed = 2 * 4096**3 // mma_flops
@@ -1261,19 +1268,20 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # %% [markdown]
 # /// claim | 0.99 < tensor.mma_sync.instructions / needed.mma < 1.01 and 0.99 < tensor.wgmma.instructions / needed.wgmma < 1.01 and max(abs(tensor.wmma.operations / needed.mma / mill.flops - 1), abs(tensor.mma_sync.operations / needed.mma / mill.flops - 1), abs(tensor.wgmma.operations / needed.mma / mill.flops - 1), abs(tensor.triton.operations / needed.mma / mill.flops - 1)) < 0.01
 # The counters agree with the pencil: {{ tensor.mma_sync.instructions / 1e6:.2f}} million in our `mma.sync` kernel, and
-# {{ tensor.wgmma.instructions / 1e6:.2f}} million in the one with `wgmma`, where each of the four warps is counted. And look at the
-# column of operations: 2 × 4096³ is {{ needed.mma * mill.flops / 1e9:.1f}} billion, and each of our four kernels did just that.
+# {{ tensor.wgmma.instructions / 1e6:.2f}} million in the one with `wgmma`, where each of the four warps is counted. And look at
+# the column of operations: 2 × 4096³ is {{ needed.mma * mill.flops / 1e9:.1f}} billion, and each of our four kernels did exactly
+# that.
 # /// otherwise
 # Counted: {{ tensor.mma_sync.instructions / 1e6:.2f}} million in our `mma.sync` kernel, by hand {{ needed.mma / 1e6:.2f}}.
 # ///
 #
 # /// claim | odd.tflops < 0.3 * climb.cublas.tflops and tensor.odd.operations < 2500 * tensor.odd.instructions and tensor.odd.operations > 60000 * tensor.cublas.instructions
-# **The wrong shape.** The last row of the table is one number shorter each way. There is less to do, and the library is down to
-# {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed. Rows of 4095 numbers in bf16 do not begin at multiples of 16 bytes: the copy engine
-# cannot take them, nor can any 16-byte load. So it needs a kernel that can do without, and the counters show an older one:
-# {{ tensor.odd.operations / tensor.odd.instructions:.0f}} FLOPs for each matrix instruction, where at 4096 it has
-# {{ tensor.cublas.operations / tensor.cublas.instructions:.0f}}. That is less than one `mma.m16n8k16` does, and far from any wide `wgmma`. Pad rows to a
-# multiple of 8 numbers, 16 bytes.
+# **The wrong shape.** The last row of the table is one number shorter in each dimension. There is less to do, and yet the library
+# is down to {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed. Rows of 4095 numbers in bf16 do not begin at multiples of 16
+# bytes: the copy engine cannot take them, nor can any 16-byte load. So the library needs a kernel that can do without, and the
+# counters show an older one: {{ tensor.odd.operations / tensor.odd.instructions:.0f}} FLOPs for each matrix instruction, where at
+# 4096 it has {{ tensor.cublas.operations / tensor.cublas.instructions:.0f}}. That is less than one `mma.m16n8k16` does, and far
+# from any wide `wgmma`. Pad rows to a multiple of 8 numbers, 16 bytes.
 # /// otherwise
 # At 4095 the library reaches {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed at 4096.
 # ///
@@ -1282,29 +1290,31 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 #
 # /// define | sheet.mhz = 1830
 # unit: MHz
-# what: the clock that the data sheet of the card counts on [^lockwood-h100]
+# what: the clock that the card's data sheet assumes [^lockwood-h100]
 # ///
 #
 # /// claim | tensor.cublas.busy > max(0.85, tensor.wmma.busy, tensor.mma_sync.busy) and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > max(tensor.wmma.clock, tensor.mma_sync.clock) and min(tensor.wmma.clock, tensor.mma_sync.clock) > tensor.cublas.clock and wide.cublas.power_w > 500
-# The library's tensor cores are at work in {{ tensor.cublas.busy:.2%}} of the ticks, and still it has only
-# {{ climb.cublas.of_peak:.2%}} of the data sheet. It is not idle. It has *fewer ticks*. The sheet counts on 1830 MHz [^lockwood-h100]; with tensor cores as busy as
-# that, {{ climb.cublas.of_peak:.2%}} ÷ {{ tensor.cublas.busy:.2%}} × 1830 = about {{ climb.cublas.of_peak / tensor.cublas.busy * sheet.mhz:.0f}} MHz. And the profiler counts
-# ticks and time, so it knows the clock: {{ tensor.cuda_cores.clock:.0f }} MHz for the kernel on the CUDA cores,
-# {{ tensor.wmma.clock:.0f }} for WMMA, {{ tensor.mma_sync.clock:.0f }} for `mma.sync`, {{ tensor.cublas.clock:.0f }} for the library. Of these
-# four, the one that leaves the tensor cores alone has the highest clock, and the one with the busiest ones the lowest. (The profiler lets
-# each kernel run on its own, and in our race one follows the other. So do not expect the two clocks of the library to agree.) And the reason? The card
-# tells it itself. Its sensors, read while it multiplies at 8192, say *power limit*, at
-# {{ wide.cublas.power_w:.0f }} W: you find it in [the ledger](../numbers.md). What that limit does to a longer run,
-# [the measuring page](../how_we_measure.py) shows.
+# The library's tensor cores are at work in {{ tensor.cublas.busy:.2%}} of the ticks, and still it reaches only {{ climb.cublas.of_peak:.2%}}
+# of the data sheet. It is not idle. It has *fewer ticks*. The sheet assumes 1830 MHz [^lockwood-h100]; with tensor cores as busy
+# as that, {{ climb.cublas.of_peak:.2%}} ÷ {{ tensor.cublas.busy:.2%}} × 1830 = about {{ climb.cublas.of_peak / tensor.cublas.busy * sheet.mhz:.0f}}
+# MHz. And the profiler counts ticks and time, so it knows the clock: {{ tensor.cuda_cores.clock:.0f }} MHz for the kernel on the
+# CUDA cores, {{ tensor.wmma.clock:.0f }} for WMMA, {{ tensor.mma_sync.clock:.0f }} for `mma.sync`, {{ tensor.cublas.clock:.0f }}
+# for the library. Of these four, the one that leaves the tensor cores alone has the highest clock, and the one with the busiest
+# tensor cores has the lowest. (The profiler runs each kernel on its own, whereas in our race one follows the other. So do not
+# expect the two clocks of the library to agree.) And the reason? The card says so itself. Its sensors, read while it multiplies
+# at 8192, say *power limit*, at {{ wide.cublas.power_w:.0f }} W: you will find it in [the ledger](../numbers.md). [The measuring page](../how_we_measure.py)
+# shows what that limit does to a longer run.
 # /// otherwise
-# The library's tensor cores are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and it has {{ climb.cublas.of_peak:.0%}} of the data sheet.
+# The library's tensor cores are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and it reaches {{ climb.cublas.of_peak:.0%}}
+# of the data sheet.
 # ///
 #
 # ### What they wait for {.beyond}
 #
-# The numbers are those of [the lecture before](l5_the_top_of_the_ladder.py): how many ticks the warps of one scheduler wait for a reason, all of them added up, for each
-# instruction that it issues. Three reasons are new. *Its queue*: a warp wants shared memory, and the queue of orders to it is full. *The tensor core itself*: the unit of
-# arithmetic that the warp wants is taken. *An order under way*: by its name, the warp waits for a `wgmma`.
+# The numbers are of the same kind as in [the previous lecture](l5_the_top_of_the_ladder.py): how many ticks all the warps of one
+# scheduler together wait for a reason, for each instruction that it issues. Three reasons are new. *Its queue*: a warp wants
+# shared memory, and the queue of orders to it is full. *The tensor core itself*: the arithmetic unit that the warp wants is
+# taken. *An order under way*: judging by its name, the warp is waiting for a `wgmma`.
 #
 # /// table
 # turned: true
@@ -1314,7 +1324,7 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 #   - [WMMA, "{{ stall.wmma.pantry:.2f}}", "{{ stall.wmma.tray:.2f}}", "{{ stall.wmma.counter:.2f}}", "{{ stall.wmma.barrier:.2f}}", "{{ stall.wmma.mill:.2f}}", "{{ stall.wmma.order:.2f}}"]
 #   - [mma.sync, "{{ stall.mma_sync.pantry:.2f}}", "{{ stall.mma_sync.tray:.2f}}", "{{ stall.mma_sync.counter:.2f}}", "{{ stall.mma_sync.barrier:.2f}}", "{{ stall.mma_sync.mill:.2f}}", "{{ stall.mma_sync.order:.2f}}"]
 #   - [wgmma, "{{ stall.wgmma.pantry:.2f}}", "{{ stall.wgmma.tray:.2f}}", "{{ stall.wgmma.counter:.2f}}", "{{ stall.wgmma.barrier:.2f}}", "{{ stall.wgmma.mill:.2f}}", "{{ stall.wgmma.order:.2f}}"]
-# caption: "NVIDIA's names for the six: long scoreboard, short scoreboard, MIO throttle, barrier, math pipe throttle, GMMA. The first kernel uses no tensor core: there, the fifth is the lanes."
+# caption: "NVIDIA's names for the six: long scoreboard, short scoreboard, MIO throttle, barrier, math pipe throttle, GMMA. The first kernel does not use the tensor cores: there, the fifth means the lanes."
 # ///
 #
 # /// claim | stall.wmma.pantry > 1.2 * stall.wmma.mill and tensor.wmma.busy < 0.45
@@ -1326,30 +1336,32 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # ///
 #
 # /// claim | stall.mma_sync.mill > 2 * stall.mma_sync.tray and stall.mma_sync.mill > 2 * stall.mma_sync.pantry and tensor.mma_sync.busy > 0.55
-# **Waiting for the tensor core.** In the `mma.sync` kernel the pipeline has done its work: its warps hardly wait for HBM, L2 or shared memory.
-# For each instruction they wait {{ stall.mma_sync.mill:.1f}} ticks for the tensor core, and it is at work in {{ tensor.mma_sync.busy:.0%}} of the ticks. Yet the race gives it
-# {{ climb.mma_sync.of_peak:.0%}} of peak. By hand: with this instruction a full tensor core is {{ rate.mma / mill.sheet:.0%}} of the sheet, it is full in
-# {{ tensor.mma_sync.busy:.0%}} of the ticks, and the clock is {{ tensor.mma_sync.clock / sheet.mhz:.0%}} of the sheet's. Multiply, and you have
-# {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / sheet.mhz:.0%}}. The factors come from other visits to the card than the race, so expect the product near
-# the timed share, and not on it.
+# **Waiting for the tensor core.** In the `mma.sync` kernel the pipeline has done its work: its warps hardly wait for HBM, L2 or
+# shared memory. For each instruction they wait {{ stall.mma_sync.mill:.1f}} ticks for the tensor core, and it is at work in {{ tensor.mma_sync.busy:.0%}}
+# of the ticks. Yet in the race it reaches {{ climb.mma_sync.of_peak:.0%}} of peak. By hand: with this instruction a full tensor
+# core reaches {{ rate.mma / mill.sheet:.0%}} of the sheet, it is full in {{ tensor.mma_sync.busy:.0%}} of the ticks, and the
+# clock is {{ tensor.mma_sync.clock / sheet.mhz:.0%}} of the sheet's. Multiply, and you get {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / sheet.mhz:.0%}}.
+# The factors do not come from the same visit to the card as the race, so expect the product to be near the timed share, not
+# exactly on it.
 # /// otherwise
 # The `mma.sync` kernel: for each instruction its warps wait {{ stall.mma_sync.mill:.1f}} ticks for the tensor core, {{ stall.mma_sync.tray:.1f}} for shared memory.
 # ///
 #
-# A word of caution. Such tables are about warps, and a kernel with `wgmma` needs few of them. A warp that waits for its order looks idle,
-# while four tensor cores run for it. So for `wgmma`, Triton and the library read the column *tensor cores at work*, and not this table.
+# A word of caution: such tables are about warps, and a kernel with `wgmma` needs few of them. A warp that waits for its order
+# looks idle while four tensor cores work for it. So for `wgmma`, Triton and the library read the column *tensor cores at work*,
+# not this table.
 #
 # /// exercise | Six suspects
-# Your model is slow, and the counter says that the tensor pipe hardly ever works. Name as many causes as you can, and for each
-# the thing you would look at first.
+# Your model is slow, and the counter says that the tensor pipe is hardly ever at work. Name as many causes as you can, and for
+# each the thing that you would look at first.
 # /// answer
 #
 # - The type: fp32 without TF32, or float64. Look at the operations of the tensor pipe: zero.
-# - The shape: rows of A or B whose length in bytes 16 does not divide. Look at the kernel's name. Pad.
+# - The shape: rows of A or B whose length in bytes is not a multiple of 16. Look at the kernel's name. Pad.
 # - Too little work: one row of A, a batch of one, makes a multiply memory-bound, and no tensor core can help. Work out the intensity.
 # - Too few blocks: a small C leaves most SMs empty. Count the tiles of C.
-# - Not the multiply at all: elementwise kernels between multiplies take the time. Fuse.
-# - An older road: `mma.sync` on Hopper, WMMA, FP8 by `mma.sync`. Look for `HGMMA` and `QGMMA` in the machine code.
+# - Not the multiply at all: elementwise kernels between the multiplies take the time. Fuse.
+# - An older instruction: `mma.sync` on Hopper, WMMA, FP8 through `mma.sync`. Look for `HGMMA` and `QGMMA` in the machine code.
 # ///
 
 # %% [markdown]
@@ -1358,11 +1370,11 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # **You can now** look at a multiply and ask, in this order:
 #
 # 1. *Is the tensor core used?* The type, the shape, the instruction.
-# 2. *Is it fed?* Bytes for each instruction, against what shared memory hands out.
-# 3. *Does it wait?* A pipeline in front of it, and nobody at a barrier.
+# 2. *Is it fed?* Bytes for each instruction, against what shared memory delivers.
+# 3. *Does it wait?* Keep a pipeline in front of it, and nobody at a barrier.
 # 4. *What does the type cost?* Work it out on a million numbers before you train on it.
 #
-# **Where this leads.** Attention is two multiplies with a softmax between them, and what stands between the two is larger than all the rest:
-# [the lecture on attention](l8_attention.py). The workshop on Hopper goes on from our
-# `wgmma` kernel: a warp that only carries, the copy engine, clusters. How the clock and the counters here work:
-# [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).
+# **Where this leads.** Attention is two multiplies with a softmax between them, and what is between the two is larger than all
+# the rest: see [the lecture on attention](l8_attention.py). The workshop on Hopper goes on from our `wgmma` kernel: a warp that
+# only carries, the copy engine, clusters. [How every number here is measured](../how_we_measure.py) explains the clock and the
+# counters; [the ledger](../numbers.md) has each number with its spread.

@@ -55,6 +55,7 @@
 # | *right: correct on every size tried* | 0 | "Which number would you change to make it wrong?" |
 # | *refused on … : …* | 1 | "Read me the line. And the one after *next*." |
 # | a slip in the command | 2 | "What does it say is missing?" |
+# | *not judged: needs a card: line …* | 2 | "Which line asks for a card? Do what stands after *next*." |
 # | *compiled …, not run* | 3 | "Good. Come to the card with it." |
 #
 # Behind the verdict stands a line that begins with *alone* and says what is next: every lab ends with a task whose code is on no page, in the same file. It takes nothing from a lab

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import math
 import os
 import re
 import subprocess
@@ -9,7 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+import triton
+import triton.language as tl
+from triton.experimental import gluon
+from triton.language.extra import libdevice
+from triton.runtime import interpreter
 
+from course_judge.worker.card_arithmetic import as_on_a_card
 from course_site.pages.page import read_page
 
 ROOT = Path(__file__).parents[2]
@@ -251,3 +259,161 @@ def test_the_table_of_labs_has_every_lab_with_a_triton_door_and_counts_them():
     words = {5: "Five", 6: "Six", 7: "Seven", 8: "Eight", 9: "Nine"}
     assert text.count(f"{words[len(doors)]} labs can be typed") == 1
     assert text.count(f"{words[len(doors)]} [labs](#where-the-labs-are)") == 1
+
+
+# --- what the interpreter does otherwise -------------------------------------------------------------------
+
+
+@triton.jit
+def one_kernel(x_ptr, y_ptr, DO: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    if DO == "sum":
+        tl.store(y_ptr, tl.sum(x, 0))
+    elif DO == "twice":
+        tl.store(y_ptr + i, x * 2.0)
+    elif DO == "cumsum":
+        tl.store(y_ptr + i, tl.cumsum(x, 0))
+    elif DO == "maximum":
+        tl.store(y_ptr + i, tl.maximum(x, 1.0))
+    elif DO == "fma":
+        tl.store(y_ptr + i, tl.fma(x, x, -(1 + 2**-11)))
+    elif DO == "by zero":
+        tl.store(y_ptr + i, x // (x - x))
+    elif DO == "erf":
+        tl.store(y_ptr + i, libdevice.erf(x))
+    elif DO == "asm":
+        tl.store(y_ptr + i, tl.inline_asm_elementwise("mov.b32 $0, $1;", "=f,f", [x], tl.float32, True, 1))
+    elif DO == "masked":
+        tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < 0))
+    elif DO == "turned":
+        tl.store(y_ptr + i, x)
+        tl.store(y_ptr + i, tl.load(y_ptr + N - 1 - i))
+    elif DO == "scaled":
+        q, s = tl.full([32, 32], 1, tl.uint8), tl.full([32, 1], 127, tl.uint8)
+        tl.store(y_ptr, tl.max(tl.dot_scaled(q, s, "e4m3", q, s, "e4m3")))
+    else:
+        tl.store(y_ptr + i, x)
+
+
+@triton.jit
+def square_kernel(a_ptr, b_ptr, c_ptr, T: tl.constexpr):
+    i = tl.arange(0, T)
+    places = i[:, None] * T + i[None, :]
+    tl.store(c_ptr + places, tl.dot(tl.load(a_ptr + places), tl.load(b_ptr + places)))
+
+
+@gluon.jit
+def gluon_kernel(x_ptr):
+    pass
+
+
+def one(do, values, dtype=torch.float32, out=None):
+    """Each value that comes out, as the table writes it, or what is said instead."""
+    x = values if isinstance(values, torch.Tensor) else torch.tensor(values, dtype=dtype)
+    y = torch.zeros(len(x), dtype=out or x.dtype)
+    try:
+        one_kernel[(1,)](x, y, DO=do, N=len(x))
+    except interpreter.InterpreterError as error:
+        return [str(error.__cause__ or error)]
+    return [f"{value:.12g}" for value in y.tolist()]
+
+
+def square(a, b):
+    c = torch.zeros(16, 16)
+    square_kernel[(1,)](a, b, c, T=16)
+    return [f"{value:.12g}" for value in c.unique().tolist()]
+
+
+def refused(launch):
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        launch()
+    return [str(caught.value)]
+
+
+def short(values):
+    return [f"{float(values[0]):.2g}"]
+
+
+FP8, BF16, INF, NAN = torch.float8_e4m3fn, torch.bfloat16, math.inf, math.nan
+NAN_IN_FP8 = torch.tensor([0x7F], dtype=torch.uint8).view(FP8)
+ONES = torch.ones(16, 16, dtype=BF16)
+FIRST_LINE = "`triton.runtime.driver.active.get_active_torch_device()`"
+# By how a line of the table begins: what is run for it.
+DONE = {
+    "`tl.sum` of 1": lambda: short(one("sum", [1, 3, 5, 7], BF16)),
+    "`tl.dot` of two": lambda: square(ONES, ONES),
+    "`x * 2.0`": lambda: one("twice", [1, 3], BF16),
+    "`x.to(tl.bfloat16)`": lambda: one("", [1.01171875], out=BF16),
+    "`x.to(tl.float8e4nv)` of 1.97": lambda: one("", [1.97], out=FP8),
+    "`x.to(tl.float8e4nv)` of 500": lambda: one("", [500, INF, NAN, 0], out=FP8)[:3],
+    "`x.to(tl.float8e5)`": lambda: one("", [480], out=torch.float8_e5m2),
+    "`x.to(tl.float32)`": lambda: one("", NAN_IN_FP8, out=torch.float32),
+    "`x.to(tl.int32)`": lambda: one("", [3e9, NAN], out=torch.int32),
+    "`tl.dot` in fp32": lambda: square(torch.eye(16), torch.full((16, 16), 1 + 2**-11)),
+    "`tl.maximum`": lambda: one("maximum", [NAN]),
+    "`tl.fma(": lambda: one("fma", [1 + 2**-12]),
+    "`tl.cumsum`": lambda: one("cumsum", [1] * 4096, torch.float16)[-1:],
+    "`x // 0`": lambda: one("by zero", [7], torch.int32),
+    "a load where": lambda: one("masked", [5.0]),
+    "`tl.store`, then": lambda: (
+        ["what was stored"] if one("turned", [1.0, 2.0, 3.0, 4.0]) == ["4", "3", "2", "1"] else ["another"]
+    ),
+    "`libdevice.erf(x)`": lambda: one("erf", [1.0]),
+    "`tl.inline_asm": lambda: one("asm", [1.0]),
+    "`tl.dot_scaled`": lambda: one("scaled", [1.0]),
+    FIRST_LINE: lambda: refused(lambda: triton.runtime.driver.active.get_active_torch_device()),
+    "a kernel in Gluon": lambda: refused(lambda: gluon_kernel[(1,)](torch.ones(1))),
+}
+# What no arithmetic decides: chance, what is not promised, what is not there.
+ON_A_CARD_ALONE = (
+    "`x * 2.0`",
+    "`x // 0`",
+    "a load where",
+    "`tl.store`, then",
+    "`libdevice",
+    "`tl.inline_asm",
+)
+ON_A_CARD_ALONE += ("`tl.dot_scaled`", FIRST_LINE, "a kernel in Gluon")
+
+
+def differences():
+    """The page's table: what is written, what the interpreter gives, what a card gives."""
+    text = PAGE.read_text(encoding="utf-8")
+    table = text.partition("# | you write | the interpreter gives | a card gives |\n# |---|---|---|\n")[2]
+    rows = [line.strip("# |").split(" | ") for line in table.partition("\n#\n")[0].splitlines()]
+    return [tuple(row) for row in rows]
+
+
+def done_for(written):
+    (found,) = [run for begins, run in DONE.items() if written.startswith(begins)]
+    return found
+
+
+def test_every_difference_has_its_run_and_every_run_its_difference():
+    assert len(differences()) == len(DONE)
+    assert {done_for(written) for written, *_ in differences()} == set(DONE.values())
+
+
+@pytest.mark.parametrize("row", differences(), ids=lambda row: row[0])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_interpreter_differs_as_the_table_says(row):
+    written, gives, _ = row
+    if "active drivers" in gives and torch.cuda.is_available():
+        pytest.skip("there is a card, and so a driver")
+    actual = done_for(written)()
+    if words := quoted(gives):
+        assert words[0] in actual[0]
+    else:
+        assert re.findall(r"`([^`]+)`", gives) == actual
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in differences() if not row[0].startswith(ON_A_CARD_ALONE)], ids=lambda row: row[0]
+)
+def test_with_a_cards_arithmetic_it_gives_what_the_table_says_of_a_card(row):
+    written, _, gives = row
+    with as_on_a_card():
+        assert done_for(written)() == [
+            value for value in re.findall(r"`([^`]+)`", gives) if not value.startswith("propagate")
+        ]
