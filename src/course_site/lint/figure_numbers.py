@@ -33,6 +33,11 @@ _ALWAYS = frozenset({0.0, 1.0})
 _STEPS = (0.5, 1, 2, 4, 8, 16, 32, 100)
 
 
+def files_of(prose: str, root: Path) -> list[Path]:
+    """Return the drawings of a page that are there."""
+    return [file for found in _FIGURE.finditer(prose) if (file := root / found[1]).is_file()]
+
+
 def faults_of(prose: str, root: Path) -> Iterator[str]:
     """Yield every number that a figure, or its alternative text, alone has.
 

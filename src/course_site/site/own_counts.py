@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from course_site.pages.build_cache import KEPT, digest
 from course_site.sessions.course_road import load_road
 from course_site.site.course import Course
 from course_site.values.claims import CONFIDENCE
@@ -46,6 +47,8 @@ def _in_code(file: str, name: str) -> Callable[[Path], int]:
 
     def count(root: Path) -> int:
         names: dict[str, int] = {}
+        if not (root / file).is_file():
+            return 0
         for node in ast.parse((root / file).read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 value = node.value
@@ -53,7 +56,7 @@ def _in_code(file: str, name: str) -> Callable[[Path], int]:
                     names[node.targets[0].id] = len(value.elts)
                 elif all(isinstance(part, _WHOLE) for part in ast.walk(value)):
                     names[node.targets[0].id] = _computed(value, names)
-        return names[name]
+        return names.get(name, 0)
 
     return count
 
@@ -133,16 +136,17 @@ def _in_window(text: str, word: str, root: Path) -> Iterator[tuple[int, str]]:
     shares = list(_SHARE.finditer(text)) if word.startswith("resample") else []
     for pattern, start, count in _RULES.get(word, ()) if not shares else ():
         for found in pattern.finditer(text):
-            said = _amount(found["number"])
-            if said < start:
+            said, have = _amount(found["number"]), _counted(count, root)
+            if said < start or not have:  # a part of them; or there is nothing to count
                 continue
-            have = _counted(count, root)
             right = have > said if found["over"] else have <= said if found["under"] else have == said
             if not right:
                 yield _told(found, f"there are {have}")
     if word in ("samples", "rounds", "more than"):
         for found in _SAMPLES.finditer(text):
             least, most = (_counted(_ROUNDS[name], root) for name in ("MIN_ROUNDS", "MAX_ROUNDS"))
+            if not most:
+                continue
             low = found["least"] and _amount(found["least"])
             if low not in (None, least) or _amount(found["most"] or found["top"]) != most:
                 yield _told(found, f"{_CLOCK} takes {least} at least and {most} at most")
@@ -157,21 +161,31 @@ _ROUNDS = {name: _in_code(_CLOCK, name) for name in ("MIN_ROUNDS", "MAX_ROUNDS")
 
 def check(course: Course) -> None:
     """Note every count of our own things that is not their number."""
+    root = course.root
     _counted.cache_clear()  # a served site is built again and again
-    files = [course.root / name for name in FIRST_PAGES]
-    files += [file for name in _FOLDERS for file in (course.root / name).rglob("*.toml")]
-    texts = {
-        file.relative_to(course.root): file.read_text(encoding="utf-8") for file in files if file.is_file()
-    }
-    told = [(path, *found) for path, text in texts.items() for found in faults_of(text, course.root)]
-    readme = Path(FIRST_PAGES[0])
-    told += [(readme, *found) for found in faults_of_commands(texts.get(readme, ""), course.root)]
-    for path, line, why in told:
-        course.problem(path, f"line {line}: {why}")
+    files = [root / name for name in FIRST_PAGES]
+    files += [file for name in _FOLDERS for file in (root / name).rglob("*.toml")]
+    for file in files:
+        if file.is_file():
+            _check(course, file.relative_to(root), file.read_text(encoding="utf-8"), "line {}: ")
     for page in course.pages:
-        for cell in page.cells:
-            for _, why in faults_of(cell.source, course.root) if cell.kind == "markdown" else ():
-                course.problem(page.path, why)
+        _check(course, page.path, "\n\n".join(cell.source for cell in page.cells if cell.kind == "markdown"))
+    if (readme := root / FIRST_PAGES[0]).is_file():
+        for line, why in faults_of_commands(readme.read_text(encoding="utf-8"), root):
+            course.problem(readme.relative_to(root), f"line {line}: {why}")
+
+
+def _check(course: Course, path: Path, text: str, place: str = "") -> None:
+    if not _HINT.search(text):
+        return
+    counts = [_counted(count, course.root) for _, _, count in _COUNTS]
+    name = digest("counts", text, counts, [_counted(count, course.root) for count in _ROUNDS.values()])
+    if not KEPT.is_clean(name):
+        found = list(faults_of(text, course.root))
+        for line, why in found:
+            course.problem(path, f"{place.format(line)}{why}")
+        if not found:
+            KEPT.clean(name)
 
 
 # The file whose docstring says what the exit codes of a command mean.
@@ -193,6 +207,8 @@ def faults_of_commands(text: str, root: Path) -> Iterator[tuple[int, str]]:
 
     An exit code is one of the command that the text named last; options are those of the table of `nox -s docs`.
     """
+    if not all((root / file).is_file() for file in _COMMANDS.values()):
+        return
     for found in _CODES.finditer(text):
         command = next(reversed(_COMMAND.findall(text[: found.start()])), "")
         if command in _COMMANDS:

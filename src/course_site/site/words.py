@@ -58,8 +58,19 @@ def check_unrecorded(course: Course) -> None:
         for why in frame.faults_of_description(str(page.description or "")):
             course.problem(page.path, why)
         prose = "\n\n".join(cell.source for cell in page.cells if cell.kind == "markdown")
-        for why in figure_numbers.faults_of(prose, course.root) if "/// figure" in prose else ():
+        if "/// figure" in prose:
+            _check_figures(course, page, prose)
+
+
+def _check_figures(course: Course, page: Page, prose: str) -> None:
+    drawn = [file.read_bytes() for file in figure_numbers.files_of(prose, course.root)]
+    name = digest("figures", prose, drawn)
+    if not KEPT.is_clean(name):
+        found = list(figure_numbers.faults_of(prose, course.root))
+        for why in found:
             course.problem(page.path, why)
+        if not found:
+            KEPT.clean(name)
 
 
 def check_names(course: Course) -> None:
