@@ -45,9 +45,11 @@ _OF_OURS = (
     r"(?:kernel|multiply|version|copy|softmax|attention|rung)\s+(?:wins|(?:comes\s+in|finishes|ends)\s+(?:first|last))\b"
     r"|\b(?:is|was|are)\s+(?:by\s+far\s+)?the\s+(?:quickest|fastest|slowest)\s+(?:[\w-]+\s+){0,2}"
     r"(?:kernels?|multiply|attention|copy|softmax|version|of\s+all|of\s+them|on\s+(?:this|the)\s+\w+|anywhere|there\s+is)\b"
-    rf"|^\s*\|[^|]*\b(?:ours?|k\d\d|{LIBRARY})[^|]*\|(?:[^|]*\|)*?\s*\**(?:first|second|third|last|fastest|slowest|quickest"
-    r"|winner|best|worst)\**\s*\|"
     r"|\bnothing\s+(?:[\w'’-]+\s+){1,6}(?:sooner|faster|quicker)\b"
+)
+_IN_A_CELL = (
+    rf"^\s*\|[^|]*\b(?:ours?|k\d\d|{LIBRARY})[^|]*\|(?:[^|]*\|)*?\s*\**(?:first|second|third|last|fastest|slowest|quickest"
+    r"|winner|best|worst)\**\s*\|"
 )
 _PEAK = (
     r"(?:(?:the|its|their|our|this|that)\s+(?:[\w'’-]+\s+){0,2}(?:peak|roof|machine|hardware|bandwidth|throughput"
@@ -56,11 +58,11 @@ _PEAK = (
 )
 _NO_REST = (
     r"\b(?:tensor\s+cores?|lanes?|units?|pipes?|SMs?|card|machine|memory|bus)\s+(?:\w+\s+)?(?:hardly|scarcely|barely|almost"
-    r"|nearly)\s+(?:ever|never|always)\s+(?:rests?|idles?|waits?|works?|is|are|stands?)\b"
-    r"|\buses?\s+(?:the\s+|all\s+of\s+the\s+)?(?:[\w-]+\s+){1,3}to\s+the\s+full\b"
-    r"|\b(?:speed|rate|throughput|bandwidth)\s+(?:is|was|equals)\s+(?:just\s+|nearly\s+|almost\s+)?that\s+of\s+the\s+"
-    r"(?:data\s+sheet|card|machine|hardware|memory)\b"
-    rf"|\b[a-z]+\s+{FRACTION}\s+of\s+(?:the|its|our|a)\s+(?:machine|card|GPU|tensor\s+cores|hardware|lanes)\b"
+    r"|nearly)\s+(?:ever|never|always)\s+(?:rests?|idles?|waits?|works?|is|are|stands?)\b",
+    r"\buses?\s+(?:the\s+|all\s+of\s+the\s+)?(?:[\w-]+\s+){1,3}to\s+the\s+full\b",
+    r"\b(?:speed|rate|throughput|bandwidth)\s+(?:is|was|equals)\s+(?:just\s+|nearly\s+|almost\s+)?that\s+of\s+the\s+"
+    r"(?:data\s+sheet|card|machine|hardware|memory)\b",
+    rf"\b[a-z]+\s+{FRACTION}\s+of\s+(?:the|its|our|a)\s+(?:machine|card|GPU|tensor\s+cores|hardware|lanes)\b",
 )
 _VAGUE = (
     r"(?:(?:nearly|almost|practically|virtually|just\s+about)\s+(?:all(?!\s+(?!of|that|the)\w)|everything|the\s+whole"
@@ -71,8 +73,9 @@ _VAGUE = (
 _WAYS = (
     ("a ranking in words, with a library's name", re.compile(_WINS, re.IGNORECASE)),
     ("a ranking in words", re.compile(_OF_OURS, re.IGNORECASE)),
+    ("a ranking in words", re.compile(_IN_A_CELL, re.IGNORECASE)),
     ("a share of a peak in words", re.compile(rf"\b{_VAGUE}[^.;:,]{{0,50}}?\b{_PEAK}", re.IGNORECASE)),
-    ("a share of a peak in words", re.compile(_NO_REST, re.IGNORECASE)),
+    *(("a share of a peak in words", re.compile(pattern, re.IGNORECASE)) for pattern in _NO_REST),
     ("a share of a peak in words", re.compile(rf"\bof\s+{_PEAK}[^.;:,]{{0,30}}?\b{_VAGUE}", re.IGNORECASE)),
 )
 # Pieces of a library's name, of which one must be there: most sentences have none, and the first search takes long.
