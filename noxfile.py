@@ -89,6 +89,9 @@ def run_to_its_end(session: nox.Session, *arguments: str) -> None:
     interpreter = sys.executable if is_passthrough(session) else shutil.which("python", path=session.bin)
     # nox unsets a variable whose value is None.
     environment = {name: value for name, value in (os.environ | session.env).items() if value is not None}
+    encoding = environment.get("PYTHONIOENCODING", "")
+    if ":" not in encoding:  # a terminal of an old encoding shows a question mark for what it lacks
+        environment["PYTHONIOENCODING"] = f"{encoding}:replace"
     process = subprocess.Popen([interpreter, *arguments], env=environment)
     while True:
         try:

@@ -86,8 +86,7 @@ record(stoves={"d64": stoves(64), "d128": stoves(128)})
 #
 # How often would you wash in vain? Draw scores like those on this page, 16384 to a row, and let them pass 128 at a time.
 #
-# /// predict | In 128 steps, how often does a row's maximum grow at all, and how often does it grow by so much, or with such a
-# weight, that we wash?
+# /// predict | In 128 steps, how often does a row's maximum grow at all, and how often does it grow by so much, or with such a weight, that we wash?
 # - [repairs.any > 20] More than 20 times; a few times
 # - [repairs.any <= 20 and repairs.large < 1] A few times; hardly ever after the first step
 # - [repairs.any <= 20 and repairs.large >= 1] A few times; about as often
@@ -514,7 +513,7 @@ record(
 )
 
 # %% [markdown]
-# ## The way back
+# ## The backward pass
 #
 # To learn, a model needs the backward pass: what does the loss say to Q, K and V, once you know what it says to the output?
 # Nobody kept the square. So we make it again, tile by tile, from Q, K and one number for each row that the forward pass saved: L,
@@ -530,8 +529,7 @@ record(
 #
 # Why D? The shares of a row always add up to 1: what one gains, the others lose. So all that counts of each dP is how far it is
 # above its row's mean, weighted by the shares. That mean is the sum of $P \circ dP$ over the row. And since $O = PV$, that is the
-# sum of $dO \circ O$,
-# which needs no square.
+# sum of $dO \circ O$, which needs no square.
 #
 # Look at who owns what. A block that owns some *keys* has all it needs for their dK and dV: every row passes by, and the sums
 # stay in its registers. But dQ belongs to the *rows*, and every block of keys has a part of it. Somebody must add the parts up:

@@ -493,9 +493,9 @@ extern "C" __global__ void scale() {
 # /// exercise | Blocks, rounded up
 # How many blocks of 256 do N numbers need, worked out in C? Why is `(N + 255) / 256` right, and for which N does it go wrong?
 # /// answer
-# Division cuts off, so N / 256 forgets the rest. Adding 255 first carries every remainder, from 1 on, over to the next block,
-# and leaves an N that 256 divides as it is. It goes wrong when N + 255 passes 2 147 483 647: then the sum wraps, and the number
-# of blocks is negative. In Python there is no such end, which is one reason why our launchers count there: `-(-N // 256)`.
+# Division rounds down, so N / 256 forgets the remainder. Adding 255 first carries every remainder, from 1 on, over to the next
+# block, and changes nothing for an N that 256 divides. It goes wrong when N + 255 passes 2 147 483 647: then the sum wraps, and
+# the number of blocks is negative. Python has no such limit, which is one reason why our launchers count there: `-(-N // 256)`.
 # ///
 
 # %% [markdown]

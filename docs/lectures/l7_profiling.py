@@ -13,7 +13,7 @@
 # - write a forecast before you open a profiler: bytes, operations, the floor, and one sentence about what your kernel waits for;
 # - go round the loop on a kernel that you have never seen: name the cause from a counter, cure it, and see the same counter move;
 # - read five counters, and say which question each of them answers;
-# - say where the time of a whole program goes, and which of four bounds a kernel stands under;
+# - say where the time of a whole program goes, and which of four bounds limits a kernel;
 # - do most of this without any counter, and say what a profiler changes about what it looks at.
 #
 # **The headline: {{ race.registers.of_peak:.0%}} of peak, from {{ race.thread.of_peak:.0%}}.** One job, three turns of the loop, and no turn began with an
@@ -32,8 +32,10 @@
 # caption: The loop of day one. Today is its third word.
 # ///
 #
-# Its first word is the one that is left out most often. A *profiler* is a program that runs your kernel and reads the card's own tallies, its **counters**.
-# It has hundreds of them. Come without a question and you will read them all, and find something odd in each. Come with a guess and you read one. So here is the rule of this page:
+# Its first word is the one that people most often leave out. A *profiler* is a program that runs your kernel and reads the card's
+# own tallies, its **counters**.
+# It has hundreds of them. Come without a question, and you will read them all and find something odd in each. Come with a guess,
+# and you will read one. So here is the rule of this page:
 #
 # **The sentence comes first, in ink: *I believe it waits for …, so this counter will say …* Then you look.**
 #
@@ -41,7 +43,8 @@
 #
 # ## The kernel you have not seen
 #
-# Between two layers of a transformer stands a small step. What the layer made, x, is added to what went past it, r. Then every row of the sum gets a mean of 0 and
+# Between two layers of a transformer there is a small step. The output of the layer, x, is added to what bypassed it, r. Then
+# every row of the sum gets a mean of 0 and
 # a spread of 1, and each column a weight g:
 #
 # $$
@@ -230,7 +233,7 @@ record(
 # are a whole row apart.
 #
 # Recall a word of [the memory lecture](l3_memory.py#ask-for-neighbours). Memory is carried in **sectors** of 32 bytes. A load of one warp is a *request*, and the
-# counter tells how many sectors each request touched. Thirty-two neighbours in fp32 touch four. In the kernel's last walk all lanes also read the same number of g: one sector.
+# counter says how many sectors each request touched. Thirty-two neighbours in fp32 touch four. In the kernel's last walk all lanes also read the same number of g: one sector.
 #
 # /// predict | On average over all its loads, x and r three times each and g once: how many sectors does a request touch?
 # - [sectors.thread < 8] About 4
@@ -274,8 +277,10 @@ record(
 # %% [markdown]
 # ## The second turn: is the road full of the right things?
 #
-# Read the percentage: {{ race.warp.of_peak:.0%}}. Better, and still far from what a copy reaches. So, the next guess. The profiler has a page for it, *speed of light*: how much of what
-# HBM can carry at most did it carry, and how much of what the SMs can do at most did they do? Two percentages. The larger one is the road that is full. (Open a report, and you will find a larger *memory* figure than ours. Nsight Compute takes the fullest part of the whole way, of L1, of L2 and of HBM,
+# Read the percentage: {{ race.warp.of_peak:.0%}}. Better, and still far from what a copy reaches. So, the next guess. The
+# profiler has a page for it, *speed of light*: what share of the most that HBM can carry did it carry, and what share of the most
+# that the SMs can do did they do? Two percentages. The larger one is the road that is full. (Open a report, and you will find a
+# larger *memory* figure than ours. Nsight Compute takes the fullest part of the whole way, of L1, of L2 and of HBM,
 # `gpu__compute_memory_throughput`. This page reads HBM alone, `dram__throughput`. Where the two are far apart, a cache is the full road.)
 #
 # /// predict | Your kernel reaches {{ race.warp.of_peak:.0%}} of the floor's speed. How busy is HBM while it runs?
@@ -284,7 +289,8 @@ record(
 # /// reveal
 # HBM is at **{{ memory.warp:.0%}}** of what it can carry, the SMs at {{ arithmetic.warp:.0%}}.
 #
-# Stop here for a moment, for this is where reports go wrong. *"Memory {{ memory.warp:.0%}}, so it is at its roof, so it is done."* The road may be full. The question is what is on it.
+# Stop here for a moment, because this is where reports go wrong. *"Memory {{ memory.warp:.0%}}, so it is at its roof, so it is
+# done."* The road may be full. But with what?
 # ///
 #
 # Hold two numbers against each other: the bytes that were **counted**, and the least that you worked out **by hand**.
@@ -314,12 +320,12 @@ record(
 # Read before: {{ counted.warp.read_bytes / 1e9:.2f }} GB, after: {{ counted.chip.read_bytes / 1e9:.2f }}. The time: {{ race.warp.us:.0f }} and {{ race.chip.us:.0f }} µs.
 # ///
 #
-# The [report of this kernel](artifact:turn_2_after.ncu-rep), to open yourself.
+# You can open the [report of this kernel](artifact:turn_2_after.ncu-rep) yourself.
 
 # %% [markdown]
 # ## The third turn: what do the warps wait for?
 #
-# {{ race.chip.of_peak:.0%}} of peak, and not a byte too many. HBM is busy {{ memory.chip:.0%}} of the time. So the road has gaps now, and the question is a new one: who should have been walking, and was not?
+# {{ race.chip.of_peak:.0%}} of peak, and not a byte too many. HBM is busy {{ memory.chip:.0%}} of the time. So now the road has gaps, and the question is a new one: who should have been walking, and was not?
 #
 # Two more counters. At each tick, a scheduler looks for a warp that can go on. One that cannot has a reason, its **stall reason**, and the card keeps the tally: how many ticks all warps of the scheduler wait for each reason,
 # together, for every instruction that it issues. And **occupancy**: of the 64 warps that a multiprocessor could hold, how many were there?
@@ -330,7 +336,7 @@ record(
 # - [stall.chip.barrier > max(stall.chip.long_scoreboard, stall.chip.short_scoreboard, stall.chip.wait)] Each other: *barrier*
 # - [stall.chip.wait > max(stall.chip.long_scoreboard, stall.chip.short_scoreboard, stall.chip.barrier)] A fixed few ticks: *wait*
 # /// reveal
-# *Long scoreboard* stands at {{ stall.chip.long_scoreboard:.2f }}, short scoreboard at {{ stall.chip.short_scoreboard:.2f }}, barrier at {{ stall.chip.barrier:.2f }}, wait at {{ stall.chip.wait:.2f }}.
+# *Long scoreboard* is at {{ stall.chip.long_scoreboard:.2f }}, short scoreboard at {{ stall.chip.short_scoreboard:.2f }}, barrier at {{ stall.chip.barrier:.2f }}, wait at {{ stall.chip.wait:.2f }}.
 #
 # /// table
 # turned: true
@@ -342,21 +348,27 @@ record(
 # caption: Ticks that the warps of a scheduler wait, all together, for each instruction that it issues. *Queue to memory* is what NVIDIA calls LG throttle, a queue of orders to memory that is full.
 # ///
 #
-# You will meet other reasons, in [the table of L6](l6_tensor_cores.py#what-they-wait-for) for instance: *MIO throttle*, the same kind of queue in front of shared memory; *math pipe throttle*, a unit of arithmetic that is taken; *GMMA*,
+# You will meet other reasons, for instance in [the table of L6](l6_tensor_cores.py#what-they-wait-for): *MIO throttle*, the same kind of queue in front of shared memory; *math pipe throttle*, an arithmetic unit that is busy; *GMMA*,
 # an order to the tensor cores that is under way. [The dictionary](../stall_reasons.py) has them all.
 #
-# How many warps is that? Multiply by the issues in a tick: {{ stall.chip.long_scoreboard:.2f }} × {{ issue.chip:.3f}} are {{ stall.chip.long_scoreboard * issue.chip:.1f}} warps of each scheduler. With the row in registers {{ stall.registers.long_scoreboard * issue.registers:.1f}} wait, and that
+# How many warps is that? Multiply by the instructions issued in a tick: {{ stall.chip.long_scoreboard:.2f }} × {{ issue.chip:.3f}}
+# is {{ stall.chip.long_scoreboard * issue.chip:.1f}} warps of each scheduler. With the row in registers, {{ stall.registers.long_scoreboard * issue.registers:.1f}}
+# wait, and that
 # kernel is the faster one: more wait, because more are under way.
 # ///
 #
-# Look at *a warp a row* in the table too. It waited for HBM as well, and *there the road was full*. So a stall reason alone condemns nothing: warps that wait for HBM are what a kernel at its roof looks like. It condemns
-# only beside a road that is not full. Then it says: too few are under way.
+# Look at *a warp a row* in the table too. It waited for HBM as well, and *there the road was full*. So a stall reason alone
+# proves nothing: in a kernel at its roof, the warps wait for HBM. It counts against a kernel only when the road is not full. Then
+# it says: too few are under way.
 #
 # And why too few? By hand: a block keeps a row of 64 KiB, so three blocks fit, with three warps each. Nine of 64 warps.
 #
 # /// exercise | Enough for the hall? | 3 minutes
-# [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. By the data sheet each multiprocessor has a share of {{ gpu.gb_per_s / gpu.sms:.1f }} GB/s. Of three bytes that move one is written.
-# Nine warps. In the machine code the first loop is written out, and a thread asks for sixteen numbers of four bytes before it needs the first. Then they come and go, so say that it has ten out at once: how soon must an answer come for that to be enough, if half of the time they add up or write?
+# [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. By the data sheet, each
+# multiprocessor has a share of {{ gpu.gb_per_s / gpu.sms:.1f }} GB/s. Of every three bytes that move, one is written.
+# Nine warps. In the machine code the first loop is written out, and a thread asks for sixteen numbers of four bytes before it
+# needs the first. Then they come and go, so assume that it has ten under way at once: how soon must an answer come for that to be
+# enough, if half of the time they add up or write?
 # /// answer
 # 9 × 32 × 10 × 4 = 11 520 bytes are under way while all of them fetch, and about half of that on average, 5760. GB in a second are bytes in a nanosecond: divide by the share, two thirds of it, since a third of what moves is written. Within {{ 5760 / (2 / 3 * gpu.gb_per_s / gpu.sms):.0f }} ns HBM must answer. On the {{ l3.gpu.name }} of L3 a trip
 # takes {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns when HBM has nothing else to do, and here it is busy and answers later. Not enough. It is a rough sum, and it says where to look.
@@ -374,12 +386,13 @@ record(
 # ///
 #
 # /// claim | warps.warp > 1.2 * warps.registers and race.registers.us < 0.8 * race.warp.us
-# And mind the trap. *More occupancy is better*, somebody says. The kernel of the second turn had {{ warps.warp:.0%}}, more than the last one, and is slower. Occupancy is no goal. Bytes under way are.
+# And mind the trap. *More occupancy is better*, somebody says. The kernel of the second turn had {{ warps.warp:.0%}}, more than
+# the last one, and is slower. Occupancy is not the goal. Bytes under way are.
 # /// otherwise
-# Occupancy is no goal: the kernel of the second turn has {{ warps.warp:.0%}}, the last one {{ warps.registers:.0%}}.
+# Occupancy is not the goal: the kernel of the second turn has {{ warps.warp:.0%}}, the last one {{ warps.registers:.0%}}.
 # ///
 #
-# The [report of the last kernel](artifact:turn_3_after.ncu-rep).
+# Here is the [report of the last kernel](artifact:turn_3_after.ncu-rep).
 #
 # ### Where the loop ends
 #
@@ -415,19 +428,20 @@ record(
 #   - [torch.compile, "{{ race.compiled.us:.0f }}", "{{ race.compiled.of_peak:.1%}}"]
 # ///
 #
-# When do you stop? When you stand where others stand who do nothing but carry: [a plain copy](../one_token.py#the-floor-of-a-step-by-hand) reaches {{ one_token.copy.tb_per_s:.2f }} TB/s on this card, and this kernel {{ race.registers.tb_per_s:.2f }}. Then *this kernel* is done, and
+# When do you stop? When you are where kernels are that do nothing but carry: [a plain copy](../one_token.py#the-floor-of-a-step-by-hand) reaches {{ one_token.copy.tb_per_s:.2f }} TB/s on this card, and this kernel {{ race.registers.tb_per_s:.2f }}. Then *this kernel* is done, and
 # the next question is whether it must run at all.
 
 # %% [markdown]
 # ## Where does the time go?
 #
-# All this was about one kernel. A program has many, and the first question is which of them anybody waits for. A shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and the shift is
+# All this was about one kernel. A program has many, and the first question is for which of them anybody waits. A shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and the shift is
 # seven, so you gain 10 / 7. Buy an oven that takes no time at all, and four are left: 10 / 4 = 2.5, and nothing in the world makes it more [^amdahl1967].
 #
 # /// exercise | Whose turn is it? | 2 minutes
-# After the oven was halved: which part do you look at next, and what is the most that a perfect one would gain?
+# After the oven has been halved, which part do you look at next, and what is the most that a perfect one would gain?
 # /// answer
-# Oven and sink take three hours each now, of seven. Either of them, gone altogether, leaves four hours. You choose by what is easier, and not by habit.
+# Oven and sink take three hours each now, of seven. Either of them, gone altogether, leaves four hours. Choose the one that is
+# easier, not the one that is habit.
 # ///
 #
 # ### Gaps between the kernels
@@ -435,12 +449,12 @@ record(
 # Now a whole program: one step of [the model with 8 billion weights](../one_token.py), which writes one token. PyTorch's own profiler notes two things: when the host wrote an order, and when the card worked. Draw
 # one above the other.
 #
-# /// predict | A step of the plain model, two thousand small kernels or so. In which share of its time does the card work?
+# /// predict | A step of the plain model, two thousand small kernels or so. For what share of the time does the card work?
 # - [step.plain.share < 0.5] Less than half
 # - [0.5 <= step.plain.share < 0.9] More than half
 # - [step.plain.share >= 0.9] Nearly all of it
 # /// reveal
-# {{ step.plain.share:.0%}}, while this profiler looks on.
+# {{ step.plain.share:.0%}}, while this profiler is watching.
 #
 # /// chart | trace
 # title: A window in the middle of a step
@@ -558,10 +572,13 @@ record(
 )
 
 # %% [markdown]
-# The whole step, to walk about in: [the trace](artifact:decode_step.json.gz) opens in Perfetto, a viewer of such timelines at `ui.perfetto.dev`, or in the browser at `chrome://tracing`.
+# You can walk through the whole step: [the trace](artifact:decode_step.json.gz) opens in Perfetto, a viewer for such timelines at `ui.perfetto.dev`, or in Chrome at `chrome://tracing`.
 #
-# Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs), {{ l2.order.torch.us:.1f }} µs for PyTorch in a bare loop on the machine of L2, which has an {{ l2.gpu.name }}. Here it is {{ step.plain.us / step.plain.orders:.0f }} µs for each: there is the model's Python besides, and the profiler that looks on. A kernel that is done sooner leaves the card idle until the next order
-# comes. It is **drowning in launches**. Two cures: *fuse*, so that there are fewer kernels; or write all orders once, on one sheet, and hand in the sheet. That sheet is a **CUDA graph**.
+# Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs), {{ l2.order.torch.us:.1f }}
+# µs for PyTorch in a bare loop on the machine of L2, which has an {{ l2.gpu.name }}. Here it is {{ step.plain.us / step.plain.orders:.0f }}
+# µs for each, because there is also the model's Python, and the profiler that is watching. A kernel that finishes sooner leaves
+# the card idle until the next order comes. The program is **drowning in launches**. There are two cures: *fuse*, so that there
+# are fewer kernels; or write all orders once, on one sheet, and hand in the sheet. That sheet is a **CUDA graph**.
 #
 # /// chart | trace
 # title: The same model, its orders on one sheet
@@ -584,7 +601,7 @@ record(
 #
 # ## Four kinds of bound
 #
-# Put what you have seen into one table. Whatever a kernel is, it waits for one of four things. What HBM does, what the SMs do and a look at the clock tell which.
+# Put what you have seen into one table. Every kernel waits for one of four things. How busy HBM is, how busy the SMs are, and a look at the clock tell you which.
 #
 # /// table
 # columns: [bound, a kernel that shows it, "HBM busy", "SMs busy", "what to do"]
@@ -597,18 +614,21 @@ record(
 #
 # /// claim | memory.registers > 0.7 and arithmetic.registers < memory.registers and arithmetic.arithmetic > 0.7 and memory.arithmetic < 0.2 and max(arithmetic.latency, memory.latency) < 0.5 and max(arithmetic.launch, memory.launch) < 0.2
 # Memory: one road full. Compute: the other. Latency: neither, and yet the card is at work all the time, on a chain in which each step waits for the last. Launch: neither, and the kernel is over before the next order is
-# written. *Both low* is the case in which most reports give up, and it has two causes. No counter keeps them apart: the last row only shows how little a tiny kernel keeps busy. Whether a program waits for its launches, the timeline tells.
+# written. *Both low* is the case in which most reports give up, and it has two causes. No counter keeps them apart: the last row only shows how little a tiny kernel keeps busy. The timeline says whether a program waits for its launches.
 # /// otherwise
 # HBM and the SMs, busy: {{ memory.registers:.0%}} and {{ arithmetic.registers:.0%}}, {{ memory.arithmetic:.0%}} and {{ arithmetic.arithmetic:.0%}}, {{ memory.latency:.0%}} and {{ arithmetic.latency:.0%}}, {{ memory.launch:.0%}} and {{ arithmetic.launch:.0%}}.
 # ///
 #
-# What each wait is called, and a small kernel that makes it the largest: [the dictionary of stalls](../stall_reasons.py). From a symptom to a lesson: [the chart](../when_it_goes_wrong.py#right-but-slow).
+# [The dictionary of stalls](../stall_reasons.py) has the name of each wait, with a small kernel that makes it the largest. [The chart](../when_it_goes_wrong.py#right-but-slow)
+# leads from a symptom to a lesson.
 
 # %% [markdown]
 # ## What the glass changes {.beyond}
 #
-# A profiler is no window. It can read a few counters at a time, so it runs your kernel several times over and puts memory back in between: **replay**. It empties the caches before each of those runs. And unless it is told
-# otherwise it holds the clock at a fixed rate [^nvidia-ncu-guide]. All of ours run with `--clock-control none`, so that the card is the one you time.
+# A profiler is not a window: it changes what it looks at. It can read only a few counters at a time, so it runs your kernel
+# several times and restores memory in between: **replay**. It empties the caches before each of those runs. And unless you tell
+# it otherwise, it holds the clock at a fixed rate [^nvidia-ncu-guide]. All of ours run with `--clock-control none`, so that the
+# card behaves as when you time it.
 #
 # /// table
 # columns: [add and norm, "our clock, µs", "the profiler's, µs"]
@@ -616,10 +636,11 @@ record(
 #   - [a warp a row, "{{ race.warp.us:.0f }}", "{{ stopwatch_of.warp:.0f }}"]
 #   - [the row on chip, "{{ race.chip.us:.0f }}", "{{ stopwatch_of.chip:.0f }}"]
 #   - [the row in registers, "{{ race.registers.us:.0f }}", "{{ stopwatch_of.registers:.0f }}"]
-# caption: Large kernels, whose data no cache can hold. There the two clocks have little to disagree about.
+# caption: Large kernels, whose data no cache can hold. There the two clocks have little reason to disagree.
 # ///
 #
-# How much does emptying the caches matter? Take a job that fits into L2, run it once to warm it, and count what it reads from HBM: once as the profiler comes, and once with `--cache-control none`.
+# How much does emptying the caches matter? Take a job that fits into L2, run it once to warm it, and count what it reads from
+# HBM: once with the profiler's defaults, and once with `--cache-control none`.
 
 # %% tags=["fold"]
 from course_kernels.measure.reports import count_with
@@ -654,7 +675,7 @@ record(
 # ///
 #
 # /// when | replay.many > replay.few
-# And replay. Passes of the kernel that the profiler needed for two counters: {{ replay.few:.0f }}. For all those of this page: {{ replay.many:.0f }}. So take *counts* from a profiler, and *times* from a clock.
+# And replay: the profiler needed {{ replay.few:.0f }} passes of the kernel for two counters, and {{ replay.many:.0f }} for all those of this page. So take *counts* from a profiler, and *times* from a clock.
 # /// otherwise
 # Passes of the kernel that the profiler needed for two counters: {{ replay.few:.0f }}. For all those of this page: {{ replay.many:.0f }}.
 # ///
@@ -667,10 +688,11 @@ record(
 #
 # - **Leave the arithmetic out.** Copy in, copy out. As slow as before? Then it waits for bytes.
 # - **Leave the loads out.** Make the numbers up from the index. As slow as before? Then it does not wait for bytes.
-# - **Do a stage twice.** The time that is added is what the stage costs *where it stands*. Nothing added? Nobody waited for it.
+# - **Do a stage twice.** The added time is what the stage costs *in its place*. Nothing added? Then nobody waited for it.
 # - **Fewer threads, more threads.** No change over a wide range? It is at a roof.
 #
-# The answers of such a kernel are wrong, on purpose; so they are timed and never used. And mind the compiler: what nobody reads it takes out, and then you time nothing. Look into the machine code whether the stage is still there.
+# The answers of such a kernel are wrong on purpose, so you time it and never use them. And mind the compiler: it removes anything
+# that nobody reads, and then you time nothing. Check in the machine code that the stage is still there.
 #
 # /// exercise | What would you leave out? | 3 minutes
 # Take the kernel of the second turn, with its three walks. Which experiment would have shown, without a counter, that the walks go to HBM each time?
@@ -682,19 +704,20 @@ record(
 # %% [markdown]
 # ## The next thing to try
 #
-# Now your own kernel. One page, five headings: *what it does*, *forecast*, *measured*, *counted*, *next*. The forecast is in ink before anything runs. Under *next* stand three short lines, and they are the whole craft:
+# Now your own kernel. One page, five headings: *what it does*, *forecast*, *measured*, *counted*, *next*. The forecast is in ink before anything runs. Under *next* are three short lines, and they are the whole craft:
 #
 # > one change → one counter that must move → if it does not, then …
 #
 # Can your neighbour say which counter? Then it is a plan. If not, it is a wish.
 #
 # `nox -s profile -- my_labs/register_tile.cu --report` fills in what a machine can: it asks for your forecast, and then writes a page with time, percent of peak, bytes against the least, and the
-# largest waits. What to try next it says behind `--hint`, and only there. A lab's file is known by its name; of another say what it computes, `--problem softmax`. Without a card, or without
-# `ncu`, it gives what the compiler knows, registers and how many blocks fit, and says what is missing.
+# largest waits. With `--hint`, and only then, it says what to try next. It knows a lab's file by its name; for any other file,
+# say what it computes, `--problem softmax`. Without a card, or without `ncu`, it gives what the compiler knows, registers and how
+# many blocks fit, and says what is missing.
 #
 # ### Three tests for any report
 #
-# Before you believe a report, your own first, put three questions to it. Was *every* element of the answer [checked](../how_we_measure.py#first-taste-then-time) against the truth, before any clock ran? Does the time lie above the **floor**? And were two kernels
+# Before you believe a report, your own first, put three questions to it. Was *every* element of the answer [checked](../how_we_measure.py#first-taste-then-time) against the truth, before any clock ran? Is the time above the **floor**? And were two kernels
 # run **in turns**, with the spread beside the difference? A report that passes all three may still be wrong. One that fails a single one proves nothing.
 #
 # /// exercise | Read a report | 5 minutes
@@ -707,9 +730,10 @@ record(
 # %% [markdown]
 # ## Six kernels, six reasons {.beyond}
 #
-# This page chose its kernel, and the order of its turns. Here nobody does. Six kernels lie before you, all of them right. Each is slow for one reason, and no two for the same. You say which,
+# This page chose its kernel, and the order of its turns. Here nobody chooses for you. Here are six kernels, all of them correct.
+# Each is slow for one reason, and no two for the same. You say which,
 # you say which counter proves it, and you take the reason away. The sentence comes first again: the grader reads what you believe before it runs a line of yours.
-# What a wait looks like in the counters, one small kernel for each, is in [the dictionary of stalls](../stall_reasons.py).
+# [The dictionary of stalls](../stall_reasons.py) shows what each wait looks like in the counters, with a small kernel for it.
 #
 # You choose among sixteen reasons. They are the names that the course's own profiler uses:
 #
@@ -717,7 +741,7 @@ record(
 # |---|---|
 # | launch-bound | the host orders work more slowly than the card does it |
 # | uncoalesced | neighbouring lanes do not ask for neighbouring bytes |
-# | bank conflicts | lanes of a warp want different words of one bank of shared memory |
+# | bank conflicts | lanes of a warp ask for different words of one bank of shared memory |
 # | spills | registers were not enough, and values go to memory and come back |
 # | divergence | lanes of a warp take different ways, one way after the other |
 # | atomics | many additions to one address, one after the other |
@@ -740,8 +764,8 @@ record(
 #
 # **You can now** write a forecast in ink, name a cause from one counter, cure it and watch the same counter move; say when a full road is a good sign and when not; find the gaps of a program; and tell four bounds apart.
 #
-# Take one sentence along. *A counter answers a question. Bring one.*
+# Take one sentence with you. *A counter answers a question. Bring one.*
 #
-# **Where this leads.** The first half is closed: you can make a multiply fast, and prove it. What comes now is larger than one kernel, and it is taken apart by the same loop. If you walk alone, go on with
+# **Where this leads.** The first half is closed: you can make a multiply fast, and prove it. What comes next is larger than one kernel, and the same loop takes it apart. If you walk alone, go on with
 # [attention](l8_attention.py). A cohort has had attention and W1 already, and has a kernel of its own from there to put under the glass; for it, [one token](../one_token.py) leads on. How the clock and the
 # counters on this page work: [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

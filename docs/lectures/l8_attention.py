@@ -11,15 +11,18 @@
 # By the end of this page you can
 #
 # - work out the attention of one token with a pencil, and say what a query, a key and a value are;
-# - write the plain recipe for a whole sequence, causal too, and say which test catches which fault, and which fault slips through;
+# - write the plain recipe for a whole sequence, with and without a causal mask, and say which test catches which fault, and which
+#   fault slips through;
 # - say what its square of scores weighs, and how often it is carried to HBM and back;
-# - say which roof the plain recipe stands under, and what becomes of that when the sequence grows;
+# - say which roof limits the plain recipe, and what becomes of that when the sequence grows;
 # - keep two complaints apart: too little room, and too many trips.
 #
-# **The headline is a question.** The library's multiply, in bf16, has {{ l6.climb.cublas.of_peak:.0%}} of peak. Attention is two such multiplies with
-# a softmax between them. What does it have? You will guess, then see it measured, and then find what stands between the two numbers.
+# **The headline is a question.** The library's multiply, in bf16, reaches {{ l6.climb.cublas.of_peak:.0%}} of peak. Attention is
+# two such multiplies with a softmax between them. What does it reach? You will guess, then see it measured, and then find what
+# lies between the two numbers.
 #
-# With an hour less, read [two multiplies and a softmax](#two-multiplies-and-a-softmax), [what the square weighs](#what-the-square-weighs) and
+# If you have an hour less, read [two multiplies and a softmax](#two-multiplies-and-a-softmax), [what the square weighs](#what-the-square-weighs)
+# and
 # [four trips to HBM](#four-trips-to-hbm), leave the lab for another day, and keep ten minutes for [the envelope](#what-stands-in-the-way).
 #
 # You need [the roofline](l1_what_a_gpu_is.py#the-first-roofline), [memory](l3_memory.py) and [the tensor cores](l6_tensor_cores.py). If you come from [one token](../one_token.py), you know the
@@ -32,13 +35,14 @@
 # called *attention*.
 #
 # A language model reads **tokens**: words, or pieces of words. *The soup that the cook forgot is cold.* To go on from *cold* it must look back and find
-# *soup*. So each token asks all tokens, and takes from each as much as fits its question. For that it brings three short lists of d numbers:
+# *soup*. So each token asks all tokens, and takes from each as much as fits its question. For that it has three short lists of d numbers:
 #
 # - its **query**: what it asks;
 # - its **key**: the label by which others find it;
 # - its **value**: the content that it has to give.
 #
-# Write the queries of N tokens below each other, and you have a matrix Q, N × d. K and V are made in the same way. Then attention is three lines:
+# Write the queries of N tokens one below the other, and you have a matrix Q, N × d. K and V are made in the same way. Then
+# attention is three lines:
 #
 # $$
 # \begin{aligned} S &= Q K^\top / \sqrt d \\ P &= \mathrm{softmax}(S) \\ O &= P V \end{aligned}
@@ -47,8 +51,10 @@
 # First, ask every query against every key: a table of **scores**. Then make each row into shares, which are positive and add up to 1; that is the
 # **softmax**. Last, mix the values by the shares.
 #
-# *Two* matrix multiplies, then, and a softmax between them. A model is a stack of **layers**, and in each attention stands between four more multiplies: three make Q, K and V out of what the layer is
-# given, and one mixes its answers at the end. That makes six. Those four multiply by *weights*, the numbers that a model has learned. They are ordinary, and you know how to make them fast. Leave them aside.
+# *Two* matrix multiplies, then, and a softmax between them. A model is a stack of **layers**, and in each layer there are four
+# more multiplies around attention: three make Q, K and V out of what the layer is given, and one mixes the answers at the end.
+# That makes six. Those four multiply by *weights*, the numbers that a model has learned. They are ordinary, and you know how to
+# make them fast. Leave them aside.
 #
 # /// exercise | Six shapes | 3 minutes
 # Write down the shapes of Q, Kᵀ, S, P, V and O for N tokens of d numbers. Then once more for N = 4 and d = 2. Which of them have no d in them, and what
@@ -100,29 +106,32 @@ record(one={"answer": quantity(answer), "shifted": quantity(shifted)})
 # The powers are 1, 1 and 2, together 4. The shares are a quarter, a quarter and a half. One token of the three fits better, so its content counts for more. The answer is a quarter of 4, a quarter of 8
 # and a half of 2: 1 + 2 + 1 = 4.
 #
-# There is nothing new in it. In the first lecture you wrote [a receipt](l1_what_a_gpu_is.py#the-receipt): what Ann buys, times what the market asks, line by
-# line, and added up. Its learned name is *dot product*. A score is one: a query times a key. And the answer is one more: the shares times the values.
+# Nothing here is new. In the first lecture you wrote [a receipt](l1_what_a_gpu_is.py#the-receipt): what Ann buys, times what the market asks, line by
+# line, and added up. Its technical name is *dot product*. A score is one: a query times a key. And the answer is another: the
+# shares times the values.
 #
 # /// figure | docs/assets/figures/receipt_to_attention.svg
 # alt: >-
 #   Three pictures below each other. First a receipt: Ann buys 2 and 3, the market asks 5 and 2, so 10 and 6, to pay 16. Then a dot product with the same
 #   numbers: the query 2, 3 times the key 5, 2 is 16, and that is one score. Then attention for one query and three tokens: scores 0, 0 and 0.693; e to
 #   each is 1, 1, 2; shares a quarter, a quarter, a half; values 4, 8, 2; and a last receipt with the lines 1, 2 and 1, which comes to 4.
-# caption: From the first receipt of this course to attention. The softmax is the only step that is no receipt.
+# caption: From the first receipt of this course to attention. The softmax is the only step that is not a receipt.
 # ///
 #
 # ### Why divide by the root of d? {.beyond}
 #
-# A score is a sum of d products. With numbers of about 1, such a sum has a size of about √d, for its terms go up and down. Try it for one query and a thousand
+# A score is a sum of d products. With numbers of about 1, such a sum has a size of about √d, because some of its terms are
+# positive and some negative. Try it for one query and a thousand
 # keys, all at random.
 #
-# /// predict | d = 128, a thousand random keys. Nobody divides by √d. How large is the largest of the thousand shares?
+# /// predict | d = 128, a thousand random keys, and no division by √d. How large is the largest of the thousand shares?
 # - [root.without < 0.2] About 3 in a hundred
 # - [0.2 <= root.without < 0.8] About a half
 # - [root.without >= 0.8] Nearly everything
 # /// reveal
-# {{ root.without:.4f }}: nearly everything, for one key that happened to fit. Divided by √d it is {{ root.divided:.3f }}. Without the root a token listens to one
-# other token only. A model learns by small corrections, and from a token that has no share there is nothing to correct.
+# {{ root.without:.4f }}: nearly everything, for one key that happened to fit. Divided by √d it is {{ root.divided:.3f }}. Without
+# the root, a token listens to only one other token. A model learns by small corrections, and from a token that has no share there
+# is nothing to correct.
 # ///
 
 # %%
@@ -166,19 +175,20 @@ record(
 # %% [markdown]
 # ## No looking ahead
 #
-# A model that writes must not see what it has not written. So token m may ask the tokens 0 to m, and none that comes later. That rule is called **causal**. In
-# the table, all that lies right of the diagonal is forbidden, and a **mask** says so.
+# A model that writes must not see what it has not yet written. So token m may ask the tokens 0 to m, and none that comes later.
+# That rule is called **causal**. In the table, everything to the right of the diagonal is forbidden, and a **mask** says so.
 #
 # /// figure | docs/assets/figures/causal_mask.svg
 # alt: >-
 #   A table of four by four. Its rows are the tokens that ask, its columns the tokens that are asked: The, soup, is, cold. On the diagonal and left of it
-#   stand scores: a token may ask itself and what came before. Right of the diagonal the cells are hatched, for those tokens are not written yet.
+#   stand scores: a token may ask itself and what came before. Right of the diagonal the cells are hatched, because those tokens
+#   are not written yet.
 # caption: The first token has one score, the last has all.
 # ///
 #
-# But where does the mask strike: at the scores, or at the shares?
+# But where do you apply the mask: to the scores, or to the shares?
 #
-# /// predict | The first token may see itself alone. Its scores are 0, 0 and 0.693. You take the softmax, then set the two forbidden shares to 0. What do its shares add up to?
+# /// predict | The first token may see only itself. Its scores are 0, 0 and 0.693. You take the softmax, then set the two forbidden shares to 0. What do its shares add up to?
 # - [x] A quarter
 # - [ ] A half
 # - [ ] 1, as always
@@ -200,14 +210,14 @@ print("masked before the softmax:", early)
 record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 
 # %% [markdown]
-# So the mask strikes **before the softmax**. A forbidden score becomes minus infinity. *e* to that is 0, and the sum never hears of it. The first token is left with
-# its own value, whole.
+# So the mask goes **before the softmax**. A forbidden score becomes minus infinity. *e* to that power is 0, and the sum never
+# hears of it. The first token is left with its own value, whole.
 #
 # /// exercise | How much is forbidden? | 2 minutes
 # Of N² scores, how many does the mask forbid? For N = 3, and then for any N.
 # /// answer
-# 3 of 9. Of N rows the first has N − 1 forbidden scores, the last none: N(N − 1)/2 together, nearly half of the square. Keep that in mind. The plain recipe
-# works them out all the same.
+# 3 of 9. Of the N rows, the first has N − 1 forbidden scores and the last has none: N(N − 1)/2 together, nearly half of the
+# square. Keep that in mind. The plain recipe computes them all the same.
 # ///
 
 # %% [markdown]
@@ -220,13 +230,14 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 # 3. The three tokens that you did with a pencil give 4.
 # 4. Causal: row 0 of O is row 0 of V.
 #
-# Ask them for ten tokens and for a thousand. They are worth more than the recipe. In the workshop they come back, for a loop that is harder to see through.
+# Run them for ten tokens and for a thousand. They are worth more than the recipe. They come back in the workshop, for a loop that is harder to understand.
 #
 # /// exercise | Which test notices? | 3 minutes
 # Four wrong programs. (a) One forgets the root of d. (b) One takes the largest score off each row, and then divides by the sums of the *columns*. (c) One masks the
 # shares. (d) One lets token m see token m + 1 as well.
 # /// answer
-# (a) None of the four! Equal keys hide it, and the three tokens have d = 1. Random numbers against another program's would tell. (b) The first and the third, and the fourth. The second does not:
+# (a) None of the four! Equal keys hide it, and the three tokens have d = 1. Random inputs, compared with another program's
+# answers, would show it. (b) The first and the third, and the fourth. The second does not:
 # with equal keys every row is all zeros once its largest is off, so a column adds up to N as a row does. (c) The first, if you ask it with the mask, and the fourth. (d) The fourth.
 # ///
 #
@@ -238,10 +249,10 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 # %% [markdown]
 # ## What the square weighs
 #
-# It is right. Now look at its size. Q, K, V and O are thin: N rows of d numbers. Between them stand S and P. Nobody asked for them, nobody keeps them, and they are
-# square.
+# It is right. Now look at its size. Q, K, V and O are thin: N rows of d numbers. Between them are S and P. Nobody asked for them,
+# nobody keeps them, and they are square.
 #
-# /// predict | One head, N = 4096. How many scores stand in the square?
+# /// predict | One head, N = 4096. How many scores are in the square?
 # - [ ] Half a million
 # - [x] 17 million
 # - [ ] 67 million
@@ -249,7 +260,7 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 # {{ square.n4096.scores / 1e6:.1f }} million, which is 4096 × 4096. If you said 67 million, you counted **bytes**: in fp32 each score takes four,
 # {{ square.n4096.mb:.1f }} MB together. Much that you will read mixes them up.
 #
-# One line is enough work. For the others you need the rule:
+# Working out one line is enough. For the others you need the rule:
 #
 # | N | scores, millions | in fp32, MB | Q beside it, d = 128, MB |
 # |---:|---:|---:|---:|
@@ -277,7 +288,8 @@ record(
 )
 
 # %% [markdown]
-# Twice the tokens are four times the square, and twice the Q. A layer of 32 heads makes {{ layer_gb:.1f }} GB of scores in fp32 at N = 4096, uses them once, and throws
+# Twice the tokens means four times the square, and twice the Q. A layer of 32 heads makes {{ layer_gb:.1f }} GB of scores in fp32
+# at N = 4096, uses them once, and throws
 # them away. From here on it is bf16, and half of that.
 #
 # /// exercise | A book | 2 minutes
@@ -288,7 +300,7 @@ record(
 #
 # Two complaints can be made about such a square, and they are easily mixed up.
 #
-# - **Room**: it must all stand somewhere at once. That is *storage*, in bytes.
+# - **Room**: all of it must be somewhere at once. That is *storage*, in bytes.
 # - **Trips**: it is carried to and fro. That is *traffic*, in bytes as well.
 #
 # /// exercise | Which of the two ran out? | 2 minutes
@@ -301,17 +313,19 @@ record(
 # %% [markdown]
 # ## Four trips to HBM
 #
-# The square is far too large for shared memory (the tray), so it lives in HBM (the pantry). Each of the three lines is a kernel of its own, and hands over through HBM: write
-# S. Read S, for the softmax. Write P. Read P, for the second multiply. Four trips.
+# The square is far too large for shared memory (the tray), so it lives in HBM (the pantry). Each of the three lines is a kernel
+# of its own, and passes its result on through HBM: write S. Read S, for the softmax. Write P. Read P, for the second multiply.
+# Four trips.
 #
 # /// figure | docs/assets/figures/enemy_matrix.svg
 # alt: >-
-#   On the table, small and quick: thin Q, K transposed, V and O, each N by d, and one large square of scores, N by N, marked as the enemy. Arrows
+#   On the table, small and fast: thin Q, K transposed, V and O, each N by d, and one large square of scores, N by N, marked as the enemy. Arrows
 #   carry the square to the pantry, HBM, and back again, twice: as S and as P.
 # caption: "What the recipe wants on the table, and where it must go instead. The square is what this lecture calls *the enemy*: the thin ones grow with N, the square with N²."
 # ///
 #
-# How much work does a trip pay for? Count the operations of the two multiplies, 2N²d each, and for the bytes the square alone, at two bytes a score. Divide.
+# How much work is there for each byte carried? Count the operations of the two multiplies, 2N²d each, and for the bytes only the
+# square, at two bytes a score. Divide.
 #
 # /// predict | In bf16, at d = 128: how many operations for each byte, and what becomes of that when N doubles?
 # - [x] d/2 = 64, and it stays
@@ -320,7 +334,7 @@ record(
 # /// reveal
 # {{ trips.intensity:.0f }}: 4N²d operations over 4 · 2N² bytes, which is d/2. There is no N left in it. Work and trips both grow with N², and the roof stays where it is.
 #
-# The ridge of our card lies at {{ l1.ridge_bf16:.0f }} operations a byte. The plain recipe stands left of it, under the slope, and waits for bytes. Divide the two, and you have the most
+# The ridge of our card is at {{ l1.ridge_bf16:.0f }} operations a byte. The plain recipe is left of it, under the slope, and waits for bytes. Divide the two, and you have the most
 # that it can reach as long as the square goes through HBM, however good its kernels are: {{ trips.intensity / l1.ridge_bf16:.0%}} of peak.
 # ///
 
@@ -331,22 +345,24 @@ record(trips={"intensity": quantity(work / carried, "FLOP/B")})
 
 # %% [markdown]
 # /// exercise | Two more trips | 3 minutes
-# A careless one divides by √d in a kernel of its own, and a careful one in the multiply. How many operations a byte has the careless one? And where would *you* put the root, so
-# that it costs next to nothing?
+# A careless implementation divides by √d in a kernel of its own, a careful one in the multiply. How many operations a byte does
+# the careless one do? And where would *you* put the root, so that it costs next to nothing?
 # /// answer
-# It reads S once more and writes it once more: six trips, 512 operations over 12 bytes, about 43. Divide Q instead, before the multiply. It is N × d and not N × N.
+# It reads S once more and writes it once more: six trips, 512 operations over 12 bytes, about 43. Divide Q instead, before the multiply. Q is N × d, not N × N.
 # ///
 
 # %% [markdown]
 # ## The plain recipe on the card
 #
 # One sequence of 16 heads, d = 128, in bf16. `k01_materialised` is the plain recipe with the library's two multiplies and PyTorch's softmax, and no careless trip. (*Materialised*: the square is
-# really written down.) Beside it runs PyTorch's own function for attention. It has several ways inside, called back ends, and the one called *math* is the plain recipe.
+# really written down.) Beside it runs PyTorch's own function for attention. It chooses among several implementations, called back
+# ends, and the one called *math* is the plain recipe.
 #
-# We take the time; the room, which is the most memory that PyTorch handed out at once, beyond Q, K and V; and, where the square is far larger than L2,
-# the bytes that the hardware counts. Percent of peak counts 4N²d operations for every head, those of the two multiplies.
+# We record three things: the time; the room, which is the most memory that PyTorch handed out at once, beyond Q, K and V; and,
+# where the square is far larger than L2, the bytes that the hardware counts. Percent of peak counts 4N²d operations for every
+# head, those of the two multiplies.
 #
-# /// predict | The library's multiply has {{ l6.climb.cublas.of_peak:.0%}} of peak. This is two of them, with a softmax between. What percent of peak at N = 4096?
+# /// predict | The library's multiply reaches {{ l6.climb.cublas.of_peak:.0%}} of peak. This is two of them, with a softmax in between. What percent of peak at N = 4096?
 # - [plain.materialised.n4096.of_peak >= 0.45] A half, or more
 # - [0.22 <= plain.materialised.n4096.of_peak < 0.45] A third
 # - [plain.materialised.n4096.of_peak < 0.22] A fifth, or less
@@ -475,8 +491,9 @@ record(
 # %% [markdown]
 # /// claim | max(plain.materialised.n512.of_peak, plain.materialised.n1024.of_peak, plain.materialised.n2048.of_peak, plain.materialised.n4096.of_peak, plain.materialised.n8192.of_peak, plain.materialised.n16384.of_peak) < 0.3
 # The pencil said what the most would be, and no length reaches it: {{ plain.materialised.n2048.of_peak:.0%}} of peak at N = 2048,
-# {{ plain.materialised.n8192.of_peak:.0%}} at 8192, {{ plain.materialised.n16384.of_peak:.0%}} at 16384. Multiplies by the same library, on the same card. From N = 2048 on, what has come between them is the
-# square. (At 512 and 1024 it fits into L2, and something else takes the time: there is too little of everything.)
+# {{ plain.materialised.n8192.of_peak:.0%}} at 8192, {{ plain.materialised.n16384.of_peak:.0%}} at 16384. The multiplies are by
+# the same library, on the same card. From N = 2048 on, the square has come between them. (At 512 and 1024 it fits into L2, and
+# something else takes the time: there is too little of everything.)
 # /// otherwise
 # {{ plain.materialised.n2048.of_peak:.0%}} of peak at N = 2048, {{ plain.materialised.n8192.of_peak:.0%}} at 8192,
 # {{ plain.materialised.n16384.of_peak:.0%}} at 16384.
@@ -510,7 +527,7 @@ record(
 #   Room in gigabytes against the number of tokens, both axes logarithmic. At N = 8192 PyTorch's plain back end holds {{ room.math.n8192:.1f }} GB and
 #   the materialised kernel {{ room.materialised.n8192:.1f }}; at 16384 the materialised kernel holds {{ room.materialised.n16384:.1f }}. Q, K, V and O
 #   together weigh {{ thin.n16384:.2f }} GB there, and their line is less steep.
-# caption: The squares climb twice as steeply as the thin ones.
+# caption: The squares grow twice as steeply as the thin matrices.
 # ///
 #
 # /// claim | 3.8 < room.materialised.n16384 / room.materialised.n8192 < 4.2 and 1.9 < room.materialised.n16384 / (hand.n16384 - thin.n16384) * 4 < 2.2
@@ -521,7 +538,7 @@ record(
 #
 # /// claim | plain.math.n8192.us > 3 * plain.materialised.n8192.us
 # PyTorch's own plain way is plainer still. At N = 8192 it takes {{ plain.math.n8192.ms:.0f }} ms, more than three times as long as `k01_materialised`,
-# and {{ room.math.n8192:.1f }} GB of room. It works in fp32 and makes several squares. It is there to be right, not to be quick.
+# and {{ room.math.n8192:.1f }} GB of room. It works in fp32 and makes several squares. It is there to be right, not to be fast.
 # /// otherwise
 # PyTorch's own plain way takes {{ plain.math.n8192.ms:.1f }} ms and {{ room.math.n8192:.1f }} GB of room at N = 8192.
 # ///
@@ -566,8 +583,8 @@ record(
 # ///
 #
 # /// claim | line.softmax.gb / line.softmax.ms < 0.7 * measured.copy.gib4.torch.gb_per_s / 1000
-# And this softmax does not even carry well: {{ line.softmax.gb / line.softmax.ms:.1f }} TB/s, where a copy has {{ measured.copy.gib4.torch.gb_per_s / 1000:.1f }}. A better one would help, as far as the slope of the roof and no
-# further. The trips themselves stay.
+# And this softmax does not even carry well: {{ line.softmax.gb / line.softmax.ms:.1f }} TB/s, where a copy reaches {{ measured.copy.gib4.torch.gb_per_s / 1000:.1f }}.
+# A better one would help, up to the slope of the roof and no further. The trips themselves stay.
 # /// otherwise
 # This softmax carries well: {{ line.softmax.gb / line.softmax.ms:.1f }} TB/s, where a copy has {{ measured.copy.gib4.torch.gb_per_s / 1000:.1f }}. What is left to save is the trips themselves.
 # ///
@@ -575,7 +592,7 @@ record(
 #
 # ### Do the forbidden scores cost anything? {.beyond}
 #
-# /// predict | Now causal, N = 4096. Nearly half of the scores are forbidden. How long does the plain recipe take, beside full attention?
+# /// predict | Now causal, N = 4096. Nearly half of the scores are forbidden. How long does the plain recipe take, compared with full attention?
 # - [causal.us / plain.materialised.n4096.us < 0.8] Half as long
 # - [0.8 <= causal.us / plain.materialised.n4096.us <= 1.05] As long
 # - [causal.us / plain.materialised.n4096.us > 1.05] Longer
@@ -583,8 +600,8 @@ record(
 # {{ causal.us / plain.materialised.n4096.us:.2f }} times as long.
 #
 # /// claim | causal.us > 1.05 * plain.materialised.n4096.us and counted.causal.gb > 1.2 * counted.n4096.gb
-# Longer! It works out every score, then fetches the square once more, puts minus infinity into nearly half of it, and writes it back: {{ counted.causal.gb:.1f }} GB of trips, and
-# {{ counted.n4096.gb:.1f }} without the mask. What is forbidden is carried with all the rest.
+# Longer! It computes every score, then fetches the square once more, puts minus infinity into nearly half of it, and writes it back: {{ counted.causal.gb:.1f }} GB of trips, and
+# {{ counted.n4096.gb:.1f }} without the mask. The forbidden scores are carried with all the rest.
 # /// otherwise
 # It carries {{ counted.causal.gb:.1f }} GB, and {{ counted.n4096.gb:.1f }} without the mask.
 # ///
@@ -599,8 +616,10 @@ record(
 # title: the plain recipe in a loop, 1024 queries at a time
 # ///
 #
-# Two words of torch may be new. `torch.baddbmm(nothing, a, b, beta=0, alpha=1 / sqrt(D))` is `a @ b / sqrt(D)` in one kernel: what it would add, `nothing`, counts beta times, and beta is 0. So the root costs no trip of its own.
-# And `triu_(start + 1)` keeps of a table of ones what lies above a diagonal: here the keys that come after each row's own token.
+# Two functions of torch may be new. `torch.baddbmm(nothing, a, b, beta=0, alpha=1 / sqrt(D))` is `a @ b / sqrt(D)` in one kernel:
+# what it would add, `nothing`, counts beta times, and beta is 0. So the root costs no trip of its own.
+# And `triu_(start + 1)` keeps only the part of a table of ones that is above a diagonal: here the keys that come after each
+# row's own token.
 #
 # /// predict | N = 16384, in 16 blocks of 1024 queries. What happens to the room, and what to the trips?
 # - [room.blocks.n16384 / room.materialised.n16384 < 0.5 and counted.blocks.gb / counted.n16384.gb < 0.5] Both fall to about a sixteenth
@@ -617,17 +636,20 @@ record(
 # ///
 #
 # /// claim | room.blocks.n16384 < 0.1 * room.materialised.n16384 and 1 < counted.blocks.gb / counted.n16384.gb < 1.15
-# Less than a tenth of the room, and not one trip fewer. Every score still goes to HBM and comes back, as S and as P. There is even a little more to carry, for K and V are fetched once for
-# every block. *Room* was a matter of order, and a loop has cured it. The *trips* are still there.
+# Less than a tenth of the room, and not one trip fewer. Every score still goes to HBM and comes back, as S and as P. There is
+# even a little more to carry, because K and V are fetched once for every block. *Room* was a matter of order, and a loop has
+# cured that. The *trips* are still there.
 # /// otherwise
 # The room is {{ room.blocks.n16384:.2f }} GB, the trips {{ counted.blocks.gb:.1f }} GB.
 # ///
 # ///
 #
 # /// exercise | Smaller blocks | 3 minutes
-# Blocks of R queries need room for 2RN scores. So why not R = 16? Work out for one block what is carried of the square, and of K and V. At which R are the two alike?
+# Blocks of R queries need room for 2RN scores. So why not R = 16? Work out for one block how much is carried of the square, and
+# how much of K and V. At which R are the two equal?
 # /// answer
-# The square: four trips of RN numbers. K and V: 2Nd numbers. They are alike at R = d/2, which is 64 for d = 128; N has gone once more. With R = 16, fetching K and V again weighs four
+# The square: four trips of RN numbers. K and V: 2Nd numbers. They are equal at R = d/2, which is 64 for d = 128; once more there
+# is no N in it. With R = 16, fetching K and V again weighs four
 # times as much as the square itself. Less room, more trips.
 # ///
 
@@ -638,20 +660,23 @@ record(
 # last. All four trips would be gone.
 #
 # /// exercise | Rows in the hand
-# A block can have 227 KiB of shared memory on this card. At N = 16384 and four bytes a score, how many whole rows fit? All of K and V go past them once. How many operations is that for each
+# A block can have 227 KiB of shared memory on this card. At N = 16384 and four bytes a score, how many whole rows fit? All of K and V pass by them once. How many operations is that for each
 # byte of K and V, in bf16? And at N = 65536?
 # /// answer
-# A row takes 64 KiB, so three rows fit. For each token that goes past, K and V bring 2d numbers, 4d bytes; and each row does 4d operations with them. So R rows do R operations a byte: three.
-# The four trips had 64. (Who took the lab's Triton door built just that, with one row in each program.) L2 will catch some of it, and still it is a poor trade. At N = 65536 a row takes 256 KiB: not
+# A row takes 64 KiB, so three rows fit. For each token that passes, K and V bring 2d numbers, 4d bytes, and each row does 4d
+# operations with them. So R rows do R operations a byte: three. The four trips had 64. (If you did the lab in Triton, you built
+# exactly that, with one row in each program.) L2 will catch some of it, but it is still a poor trade. At N = 65536 a row takes
+# 256 KiB: not
 # even one fits.
 # ///
 #
-# So whole rows are too long to hold, and tiles of rows are what you know how to hold: a few queries, a few keys, as on [the ladder](l4_the_gemm_ladder.py). The first line can be done tile by tile.
-# So can the third. The line between them cannot, or so it seems. *The softmax wants the whole row.* The first share can be written when the largest score and the sum are known, and both are known
-# last.
+# So whole rows are too long to hold, but you know how to hold tiles of rows: a few queries, a few keys, as on [the ladder](l4_the_gemm_ladder.py). The first line can be done tile by tile.
+# So can the third. The line between them cannot, or so it seems. *The softmax wants the whole row.* The first share can be
+# written only when the largest score and the sum are known, and these are known last.
 #
 # /// exercise | The envelope | 10 minutes
-# How would you take a softmax of a row that you never see whole? Write down your proposal, in words and with one example of four numbers, and seal it in an envelope.
+# How would you take the softmax of a row that you never see whole? Write down your proposal, in words and with one example of
+# four numbers, and seal it in an envelope.
 # /// answer
 # Not here. Keep the envelope shut until [the workshop](../workshops/w1_flash_attention.py). It is opened there.
 # ///
@@ -670,8 +695,9 @@ record(
 # **You can now** work out attention for one token with a pencil, and write it for all of them; put the mask where it belongs; say which test catches which fault; weigh the square, and
 # count its trips; and say what a loop over blocks cures and what it does not.
 #
-# Take one sentence along; it holds without a mask, where every score is needed. *It does not compute too much. It carries too much.*
+# Take one sentence with you; it holds without a mask, where every score is needed. *It does not compute too much. It carries too
+# much.*
 #
-# **Where this leads.** Your file `plain_attention.py` and your envelope go with you to [FlashAttention from scratch](../workshops/w1_flash_attention.py). What stands around attention
-# in a model: [one token](../one_token.py). How the clock and the counters work:
+# **Where this leads.** Your file `plain_attention.py` and your envelope go with you to [FlashAttention from scratch](../workshops/w1_flash_attention.py).
+# What surrounds attention in a model: [one token](../one_token.py). How the clock and the counters work:
 # [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

@@ -303,7 +303,7 @@ record(
 #
 # A barrier is used again in every round. *Full* alone would not be enough: full of which tile? So each mbarrier keeps one bit,
 # its **phase** (NVIDIA's manual calls the bit its *parity*). It starts at 0, and flips each time the mbarrier turns. A thread
-# that waits names a bit, and goes on as soon as the mbarrier's bit is different. Let it run, with four places and six tiles.
+# that waits names a bit, and goes on as soon as the mbarrier's bit is different. Run it with four places and six tiles.
 
 # %% tags=["fold"]
 PLACES, TILES = 4, 6
@@ -796,7 +796,7 @@ record(
 # ///
 #
 # The result is {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.2f}} times the speed of k08: {{ burst.nn.n4096.persistent:.0f}}
-# TFLOP/s. That is little. The gap between two blocks is mostly C on its way out, and these consumers still write it themselves.
+# TFLOP/s. That is not much. The gap between two blocks is mostly C on its way out, and these consumers still write it themselves.
 #
 # The next step involves the neighbour. In a **cluster** a few blocks run at the same time in one part of the card, a group of SMs
 # that NVIDIA calls a GPC. Two blocks that work on tiles with the same columns need the same B; one delivery serves both. That is
@@ -895,8 +895,8 @@ record(
 # %% [markdown]
 # ## The scoreboard
 #
-# Three sizes and two layouts. In NN, B is stored as (K, N). In NT, B is stored as (N, K), the way a linear layer keeps its
-# weights. Both ways of timing.
+# Three sizes, two layouts, and both ways of timing. In NN, B is stored as (K, N). In NT, B is stored as (N, K), the way a
+# linear layer keeps its weights.
 #
 # /// predict | The same kernel at 8192: how much of its burst speed is left when it runs alone for seconds?
 # - [kept_up < 0.7] Less than 70 %
@@ -1041,7 +1041,7 @@ record(
 # /// exercise | Peak at this clock | 3 minutes
 # The tensor cores' peak scales with the clock. What is the peak at the clock of our kernel at 8192, sustained, and what percent of *that* is our rate?
 # /// answer
-# {{ sheet.bf16:.0f}} TFLOP/s × {{ long.nn.n8192.tuned.mhz:.0f}} ÷ {{ sheet.mhz:.0f}}; our {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s are {{ long.nn.n8192.tuned.rate / sheet.bf16 / long.nn.n8192.tuned.mhz * sheet.mhz:.0%}} of it.
+# {{ sheet.bf16:.0f}} TFLOP/s × {{ long.nn.n8192.tuned.mhz:.0f}} ÷ {{ sheet.mhz:.0f}}; our {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s is {{ long.nn.n8192.tuned.rate / sheet.bf16 / long.nn.n8192.tuned.mhz * sheet.mhz:.0%}} of it.
 #
 # How far can you trust that? The clock was read at the end of each block, and a reading is not a mean. For [the table with a cold L2](#by-the-clock-of-all-other-pages)
 # the card's clock was read once alongside k14, at {{ cold.tuned.sm_mhz:.0f}} MHz. By that clock its {{ cold.tuned.tflops:.0f}}
@@ -1066,7 +1066,7 @@ record(long=longer, rival=rival)
 # %% [markdown]
 # ### By the clock of all other pages
 #
-# Here is one more table, in case you come from another page: here L2 is cold, and the competitors take turns.
+# Here is one more table, in case you come from another page: in it L2 is cold, and the competitors take turns.
 #
 # /// table
 # columns: ["4096, NN, cold L2", "TFLOP/s", "% of peak"]

@@ -9,30 +9,30 @@
 # %% [markdown]
 # # Every live demo, with a watch
 #
-# A live demo that you have not timed is a gamble with somebody else's minutes. You press Enter, nothing happens,
-# and you begin to talk faster. After this page you know for each demo of the course how long you will stand
-# there, so that you can say it aloud beforehand: *this takes as long as it takes to write down a guess.*
+# A live demo that you have not timed is a gamble with other people's minutes. You press Enter, nothing happens, and you
+# begin to talk faster. After this page you know for each demo of the course how long you will wait, so that you can say
+# it aloud beforehand: *this takes as long as it takes to write down a guess.*
 #
-# Each map of a session runs its demos in a step of its own, and a demo that waits longer than its step is refused
-# before you ever see the map. The waits below are what it is held against.
+# Each session map runs its demos in steps of their own, and a demo that takes longer than its step is refused before
+# you ever see the map. The waits below are the ones that count.
 #
 # ## What a wait is made of
 #
-# The multiply on the screen is done in a blink. You wait for everything around it, as a guest waits for a kitchen
-# that opens its doors only now:
+# The multiply on the screen is done in the blink of an eye. You wait for everything around it, like a guest in a
+# restaurant whose kitchen has only just opened:
 #
-# - **Python starts and reads PyTorch** from the disk. Nobody gets around that. (Python keeps what it has once made of
-#   PyTorch's text, and so it does here. Some containers forbid it, with `PYTHONDONTWRITEBYTECODE`. There every
-#   start takes several seconds more.)
-# - **The kernels are compiled.** A pan that hung on its hook yesterday would be quicker; we take none from the hook.
-# - **The truth is worked out** in float64, and every answer is checked against it before the clock starts.
+# - **Python starts and reads PyTorch** from the disk. Nobody gets around that. (After the first start, Python keeps
+#   PyTorch's source compiled, and so it does here. Some containers forbid that, with `PYTHONDONTWRITEBYTECODE`. There
+#   every start takes several seconds more.)
+# - **The kernels are compiled.** What was compiled yesterday would be ready at once; here we reuse none of it.
+# - **The true answer is worked out** in float64, and every kernel's answer is checked against it before the clock starts.
 # - **Each kernel runs many times,** for as long as `--seconds` says.
 #
-# So here every demo gets a process of its own, and empty folders where compilers keep what they made before. That
-# is the *first* run of the morning. One of them, the one that asks PyTorch's compiler for a kernel, we run twice
-# without emptying the folders in between.
+# So here every demo gets a process of its own, and empty folders in place of the compilers' caches. That is the *first*
+# run of the morning. One demo, the one that asks PyTorch's compiler for a kernel, we run twice without emptying the
+# folders in between.
 #
-# /// predict | Does the wait grow as the number of kernels does?
+# /// predict | Does the wait grow with the number of kernels?
 # Take the demo with the fewest kernels below, and the one with the most.
 #
 # - [l4_ladder.wait_s >= 5 * l1_peak.wait_s] Yes: six times the kernels, about six times the wait
@@ -40,7 +40,7 @@
 # - [l4_ladder.wait_s < 1.3 * l1_peak.wait_s] Hardly: starting up is nearly all of it
 # /// reveal
 # One kernel, nothing but multiply-adds: {{ l1_peak.wait_s:.0f }} s. Six kernels of the ladder:
-# {{ l4_ladder.wait_s:.0f }} s. Look where yours stands between the two, and you know what starting up costs.
+# {{ l4_ladder.wait_s:.0f }} s. See where yours falls between the two, and you know what starting up costs.
 # ///
 
 # %% tags=["fold"]
@@ -237,33 +237,34 @@ record(
 # ///
 #
 # And the second time? *Two kernels, or one* took {{ w4_fusion.wait_s:.0f }} s from cold, and {{ again.wait_s:.0f }} s when
-# the compilers could take up what they had made.
+# the compilers could reuse what they had made.
 #
-# The rest of a wait is starting Python, checking and running many times, and nothing keeps that. So run each demo once
-# before the door opens: not to be quicker, but to know that it works.
+# The rest of a wait is starting Python, checking, and running many times, and no cache saves that. So run each demo
+# once before the session: not to make it faster, but to know that it works.
 #
-# Behind a call that loops over several sizes there is a wait for *each* of them: every turn of the loop starts
-# Python again. Talk between the turns.
+# A command that loops over several sizes makes you wait for *each* of them: every turn of the loop starts Python again.
+# Talk between the turns.
 #
 # ## Three rules for the room
 #
-# 1. **Say the wait before you press Enter.** A wait that was announced is a pause. One that was not is a fault.
-# 2. **Never fill it with new matter.** They look at the cursor. Take guesses, write the tally, draw the axis on
-#    which the answer will stand.
-# 3. **Half as long again, and you stop waiting.** Show the recorded result; each map names it beside the demo.
-#    Nobody came to watch you mend a driver.
+# 1. **Say how long it takes before you press Enter.** A wait that you announced is a pause. One that you did not
+#    announce is a failure.
+# 2. **Never fill it with new material.** They are looking at the cursor. Take guesses, write the tally, draw the axis
+#    on which the answer will go.
+# 3. **If it takes half as long again, stop waiting.** Show the recorded result; each map names it beside the demo.
+#    Nobody came to watch you repair a driver.
 #
-# Your machine is not this one. Other disks, another network drive with PyTorch on it, another card: measure again
-# with `nox -s docs -- --page handbook/00_before_you_teach/demos.py`, and the maps show your waits.
+# Your machine is not this one. It has different disks, perhaps PyTorch on a network drive, and a different card.
+# Measure again with `nox -s docs -- --page handbook/00_before_you_teach/demos.py`, and the maps show your waits.
 #
 # /// exercise | Your own watch
-# Run the demo of your next session twice in a row, with a watch in your hand. How long is the first wait, how long
+# Run the demo of your next session twice in a row, with a watch in your hand. How long is the first wait, how long is
 # the second, and where did the difference go?
 # /// answer
-# What the compilers made lies in their folders the second time, and the operating system may still hold PyTorch's
-# files in memory. Which of the two it was, you can ask: empty the folders (`TRITON_CACHE_DIR`,
+# The second time, the compilers find what they made in their folders, and the operating system may still hold PyTorch's
+# files in memory. You can find out which of the two it was: empty the folders (`TRITON_CACHE_DIR`,
 # `TORCHINDUCTOR_CACHE_DIR`, `CUDA_CACHE_PATH`, each set to a new one) and run it once more. The table shows the
-# first run and not the second, because in the room something always starts from cold.
+# first run and not the second, because in the room something is always cold.
 # ///
 #
 # **Where this leads.** [The opening demo](opening_demo.py) word by word, and how a measurement is made:

@@ -10,25 +10,24 @@
 # # The ten-second opening demo
 #
 # After this page you can end the first five minutes of day one with a gap that the whole room sees. You will
-# know what to type, what to say, what to draw, how long you will stand there waiting, and what to do when it
-# goes wrong.
+# know what to type, what to say, what to draw, how long you will wait, and what to do when it goes wrong.
 #
 # It comes last in the opening. The sentence is on the board: *First we make the multiply fast. Then we make
 # the model fast.* The road is drawn beside it. Now they see why anyone would walk it.
 #
 # The whole demo, for the phone in your hand:
 #
-# 1. Press Enter first. It works, you talk: [what you say](#what-you-say).
-# 2. Ask how far apart they will be. Take hands, write the tally.
-# 3. Both times stand there. Silence, and count to three.
+# 1. Press Enter first. It runs while you talk: [what you say](#what-you-say).
+# 2. Ask how far apart they will be. Count the hands, write the tally.
+# 3. Both times are on the screen. Keep silent, and count to three.
 # 4. Draw [the bars](#what-you-draw), to scale.
-# 5. Ask: *what percent of peak are you at?* Leave it on the board for good.
+# 5. Ask: *what percent of peak are you at?* Leave it on the board for the whole course.
 
 # %% [markdown]
 # ## What you run
 #
 # Two programs that compute the same thing: the product of two square grids of numbers, 4096 by 4096, in
-# fp32. The first is the kernel that a newcomer writes, one cook for each number of the answer, no tricks. The
+# fp32. The first is the kernel that a newcomer writes: one cook for each number of the answer, no tricks. The
 # second is the library's.
 #
 # The day before, in the folder of the course and in the Python that you will use:
@@ -38,7 +37,7 @@
 # ```
 #
 # /// callout | demo
-# In the room, open a terminal in that folder, make the letters large, and type:
+# In the room, open a terminal in that folder, make the text large, and type:
 #
 # ```bash
 # PYTHONPATH=src python -m course_kernels.measure \
@@ -51,7 +50,7 @@
 # The first number of a line is its time in µs: point at that column. For our run it says
 # {{ naive.us:.1f }} and {{ library.us:.1f }}. Divide by a thousand, and you have milliseconds.
 #
-# Here is the naive kernel whole, for your eyes, not for theirs:
+# Here is the whole naive kernel, for your eyes, not for theirs:
 #
 # /// source | src/course_kernels/sgemm/k01_naive.cu
 # ///
@@ -72,8 +71,8 @@ record(
 # ## How long you will wait
 #
 # One multiply is a small part of the wait. The process has to start, load PyTorch, compile the kernel, work out
-# the true answer in float64, warm the card, and then run each side many times. Here we run the very command
-# above in a process of its own and hold a watch to it, from Enter to prompt.
+# the true answer in float64, warm the card, and then run each side many times. Here we run exactly the command above in
+# a process of its own and time it, from Enter to prompt.
 
 # %%
 import subprocess
@@ -94,16 +93,16 @@ subprocess.run(COMMAND + WORKLOAD, check=True, capture_output=True)
 record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 
 # %% [markdown]
-# It took {{ wait:.0f }} s, on a machine that had read PyTorch from its disk already. When the naive kernel is
-# timed {{ naive.n:.0f }} times, as it was above, that alone is {{ naive.n * naive.s:.1f }} s of it. On a machine
-# that was just switched on, expect the first run to take longer. So run it once before the room fills, leave
-# the window open, and run it again when you need it. While it works, talk. The words are below.
+# It took {{ wait:.0f }} s, on a machine that had already read PyTorch from its disk. When the naive kernel is
+# timed {{ naive.n:.0f }} times, as it was above, that alone is {{ naive.n * naive.s:.1f }} s of it. On a machine that
+# has just been switched on, expect the first run to take longer. So run it once before the room fills, leave the window
+# open, and run it again when you need it. While it runs, talk. The words are below.
 
 # %% [markdown]
 # ## What the room sees
 #
 # /// predict | Ask the room: how far apart are they? Same chip, same grids, same answer.
-# Take hands. Write the tally on the board; they will want to have been right.
+# Count the hands. Write the tally on the board; everybody will want to have been right.
 #
 # - [naive_over_library < 1.5] About the same
 # - [1.5 <= naive_over_library < 8] A few times
@@ -134,12 +133,12 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # caption: "Two grids of 4096 by 4096, fp32. Peak is the card's data sheet, fp32 outside the tensor cores."
 # ///
 #
-# Nobody can feel a millisecond. So tell it as *twenty in a row*: {{ 20 * naive.s:.1f }} seconds, long enough
-# for a whole room to shift on its chairs, against {{ 20 * library.s:.2f }} seconds. Snap your fingers for the
+# Nobody can feel a millisecond. So say it as *twenty in a row*: {{ 20 * naive.s:.1f }} seconds, long enough for a whole
+# room to shift in its chairs, against {{ 20 * library.s:.2f }} seconds. Snap your fingers for the
 # second one.
 #
 # /// callout | teaching
-# Do not promise a gap beforehand. It belongs to the card, to the size and to the number format. Read out what
+# Do not promise a gap beforehand. It depends on the card, the size and the number format. Read out what
 # *your* run says.
 # ///
 
@@ -151,15 +150,15 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # /// callout | say
 # Two grids, a thousand by a thousand: multiply them and you have done one billion multiply-adds. That is a
 # *modest* grid. The ones on the screen are 4096 wide: {{ grid.multiply_adds / 1e9:.0f }} billion. A language
-# model runs a few hundred matrix multiplies for each piece of a word it says. Take one of seventy billion
-# numbers, all of them at work: some seventy billion multiply-adds, for one piece of one word. About as many
+# model runs a few hundred matrix multiplies for each piece of a word that it says. Take one with seventy billion
+# numbers, all of them at work: that is some seventy billion multiply-adds, for one piece of one word. About as many
 # as in the one multiply on this screen.
 # ///
 #
-# When both numbers stand there, wait. Count to three in silence. Then:
+# When both numbers are there, wait. Count to three in silence. Then:
 #
 # /// callout | say
-# Same chip. Same grids. Same answer, checked. The only thing that differs is who wrote the kernel. In two
+# Same chip. Same grids. Same answer, checked. The only difference is who wrote the kernel. In two
 # weeks you will have closed most of that gap by hand. That is the first half of the road. Let's begin.
 # ///
 #
@@ -171,12 +170,12 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # %% [markdown]
 # ## What you draw
 #
-# Two bars, one above the other, with a ruler and not by feel. The library's as long as your arm. The naive
-# one to scale beside it: at {{ naive_of_library:.1%}} of your arm it is hardly a dot. Let them look at the
+# Draw two bars, one above the other, with a ruler and not by eye. The library's is as long as your arm. The naive one
+# is to scale: at {{ naive_of_library:.1%}} of your arm, it is hardly a dot. Let them look at the
 # dot.
 #
-# Then a third bar above both: the peak of the card. The library's bar is only {{ library.of_peak:.0%}} of it.
-# On the picture below the peak is the dotted line.
+# Then draw a third bar above both: the peak of the card. The library's bar is only {{ library.of_peak:.0%}} of it. In
+# the picture below, the peak is the dotted line.
 #
 # /// chart | bars
 # title: The same multiply, and what the card could do
@@ -191,39 +190,38 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 #   peak, which is a dotted line; the naive kernel's bar, {{ naive.tflops:.2f }} TFLOP/s, is hardly visible.
 # ///
 #
-# Be strict with yourself about those two yardsticks, from the first day. {{ naive_of_library:.1%}} is a part
-# of the *library*. {{ naive.of_peak:.1%}} is a part of the *peak*. They are different questions, and *what
-# percent of peak are you at?* means the second. The library does not reach all of it either, and that is a
-# better story than pretending it does.
+# Be strict about those two yardsticks from the first day. {{ naive_of_library:.1%}} is a share of the *library*. {{ naive.of_peak:.1%}}
+# is a share of the *peak*. They answer different questions, and *what percent of peak are you at?* means the second.
+# The library does not reach all of the peak either, and that is a better story than pretending that it does.
 
 # %% [markdown]
 # ## When it goes wrong
 #
-# - **No GPU in the room.** Show this page. The numbers are of a real run, the stamp at the top says which
-#   card and when. Say so. Never run it on a laptop's CPU and call that the library.
-# - **Another card.** Good. Run it, and read *your* numbers aloud. The gap will differ, the story will not.
-# - **The first run is slow and the room grows restless.** You skipped the rehearsal run. Tell them what the
-#   wait is: starting up, checking, and multiplying many times over. Then run it again.
-# - **It says *not measured*, and something about a module or a driver.** The Python is the wrong one, or it
-#   sees no GPU. Do not mend it in front of the room. Show this page.
-# - **It stops with a line about a wrong answer.** Do not run on. Say "the check caught something", and be
-#   proud of it: a course that refuses to time a wrong kernel is the course they want. Show this page.
+# - **No GPU in the room.** Show this page. The numbers are from a real run, and the stamp at the top says which card
+#   and when. Say so. Never run it on a laptop's CPU and call that the library.
+# - **A different card.** Good. Run it, and read *your* numbers aloud. The gap will differ, the story will not.
+# - **The first run is slow and the room gets restless.** You skipped the rehearsal. Tell them what they are waiting
+#   for: starting up, checking, and multiplying many times over. Then run it again.
+# - **It says *not measured*, and something about a module or a driver.** It is the wrong Python, or it sees no GPU. Do
+#   not try to fix it in front of the room. Show this page.
+# - **It stops with a line about a wrong answer.** Do not try again. Say "the check caught something", and be proud of
+#   it: a course that refuses to time a wrong kernel is the course that they want. Show this page.
 #
 # /// callout | trip
 # - **Someone says: "the library cheats, it uses tensor cores."** Not here. TF32 is switched off for this
 #   race: both sides multiply in fp32. When the tensor cores come, in week two, the gap to the naive kernel
 #   grows again.
-# - **Someone says: "you made it slow on purpose: swap two indices."** Good eye. It is the formula as it stands,
-#   and nobody told it which neighbour should walk which way. That swap is the very next kernel on the ladder.
-# - **Someone says: "so the compiler is bad?"** No. It compiled exactly what was asked. What was asked is to
-#   run to the pantry for every single number.
+# - **Someone says: "you made it slow on purpose: swap two indices."** Good eye. It is the formula as written, and
+#   nobody told it which neighbour should walk which way. That swap is the very next kernel on the ladder.
+# - **Someone says: "so the compiler is bad?"** No. It compiled exactly what was asked for: run to the pantry for every
+#   single number.
 # ///
 #
 # /// exercise | Rehearse
 # Run the command on the machine that you will use, with the projector on. Write down three things: your wait,
-# your two times, and your gap. Then say the text aloud against a watch. Does the talk cover the wait?
+# your two times, and your gap. Then say the text aloud and time it. Does the talk cover the wait?
 # /// answer
-# The talk above is about forty seconds when it is not hurried. If your wait is longer, start the command
+# The talk above takes about forty seconds when you do not hurry. If your wait is longer, start the command
 # *before* you draw the road, with your back to the screen. If it is shorter, stop talking earlier: a number
 # that is already there is louder than you.
 # ///

@@ -8,10 +8,12 @@
 # %% [markdown]
 # # The whole arc
 #
-# After this page you can draw the whole course on an empty board in five minutes, and on every later day put your finger on the place
-# where you stand. You can say why anybody would spend two weeks on one multiplication. And you have the calendar of the four weeks.
+# After this page you can draw the whole course on an empty board in five minutes, and on every later day put your finger on the
+# place where you are. You can say why anybody would spend two weeks on one multiplication. And you have the calendar of the four
+# weeks.
 #
-# Own this before any lecture. Fourteen sessions without a road are fourteen piles of tricks, and a room that has lost the road does not say so. It goes
+# Make this your own before any lecture. Fourteen sessions without a road are fourteen piles of tricks, and a room that has lost
+# the road does not say so. It goes
 # quiet.
 
 # %% [markdown]
@@ -39,9 +41,9 @@
 # %% [markdown]
 # ## Why one multiply
 #
-# Somebody will ask in the first hour, and deserves an answer with a number in it.
+# Somebody will ask in the first hour, and they deserve an answer with a number in it.
 #
-# /// predict | Two grids of 1000 by 1000. How many multiply-adds is one product?
+# /// predict | Two grids of 1000 by 1000. How many multiply-adds does one product take?
 # Let the room vote before you work it out.
 #
 # - [x] A billion
@@ -77,29 +79,34 @@ record(
 
 # %% [markdown]
 # Then the model. A token is a word or a piece of one. For each token, every weight that takes part is used once: one multiply, one add. A
-# model of 70 billion weights, all of them at work, does about {{ token.multiply_adds / 1e9:.0f}} billion multiply-adds for each token. That is
-# {{ token.grids:.0f}} of the products above. [The first lecture](../../docs/lectures/l1_what_a_gpu_is.py#the-receipt) writes the receipt of a real
-# model, line by line: {{ l1.token.multiplies:.0f}} multiplies of a list with a grid, {{ l1.token.macs / 1e9:.1f}} billion multiply-adds.
+# model of 70 billion weights, all of them at work, does about {{ token.multiply_adds / 1e9:.0f}} billion multiply-adds for each
+# token. That is as much as {{ token.grids:.0f}} of the products above. [The first lecture](../../docs/lectures/l1_what_a_gpu_is.py#the-receipt)
+# writes the receipt of a real model, line by line: {{ l1.token.multiplies:.0f}} multiplies of a list by a grid, {{ l1.token.macs / 1e9:.1f}}
+# billion multiply-adds.
 #
 # /// callout | teaching
-# You will read *trillions for each word* and *millions of multiplies*. Even one trillion is fourteen times too many for such a model; and the
-# second mixes up multiplies and multiply-adds. Hundreds of grids, tens of billions of multiply-adds. Say it right once, and the room trusts your
-# other numbers.
+# You will read *trillions for each word* and *millions of multiplies*. Even one trillion is fourteen times too many for such a
+# model, and the second mixes up multiplies and multiply-adds. It is hundreds of grids, and tens of billions of multiply-adds. Get
+# this one right, and the room trusts your other numbers.
 # ///
 
 # %% [markdown]
 # ## The first half: a climb
 #
-# *What is multiplied, and on what?* A receipt by hand, then the card: not a cleverer cook, a brigade ([L1](../../docs/lectures/l1_what_a_gpu_is.py)).
-# *How do we talk to it?* Grids, blocks, warps, threads ([L2](../../docs/lectures/l2_the_cuda_model.py)). *Why do they wait?* Because the cooks are quick and
-# the pantry is far ([L3](../../docs/lectures/l3_memory.py)). With that in hand the climb begins: one kernel, one idea, one measured step, again and again
-# ([L4](../../docs/lectures/l4_the_gemm_ladder.py), [L5](../../docs/lectures/l5_the_top_of_the_ladder.py)). Then another machine for the same job
-# ([L6](../../docs/lectures/l6_tensor_cores.py)), and a way to look into any kernel, not only ours ([L7](../../docs/lectures/l7_profiling.py)).
+# *What is multiplied, and on what?* A receipt by hand, then the card: not a cleverer cook but a brigade
+# ([L1](../../docs/lectures/l1_what_a_gpu_is.py)).
+# *How do we talk to it?* Grids, blocks, warps, threads ([L2](../../docs/lectures/l2_the_cuda_model.py)). *Why do they wait?*
+# Because the cooks are fast and the pantry is far away ([L3](../../docs/lectures/l3_memory.py)). With that in hand, the climb
+# begins: one kernel, one idea, one measured step, again and again
+# ([L4](../../docs/lectures/l4_the_gemm_ladder.py), [L5](../../docs/lectures/l5_the_top_of_the_ladder.py)). Then comes a different
+# machine for the same job ([L6](../../docs/lectures/l6_tensor_cores.py)), and a way to look into any kernel, not only ours
+# ([L7](../../docs/lectures/l7_profiling.py)).
 #
 # /// callout | metaphor
-# A house is renovated, one weekend at a time. It begins as a shack. First the plumbing: neighbours fetch together. Then a pantry near the
-# stove. Then the tools stay in your hands. Then you carry four plates at once. After every weekend somebody reads one number off the wall. Same house, same
-# dinner. The number on the wall is what they come back for.
+# A house is renovated, one weekend at a time. It begins as a shack. First comes the plumbing: neighbours fetch together. Then a
+# pantry near the
+# stove. Then the tools stay in your hands. Then you carry four plates at once. After every weekend somebody reads one number off
+# the wall. It is the same house and the same dinner. The number on the wall is what they come back for.
 # ///
 #
 # /// chart | staircase
@@ -120,22 +127,25 @@ record(
 #   - {name: 100 * l5.ladder.persistent.tflops / l5.ladder.cublas.tflops, label: "12 persistent"}
 # references:
 #   - {label: "the library, cuBLAS", value: 100}
-# alt: "A staircase of twelve kernels, in percent of the library's speed: naive {{ l5.sgemm.first_of_cublas:.1%}}, coalesced {{ l5.ladder.coalesced.tflops / l5.ladder.cublas.tflops:.0%}}, shared tiles {{ l5.ladder.shared_tiles.tflops / l5.ladder.cublas.tflops:.0%}}, register column {{ l5.ladder.register_column.tflops / l5.ladder.cublas.tflops:.0%}}, register tile {{ l5.ladder.register_tile.tflops / l5.ladder.cublas.tflops:.0%}}, vector loads {{ l5.ladder.vectorised.tflops / l5.ladder.cublas.tflops:.0%}}, conflict-free {{ l5.ladder.conflict_free.tflops / l5.ladder.cublas.tflops:.0%}}, a side note on warp tiles {{ l5.ladder.warp_tiles.tflops / l5.ladder.cublas.tflops:.0%}}, asynchronous {{ l5.ladder.asynchronous.tflops / l5.ladder.cublas.tflops:.0%}}, tuned {{ l5.ladder.tuned.tflops / l5.ladder.cublas.tflops:.0%}}, register banks {{ l5.ladder.register_banks.tflops / l5.ladder.cublas.tflops:.0%}}, persistent {{ l5.ladder.persistent.tflops / l5.ladder.cublas.tflops:.0%}}. The last step stands at {{ l5.sgemm.last_of_cublas:.1%}}."
+# alt: "A staircase of twelve kernels, in percent of the library's speed: naive {{ l5.sgemm.first_of_cublas:.1%}}, coalesced {{ l5.ladder.coalesced.tflops / l5.ladder.cublas.tflops:.0%}}, shared tiles {{ l5.ladder.shared_tiles.tflops / l5.ladder.cublas.tflops:.0%}}, register column {{ l5.ladder.register_column.tflops / l5.ladder.cublas.tflops:.0%}}, register tile {{ l5.ladder.register_tile.tflops / l5.ladder.cublas.tflops:.0%}}, vector loads {{ l5.ladder.vectorised.tflops / l5.ladder.cublas.tflops:.0%}}, conflict-free {{ l5.ladder.conflict_free.tflops / l5.ladder.cublas.tflops:.0%}}, a side note on warp tiles {{ l5.ladder.warp_tiles.tflops / l5.ladder.cublas.tflops:.0%}}, asynchronous {{ l5.ladder.asynchronous.tflops / l5.ladder.cublas.tflops:.0%}}, tuned {{ l5.ladder.tuned.tflops / l5.ladder.cublas.tflops:.0%}}, register banks {{ l5.ladder.register_banks.tflops / l5.ladder.cublas.tflops:.0%}}, persistent {{ l5.ladder.persistent.tflops / l5.ladder.cublas.tflops:.0%}}. The last step is at {{ l5.sgemm.last_of_cublas:.1%}}."
 # caption: 4096 × 4096 × 4096 in fp32, without tensor cores. The strong part of a step is what it added. Number 8 is a side note; the lecture says what it is for.
 # ///
 #
-# Read it with care. {{ l5.sgemm.first_of_cublas:.1%}} of the library is where they begin, {{ l5.sgemm.last_of_cublas:.1%}} is where the ladder ends, at one
-# size, on one card. Both are measured against the *library*, and the library itself has {{ l5.ladder.cublas.of_peak:.0%}} of peak. The figures that you meet
+# Read it with care. The students begin at {{ l5.sgemm.first_of_cublas:.1%}} of the library, and the ladder ends at {{ l5.sgemm.last_of_cublas:.1%}},
+# at one size, on one card. Both are measured against the *library*, and the library itself reaches {{ l5.ladder.cublas.of_peak:.0%}}
+# of peak. The figures that you meet
 # most often elsewhere, from a naive kernel at 1.3 % to a last one at 93.7 % of cuBLAS, are Boehm's, on an RTX A6000 [^boehm2022]. Do not mix his staircase with ours.
 
 # %% [markdown]
 # ## The pivot
 #
-# The road bends at attention ([L8](../../docs/lectures/l8_attention.py)). It is two multiplies with a softmax between them: all of the first half pays off at once. And between them stands
-# a square that nobody ordered, larger than everything else. The plain recipe carries it to the pantry and back. FlashAttention never does
+# The road bends at attention ([L8](../../docs/lectures/l8_attention.py)). It is two multiplies with a softmax between them, so
+# all of the first half pays off at once. And between them is a square that nobody ordered, larger than everything else. The plain
+# recipe carries it to the pantry and back. FlashAttention never does
 # ([W1](../../docs/workshops/w1_flash_attention.py)). It is the same logistics as in the first half, for a whole layer.
 #
-# From now on, workshops leave the road wherever they find what they need. In a lecture you understand a thing; in a workshop you build one and carry it home.
+# From here on, workshops branch off the road wherever it has what they need. In a lecture you understand something; in a workshop
+# you build something and carry it home.
 #
 # /// figure | docs/assets/figures/trailheads.svg
 # alt: >-
@@ -148,10 +158,11 @@ record(
 # ## The second half: a restaurant
 #
 # /// callout | metaphor
-# In the first half you cooked one dish, and cooked it fast. In the second you run the restaurant. Attention is the signature dish: keep it in the hands and do
-# not set it down on a far shelf between two motions. Then a kitchen with specialists, who only fetch or only cook. Then the question which tools to buy, and what
-# they decide for you. Then the dining room: a banquet ordered at once, and a guest who orders one bite at a time, all night. Then shorter recipes, four bits
-# to a number. And at last a robot that cooks, and somebody who can taste.
+# In the first half you cooked one dish, and cooked it fast. In the second you run the restaurant. Attention is the signature
+# dish: keep it in your hands and do not set it down on a far shelf between two motions. Then comes a kitchen with specialists,
+# who only fetch or only cook. Then the question of which tools to buy, and what they decide for you. Then the dining room: a
+# banquet ordered at once, and a guest who orders one bite at a time, all night. Then shorter recipes, four bits
+# to a number. And in the end a robot that cooks, and somebody who can taste.
 # ///
 #
 # /// figure | docs/assets/figures/arc_restaurant.svg
@@ -186,12 +197,12 @@ record(
 # references:
 #   - {label: data sheet, value: 100}
 # alt: "Twelve bars in percent of peak. Vector add {{ start.big.cuda.of_peak:.0%}}, grey {{ l2.grey.cuda.of_peak:.0%}}, transpose from {{ l3.turn.naive.of_peak:.0%}} to {{ l3.turn.vectorised.of_peak:.0%}}, the multiply from {{ l5.ladder.naive.of_peak:.1%}} over {{ l5.ladder.register_tile.of_peak:.0%}} to {{ l5.sgemm.last_of_cublas * l5.ladder.cublas.of_peak:.0%}}, in bf16 from {{ l6.climb.cuda_cores.of_peak:.1%}} to {{ l6.climb.triton.of_peak:.0%}}, attention, on an {{ w1.gpu.name }}, from {{ w1.materialised.n4096.of_peak:.0%}} to {{ w1.flash.n16384.of_peak:.0%}}, and with specialists {{ w1.specialised.n16384.of_peak:.0%}}."
-# caption: Each of its own peak, so a bar says how well a job used the card, and not which job was quicker. Behind each name, which peak; of attention the card too, and all else is of an {{ start.gpu.name }}.
+# caption: Each bar is a percent of its own peak, so it says how well a job used the card, and not which job was faster. After each name is its peak, and for attention the card, too; everything else was run on an {{ start.gpu.name }}.
 # ///
 #
-# The stops without a bar are not measured yet, and nobody fills them in by feel.
+# The stops without a bar are not measured yet, and nobody fills them in by guessing.
 #
-# | stop | what will stand there | today |
+# | stop | what will be there | today |
 # |---|---|---|
 # | L7 | the same kernels, under the glass | *not yet measured* |
 # | W2 | a kernel with a delivery crew, beside cuBLAS | *not yet measured* |
@@ -200,12 +211,12 @@ record(
 # | W5 | numbers of four bits, unpacked by hand | *not yet measured* |
 # | W6 | a kernel that a machine wrote, and yours | *not yet measured* |
 #
-# Whoever can say their percent of peak, and why it is not more, is a kernel engineer. The rest is practice.
+# If you can say your percent of peak, and why it is not more, you are a kernel engineer. The rest is practice.
 
 # %% [markdown]
 # ## The loop
 #
-# How do you move that percent? Not by cleverness. By a small loop, and each step of every ladder here is one turn of it: **guess → code → profile → read the
+# How do you move that percent? Not by cleverness, but by a small loop. Each step of every ladder here is one turn of it: **guess → code → profile → read the
 # percentage → repeat**.
 #
 # /// figure | docs/assets/figures/arc_loop.svg
@@ -219,16 +230,17 @@ record(
 # %% [markdown]
 # ## The opening
 #
-# Five minutes, before any content. One for the sentence, one for the number, two for the road, one for the yardstick and the loop. [The map of the opening](opening_map.md)
-# has the words; [the ten-second demo](opening_demo.py) has the command, and what you do when it goes wrong.
+# It takes five minutes, before any content: one for the sentence, one for the number, two for the road, one for the yardstick and
+# the loop. [The map of the opening](opening_map.md) has the words; [the ten-second demo](opening_demo.py) has the command, and
+# says what to do when it goes wrong.
 #
 # /// callout | demo
 # End it with two programs, one after the other: the naive multiply and the library's. The naive one takes {{ opening.naive.us / opening.library.us:.0f}} times
-# as long, on our card, at that size, in fp32. Do not promise a gap beforehand; on another card it is another one.
+# as long, on our card, at that size, in fp32. Do not promise a gap beforehand; on a different card it is a different one.
 # ///
 #
 # /// callout | trip
-# The wish to explain. You draw a stop, somebody asks, and ten minutes later you have taught coalescing to people who do not know what a warp is. Name the stops. Do not
+# The urge to explain. You draw a stop, somebody asks, and ten minutes later you have taught coalescing to people who do not know what a warp is. Name the stops. Do not
 # open them.
 # ///
 
@@ -241,13 +253,14 @@ record(
 # "We are HERE. Behind us, this. Today, that. And the question has not changed: what percent of peak are you at?"
 # ///
 #
-# Nobody gets lost on a road that somebody points at every day. A room that thinks tensor cores and serving are two worlds has not seen the finger often
-# enough. On these pages the road stands at the top of every session; each stop is a link.
+# Nobody gets lost on a road that somebody points at every day. If a room thinks that tensor cores and serving are two different
+# worlds, it has not seen the finger often enough. On these pages the road is at the top of every session; each stop is a link.
 
 # %% [markdown]
 # ## The four weeks
 #
-# Fourteen sessions, four weeks, never more than four in one. The columns are the days of a week; dates are yours to set. Each name leads to its map.
+# Fourteen sessions in four weeks, never more than four in one week. The columns are the days of a week; the dates are yours to
+# set. Each name links to its map.
 #
 # | week | 1 | 2 | 3 | 4 | 5 |
 # |---|---|---|---|---|---|
@@ -256,25 +269,25 @@ record(
 # | 3 | [L7](../03_profiling/l7_map.md) | | [W2](../05_the_frontier/w2_map.md) | | [W3](../05_the_frontier/w3_map.md) |
 # | 4 | [W4](../05_the_frontier/w4_map.md) | [W5](../05_the_frontier/w5_map.md) | | | [W6](../05_the_frontier/w6_map.md) |
 #
-# Two days are not in the order of the road, on purpose. The pivot and the first workshop come in week 2, so that everybody has built something large
-# before half-time. And profiling waits for week 3: by then each of them has a kernel of their own to put under the glass, and the capstone needs it that very week. Say
-# so when you point: "this stop we left out, and now we know what for."
+# Two days deliberately break the order of the road. The pivot and the first workshop come in week 2, so that everybody has built
+# something large before half-time. And profiling waits for week 3: by then every student has a kernel of their own to put under the
+# glass, and the capstone needs it that very week. Say so when you point: "We skipped this stop, and now we know why."
 #
 # The free days are for homework, and they are not optional.
 #
 # **The capstone, you versus the machine.** One kernel, made faster twice: once by hand, once with a language model in the loop.
 #
-# It is announced on day one, the plan is due at the end of week 2, a checkpoint with one profile and one idea that failed closes week 3, and the demos are the third hour
-# of W6.
+# It is announced on day one. The plan is due at the end of week 2, a checkpoint with one profile and one idea that failed closes
+# week 3, and the demos fill the third hour of W6.
 #
-# Homework, capstone and dates stand on [the calendar of a cohort](the_calendar.md), which puts them into everybody's calendar. The plan itself is data, in
-# `handbook/sessions/cohort.toml`. Two evenings a week? Keep the order, and let it take longer.
+# Homework, capstone and dates are in [the calendar of a cohort](the_calendar.md), which puts them into everybody's calendar. The
+# plan itself is data, in `handbook/sessions/cohort.toml`. Only two evenings a week? Keep the order, and let it take longer.
 #
 # /// exercise | Draw it
-# Take an empty sheet and a watch. Draw the road with its fourteen stops, the sentence above it, the loop in a corner, and put a cross at tensor cores. Then say aloud
-# what lies behind the cross and what before it. How long did it take?
+# Take an empty sheet and a watch. Draw the road with its fourteen stops, the sentence above it, the loop in a corner, and put a
+# cross at tensor cores. Then say aloud what comes before the cross and what comes after it. How long did it take?
 # /// answer
-# Five minutes is what you have on day one, without the cross. If you needed more, you explained a stop. Check the order on the picture above; most people forget
+# On day one you have five minutes, without the cross. If you needed more, you explained a stop. Check the order against the picture above; most people forget
 # profiling, and put serving before the tools.
 # ///
 
@@ -282,7 +295,7 @@ record(
 # ## You can now teach
 #
 # - the sentence, the road and the two halves, in five minutes;
-# - why one multiply: a billion multiply-adds for two modest grids, as many as there are weights for a token;
+# - why one multiply: a billion multiply-adds for two modest grids, and for a token as many as there are weights;
 # - the climb as a renovation, the second half as a restaurant;
 # - the yardstick, which is peak and not the library, and the loop that moves it;
 # - the pointing finger, every single day;

@@ -7,18 +7,19 @@
 # %% [markdown]
 # # Teaching L7: profiling
 #
-# After this page you can send everybody home with one page on a kernel of their own, and with a habit: no glass before a forecast.
-# You need no profiler to prepare it. You need a pencil, and a kernel that you know.
+# After this page you can send everybody home with one page on a kernel of their own, and with a habit: no profiler before a
+# forecast. To prepare, you need no profiler. You need a pencil, and a kernel that you know.
 
 # %% [markdown]
 # ## What it is really about
 #
-# A profiler answers questions. It has a hundred numbers, and if you bring no question you read all of them. So the lecture goes down four steps, and each
+# A profiler answers questions. It has a hundred numbers, and if you come without a question, you read all of them. So the lecture
+# goes down four steps, and each
 # step asks one: *how slow is it? where does the time go? under which roof? waiting for what?* The first two decide most cases.
 #
 # /// callout | metaphor
 # A doctor does not begin with the blood test. She asks, she feels the pulse, she has a suspicion, and then she orders *one* test that could prove her
-# wrong. Who orders all tests finds something odd in every patient.
+# wrong. A doctor who orders every test finds something odd in every patient.
 # ///
 #
 # /// figure | docs/assets/figures/arc_loop.svg
@@ -89,14 +90,16 @@ record(
 # The last line is worth a pause. It is a multiply too, and it waits for bytes: each weight is fetched and used once. It comes back in W4, where
 # a model answers one guest.
 #
-# Then the shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and you gain {{ gain.half_stove:.2f}}. Take it away
-# altogether: {{ gain.no_stove:.1f}}, and nothing in the world makes it more. Take the till away: {{ gain.no_till:.2f}}. *Measure the bar before you sharpen a
+# Then the shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and you gain {{ gain.half_stove:.2f}}.
+# Take it away altogether: {{ gain.no_stove:.1f}}, and nothing in the world can make it more. Take the till away: {{ gain.no_till:.2f}}. *Measure
+# the bar before you sharpen a
 # knife.*
 
 # %% [markdown]
 # ### The eight lines
 #
-# What they type at minute 17, into `my_labs/report.py`. The functions are their own, from the first lecture's lab. Peak and bandwidth come from their card's data
+# This is what they type at minute 17, into `my_labs/report.py`. The functions are their own, from the first lecture's lab. Peak
+# and bandwidth come from their card's data
 # sheet, and the bytes and operations are those of *their* kernel; here, a multiply.
 #
 # ```python
@@ -110,13 +113,14 @@ record(
 # print("percent of peak:", percent_of_peak(floor, measured_us=...))  # when you have it
 # ```
 #
-# Where three dots stand, a number is missing. If you have no measured time yet, stop before the last line. It runs with `python my_labs/report.py`, and needs
-# no card.
+# Three dots stand for a number that they fill in. Without a measured time, stop before the last line. Run it with `python my_labs/report.py`;
+# it needs no card.
 #
 # ### Three to lend
 #
-# For those who bring none, or have no card to time it on, and for you, when you walk round and look over shoulders. Each number counts once, at the size of the
-# lab. The time is that of our own kernel of the same idea; lend it when *measured* is filled in, and not before the floor stands.
+# These are for students who bring no kernel, or have no card to time it on, and for you, when you walk round and look over
+# shoulders. Each number counts once, at the size of the lab. The time is that of our own kernel with the same idea; lend it when *measured*
+# is filled in, after the floor is written down.
 #
 # | kernel | bytes that must move | operations | operations a byte | so it waits for | time to lend, µs |
 # |---|---|---|---:|---|---:|
@@ -124,33 +128,35 @@ record(
 # | fragments, fp16, 4096 | 3 × 4096² × 2: 101 million | the same | 1365 | the tensor cores: the dashed roof | {{ l6.climb.wmma.us:.0f }} on an {{ l6.gpu.name }} |
 # | attention, fp32, 4 × 16 heads, N = 4096, D = 128 | four matrices: 537 million | 4 × 64 × N² × 128: 550 thousand million, with the mask half of them | 1024, or 512 | arithmetic, if no square is carried | {{ w1.fp32.teaching.n4096.us:,.0f }} on an {{ w1.gpu.name }}, without the mask |
 #
-# All three lie right of the ridge, and that surprises the room. Say it: the *job* waits for arithmetic. Whether the *kernel* does is what the rest of the
-# day finds out. A kernel of theirs that adds, sums or transposes lies far to the left; ask such a pair to show its cross.
+# All three are right of the ridge, and that surprises the room. Say it: the *job* waits for arithmetic. The rest of the day finds
+# out whether the *kernel* does. A kernel that adds, sums or transposes is far to the left; ask such a pair to show its cross.
 #
 # ### Three reports, one lie in each
 #
 # Copy them onto the flip chart, large, the three quoted lines and nothing else. Read them aloud and say no more: the lie is theirs to find.
 #
-# > **One.** *Hardly any time at all!* I wrote down the clock, called the kernel, wrote down the clock again. It is so quick that my laptop's clock hardly moves.
+# > **One.** *Hardly any time at all!* I wrote down the clock, called the kernel, wrote down the clock again. It is so fast that my laptop's clock hardly moves.
 #
-# The order was timed, and not the work. A launch returns at once. What catches it: the **floor**; the time lies below it.
+# The order was timed, not the work: a launch returns at once. The **floor** catches it; the time is below it.
 #
 # > **Two.** *My new kernel leaves the old one far behind.* It ran a hundred times without one error message, and the first numbers of the output look right.
 #
-# Nobody tasted it. It may write half of the output and leave the rest. What catches it: a **check** of every element against the truth, before any clock.
+# Nobody tasted it. It may write half of the output and leave the rest. A **check** of every element against the truth, before any timing, catches it.
 #
 # > **Three.** *"A is better than B, by a hundredth."* I ran A for a minute, first thing in the morning, and then B for a minute.
 #
-# A card warms up and lowers its clock: A had the cool one, B the hot one. What catches it: **in turns**, round after round on the same inputs, and the spread beside the difference.
+# A card warms up and lowers its clock: A had the cool card, B the hot one. Timing them **in turns** catches it: round after round
+# on the same inputs, with the spread beside the difference.
 
 # %% [markdown]
 # ## The lab, at home
 #
-# [Six kernels, six reasons](../../docs/lectures/l7_profiling.py#six-kernels-six-reasons). Nobody types it in the room: stages 1 and 2 are homework, and the rest is for those who like a puzzle. What it trains is
-# the order: reason, counter, cure. The grader reads the reasons first, and a cure that is right after a wrong reason is not looked at. Expect one complaint about that: *but it is
-# quicker now!* Answer: how would you have known where to begin on the next one?
+# [Six kernels, six reasons](../../docs/lectures/l7_profiling.py#six-kernels-six-reasons). Nobody types it in the room: stages 1
+# and 2 are homework, and the rest is for those who like a puzzle. It trains the order: reason, counter, cure. The grader reads
+# the reasons first, and a cure that is right after a wrong reason is not looked at. Expect one complaint about that: *but it is
+# faster now!* Answer: how would you have known where to begin on the next one?
 #
-# | the kernel | what they say first | what parts the two |
+# | the kernel | what they say first | what tells the two apart |
 # |---|---|---|
 # | softmax | bytes in flight | device memory is busy: the road is full, and of what? |
 # | bias and GELU | too many bytes | bytes counted are those by hand; a unit that computes is full |
@@ -159,38 +165,42 @@ record(
 # | windows | uncoalesced | neighbours do ask for neighbours; it is the number of questions |
 # | add | too many bytes | each byte moves once, and the road is empty |
 #
-# Have them say the third column aloud before they look into the table. The sum is the hard one: its one warp at work does wait for its own last result, and a reader of the text alone says
-# *one chain*. Ask what the other thirty-one warps of the block do meanwhile. The counters speak of all warps, and so must the reason.
+# Have them say the third column aloud before they look into the table. The sum is the hard one: its one working warp does wait
+# for its own last result, so anyone who reads only the code says *one chain*. Ask what the other thirty-one warps of the block do
+# meanwhile. The counters speak of all warps, and so must the reason.
 
 # %% [markdown]
 # ## In production today
 #
 # /// callout | production
-# The roofline is older than the cards you use and is still the first picture of a report [^williams2009]. On shared machines the counters are often locked,
-# and the maker's page says how an administrator opens them [^nvidia-counters]. Ask before the lecture, not in it. And the loop on your
-# board is what programs run now that write kernels: propose an idea in words, build, check, time, go on from the best [^crfm2025].
+# The roofline is older than the cards you use and is still the first picture of a report [^williams2009]. On shared machines the
+# counters are often locked, and NVIDIA's page says how an administrator unlocks them [^nvidia-counters]. Ask before the lecture,
+# not during it. And programs that write kernels now run the same loop as on your board: propose an idea in words, build, check,
+# time, go on from the best [^crfm2025].
 # ///
 
 # %% [markdown]
 # ## The click
 #
 # /// callout | click
-# Two kernels that sum the same long list. One spares shared memory and seven of eight barriers. The room forecasts a large gain. On an {{ l3.gpu.name }} the
-# tree takes {{ l3.sums.tree.us:.0f}} µs, the shuffles {{ l3.sums.shuffle.us:.0f}} µs. Both stand in the same line, in front of one address. Take the line
-# away, and on that {{ l3.gpu.name }} it is {{ l3.sums.vectorised.us:.0f}} µs.
+# Two kernels sum the same long list. One does without shared memory and seven of eight barriers. The room forecasts a large gain.
+# On an {{ l3.gpu.name }} the
+# tree takes {{ l3.sums.tree.us:.0f}} µs, the shuffles {{ l3.sums.shuffle.us:.0f}} µs. Both wait in the same line, in front of one
+# address. Take the line away, and on that {{ l3.gpu.name }} it is {{ l3.sums.vectorised.us:.0f}} µs.
 # ///
 #
-# After this demo nobody in the room will polish a part before asking who waits for it. Do not explain the line before they have seen that the two times are so
-# near.
+# After this demo nobody in the room will polish a part before asking who waits for it. Do not explain the line until they have
+# seen how close the two times are.
 
 # %% [markdown]
 # ## Where students trip
 #
 # - *No guess in ink.* Then every number is *about what I thought*. Do not let anybody start without the sentence.
-# - *Bytes that are asked for, bytes that must move.* The floor counts the second. The counter shows the first, as far as the caches let it through.
-# - *The profiler's time.* It runs a kernel many times over and resets things in between. Take counts from it, and time from a clock.
-# - *"98 % occupancy, so it is good."* Occupancy is no goal. Ask what the warps do.
-# - *A difference of a hundredth, from two single runs.* Runs in turns, and their spread, or no sentence.
+# - *Bytes that are asked for, bytes that must move.* The floor counts the second kind. The counter shows the first, as far as the
+#   caches let them through.
+# - *The profiler's time.* It runs a kernel many times and resets things in between. Take counts from it, and times from a clock.
+# - *"98 % occupancy, so it is good."* Occupancy is not the goal. Ask what the warps do.
+# - *A difference of a hundredth, from two single runs.* Give runs in turns and their spread, or say nothing.
 
 # %% [markdown]
 # ## Say this at the board
@@ -203,17 +213,19 @@ record(
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../03_profiling/l7_map.md) has every step. The pencil needs its minutes: bytes, operations and the gap squares run over, and the bars and the two
-# factors give back. Their own kernel is not timed in the room; its time comes along, as the lab's grader printed it. Who has none leaves *measured* empty until the
-# homework. What is *counted* stands on the pages of L5 and L6 for the register tile and the multiplies; those who brought something else fill it in at home:
-# `nox -s profile -- FILE --report` counts where a card is. If the counters are locked in your room, nothing breaks: both reading steps take recorded tables, and
+# [The map](../03_profiling/l7_map.md) has every step. The work by hand needs its minutes: bytes, operations and the gap squares
+# run over; the bars and the two factors make up for it. Their own kernel is not timed in the room; they bring its time, as the
+# lab's grader printed it. Students without one leave *measured* empty until the homework. For *counted*, the pages of L5 and L6
+# have the register tile and the multiplies; anyone who brought something else fills it in at home: on a card, `nox -s profile -- FILE --report`
+# counts. If the counters are locked in your room, nothing breaks: both reading steps take recorded tables, and
 # the page on their own kernel then ends with machine code and experiments in place of counts.
 #
 # /// exercise | Rehearse
 # A program: 8 hours in one kernel, 2 in everything else. A student brings a kernel that needs 2 of those 8. What is gained, and
 # what is the most that could be?
 # /// answer
-# 8 become 2, so 10 become 4: 2.5 times. With a kernel of no time at all 2 hours are left: 5 times. Half of what is possible is done, and the other half is
+# 8 hours become 2, so 10 become 4: 2.5 times. With a kernel that takes no time at all, 2 hours are left: 5 times. Half of what is
+# possible is done, and the other half is
 # harder.
 # ///
 
@@ -222,11 +234,12 @@ record(
 #
 # - the forecast: bytes, operations, two clocks, and the roof that binds;
 # - where the time goes: the bar, its largest part, and the limit that the rest sets;
-# - gaps between kernels, orders above and work below;
+# - gaps between kernels: orders above, work below;
 # - what warps wait for, with a cure for each wait;
 # - three lies of a timing, and the test that catches each;
-# - a reason before its cure: six kernels, and for each the counter that parts it from its neighbour.
+# - a reason before its cure: six kernels, and for each the counter that tells it from its neighbour.
 #
-# **Where this leads.** [The students' page](../../docs/lectures/l7_profiling.py) has three turns of the loop, each cause named by a counter. More counters stand in
-# [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py) and in [tensor cores](../../docs/lectures/l6_tensor_cores.py), the stopwatch in
+# **Where this leads.** [The students' page](../../docs/lectures/l7_profiling.py) has three turns of the loop, each cause named by
+# a counter. More counters are in [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py) and in [tensor cores](../../docs/lectures/l6_tensor_cores.py),
+# the stopwatch in
 # [how every number here is measured](../../docs/how_we_measure.py).

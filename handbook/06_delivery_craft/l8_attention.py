@@ -7,18 +7,21 @@
 # %% [markdown]
 # # Teaching L8: attention
 #
-# After this page you can bend the road: from one multiply to the layer that every language model is built of. Your room will type it,
-# plainly, and then count what it carries. You will know which number is scores and which is bytes, and you will keep a secret for one day.
+# After this page you can bend the road: from one multiply to the layer that every language model is built of. Your room will type
+# the plain version, and then count what it carries. You will know which number is scores and which is bytes, and you will keep a
+# secret for one day.
 
 # %% [markdown]
 # ## What it is really about
 #
-# Every token asks all tokens, and the answers are mixed. Two multiplies, a softmax between them. Nobody asked for the table of all questions against all
-# answers, nobody keeps it, and it is the largest thing in the room. Today they meet it. They do not defeat it today.
+# Every token asks all tokens, and the answers are mixed: two multiplies with a softmax between them. Nobody asked for the table
+# of all questions against all answers, nobody keeps it, and it is the largest thing in the room. Today they meet it. They do not
+# defeat it today.
 #
 # /// callout | metaphor
-# Until now you cooked one dish, and cooked it fast. Now the restaurant opens. The signature dish is attention: each guest's plate is mixed from what
-# all the guests before have ordered. The plain kitchen writes a card for every pair of guests, carries all the cards to the pantry, and fetches them again to
+# Until now you cooked one dish, and cooked it fast. Now the restaurant opens. The signature dish is attention: each guest's plate
+# is mixed from what all earlier guests have ordered. The plain kitchen writes a card for every pair of guests, carries all the
+# cards to the pantry, and fetches them again to
 # read what it wrote.
 # ///
 #
@@ -30,14 +33,15 @@
 # %% [markdown]
 # ## By hand: three tokens, then six lengths
 #
-# One token asks three. Scores 0, 0 and 0.693, contents 4, 8 and 2. e to the power of each: 1, 1 and 2, together 4. A quarter, a quarter, a half.
+# One token asks three. The scores are 0, 0 and 0.693, the contents 4, 8 and 2. e to the power of each is 1, 1 and 2, together 4.
+# So the shares are a quarter, a quarter, a half.
 #
 # /// predict | You add 1 to all three scores. What happens to the answer?
 # - [x] Nothing
 # - [ ] It shrinks
 # - [ ] It grows
 # /// reveal
-# Nothing: {{ three.answer:.2f}} before, {{ three.shifted:.2f}} now. That is why the largest score may be taken off.
+# Nothing: {{ three.answer:.2f}} before, {{ three.shifted:.2f}} now. That is why you may subtract the largest score.
 # ///
 
 # %%
@@ -89,13 +93,14 @@ record(
 # {{ square.n4096.mb:.1f}} million *bytes*.
 #
 # Then the fraction: the square goes to HBM or back four times, two bytes a score in bf16, and each score costs 4d operations. N cancels:
-# {{ intensity:.0f}} operations a byte at d = 128, however long the sequence. The ridge of the card lies at {{ l1.ridge_bf16:.0f}}.
+# {{ intensity:.0f}} operations a byte at d = 128, however long the sequence. The ridge of the card is at {{ l1.ridge_bf16:.0f}}.
 
 # %% [markdown]
 # ### The plain recipe
 #
-# What they type in [the lab](../../docs/lectures/l8_attention.py#how-would-you-know-that-it-is-right), its two functions put into one, and the tests behind it. You type two lines ahead of the
-# slowest, and say the shape of each line aloud. The grader refuses after stage 1, for the shape, and after stage 2, for causal: both are meant.
+# This is what they type in [the lab](../../docs/lectures/l8_attention.py#how-would-you-know-that-it-is-right), with its two
+# functions in one, and then the tests. Type two lines ahead of the slowest, and say the shape of each line aloud. The grader
+# refuses after stage 1, because of the shape, and after stage 2, because of causal: both are intended.
 
 # %%
 import numpy as np
@@ -132,15 +137,16 @@ for test, passed in tests.items():
 record(tests_passed=quantity(sum(tests.values()), how="counted"))
 
 # %% [markdown]
-# {{ tests_passed:.0f}} of 4. The tests are worth more than the recipe: they come back in the workshop, for a loop that is harder to see through. Break
-# one on purpose and let the room say which test will notice.
+# {{ tests_passed:.0f}} of 4. The tests are worth more than the recipe: they come back in the workshop, for a loop that is harder
+# to see through. Break the recipe on purpose, and let the room say which test will notice.
 
 # %% [markdown]
 # ## In production today
 #
 # /// callout | production
-# Take a model whose shapes are public: Llama 3.1 with 70 billion weights has 80 layers of 64 heads [^meta-llama31]. Done the plain way, one layer, one
-# sequence of 8192 tokens, would write a square of {{ layer_gb:.1f}} GB in bf16, and there are two of them. So nobody serves it the plain way. FlashAttention's
+# Take a model whose shapes are public: Llama 3.1 with 70 billion weights has 80 layers of 64 heads [^meta-llama31]. Done the
+# plain way, one layer for one sequence of 8192 tokens would write a square of {{ layer_gb:.1f}} GB in bf16, and there are two of
+# them. So nobody serves it the plain way. FlashAttention's
 # authors counted what that costs and what it saves [^dao2022], and that is the next workshop.
 # ///
 
@@ -148,16 +154,17 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 # ## The click
 #
 # /// callout | click
-# The library's multiply in bf16 has {{ l6.climb.cublas.of_peak:.0%}} of peak. Put two of them into one dish, with a softmax between, and the whole has
+# The library's multiply in bf16 reaches {{ l6.climb.cublas.of_peak:.0%}} of peak. Put two of them into one dish, with a softmax
+# in between, and the whole reaches
 # {{ l8.plain.materialised.n4096.of_peak:.0%}}. Same library, same card. Let them say where it went before you draw the four trips.
 # ///
 
 # %% [markdown]
 # ## Where students trip
 #
-# - *Scores and bytes.* Two columns, two pens.
-# - *The wrong axis.* Columns that sum to 1: each token shares itself out. The first test catches it, a look does not.
-# - *Masked after the softmax.* Rows no longer sum to 1: the forbidden had eaten before they were sent away.
+# - *Scores and bytes.* Use two columns and two pens.
+# - *The wrong axis.* The columns sum to 1: each token shares itself out. The first test catches it; a glance does not.
+# - *Masked after the softmax.* Rows no longer sum to 1: the forbidden tokens had eaten before they were sent away.
 # - *"It is slow because it computes too much."* It carries too much. Write the sentence on the board and leave it there.
 # - *Storage and traffic.* The first makes a program crash, the second makes it late.
 
@@ -165,17 +172,19 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 # ## Say this at the board
 #
 # /// callout | say
-# "Three lines. You know the first and the last: you made them fast with your own hands. The one in the middle is hardly any work. And now look at what stands
-# between the lines. Nobody ordered it, nobody will eat it, and it is larger than everything else on this board."
+# "Three lines. You know the first and the last: you made them fast with your own hands. The one in the middle is hardly any work.
+# And now look at what is between the lines. Nobody ordered it, nobody will eat it, and it is larger than everything else on this
+# board."
 # ///
 #
-# And do not show the cure. The envelope of the last block is worth more than your explanation: next day they open it and find that they were half-way there.
+# Do not show the cure. The envelope of the last block is worth more than your explanation: the next day they open it and find
+# that they were half-way there.
 
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../04_the_pivot/l8_map.md) has every step. If you are late, shorten the envelope to six minutes and the table to four rows. Never cut the fourth
-# test of causal: it is what they will be glad of in the workshop.
+# [The map](../04_the_pivot/l8_map.md) has every step. If you are late, shorten the envelope to six minutes and the table to four
+# rows. Never cut the fourth test, the causal one: they will be glad of it in the workshop.
 #
 # /// exercise | Rehearse
 # Without a calculator: one head, N = 2000, fp32. How many scores, how many bytes? And 32 heads?
@@ -187,10 +196,10 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 # ## You can now teach
 #
 # - attention as two multiplies and a softmax, with all shapes;
-# - three tokens by hand, and why the largest score may be taken off;
+# - three tokens by hand, and why you may subtract the largest score;
 # - a plain attention with four tests, causal before the softmax;
-# - the square: scores, bytes, four trips, and the roof under which it stands.
+# - the square: scores, bytes, four trips, and the roof that limits it.
 #
 # **Where this leads.** The students' page: [attention](../../docs/lectures/l8_attention.py), where the card has its say on
-# [the plain recipe](../../docs/lectures/l8_attention.py#the-plain-recipe-on-the-card) and on [blocks of queries](../../docs/lectures/l8_attention.py#whole-rows-a-block-at-a-time), which
-# are no step of the map. Next: [teaching W1](w1_flash_attention.py).
+# [the plain recipe](../../docs/lectures/l8_attention.py#the-plain-recipe-on-the-card) and on [blocks of queries](../../docs/lectures/l8_attention.py#whole-rows-a-block-at-a-time),
+# which are not part of the map. Next: [teaching W1](w1_flash_attention.py).

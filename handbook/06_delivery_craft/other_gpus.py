@@ -8,36 +8,40 @@
 # %% [markdown]
 # # What other GPUs will show
 #
-# After this page you can walk into a room whose card is not ours and say, before anybody presses Enter, which numbers of the pages will move, in which direction, and
-# which sentences will turn round. You will also know what cannot run there, and what the site shows instead.
+# After this page you can walk into a room whose card is not ours and say, before anybody presses Enter, which numbers on the
+# pages will move, in which direction, and which sentences will be reversed. You will also know what cannot run there, and what
+# the site shows instead.
 #
-# **Everything here is arithmetic on data sheets. We have run cards of one generation, an H200 and an H100.** So this page is a list of *predictions*. Your room is the experiment, and a prediction
-# that fails is worth more than ten that come true. Hand it in.
+# **Everything here is arithmetic on data sheets. We have run only cards of one generation, an H200 and an H100.** So this page is
+# a list of *predictions*. Your room is the experiment, and one prediction that fails is worth more than ten that come
+# true. Hand it in.
 
 # %% [markdown]
 # ## What the site does by itself
 #
-# Run `nox -s docs` on your card, and four things happen, without a word from you.
+# Run `nox -s docs` on your card, and what happens depends on the card.
 #
 # | your card | the page |
 # |---|---|
-# | can do all that it asks | shows **your** numbers, under your card's name |
+# | can do everything that the page asks | shows **your** numbers, under your card's name |
 # | makes a claim false | says the *otherwise* sentence, or *not on this card* |
 # | lacks what the page needs | keeps **our** numbers, and says whose they are |
-# | has no data sheet in the course | times and checks; but has no percent of peak, and pages that work out a floor by hand stop with one line |
+# | has no data sheet in the course | is timed and checked, but shows no percent of peak; pages that work out a floor by hand stop with one line |
 #
-# The pages on [tensor cores](../../docs/lectures/l6_tensor_cores.py) and on [FlashAttention](../../docs/workshops/w1_flash_attention.py) ask for capability 9.0, and that means the
-# family 9.x: not more, not less. They keep our numbers on every other card, on a B200 too. All the other pages of today ask for a card, and some for its counters.
+# The pages on [tensor cores](../../docs/lectures/l6_tensor_cores.py) and on
+# [FlashAttention](../../docs/workshops/w1_flash_attention.py) ask for capability 9.0, and that means the family 9.x, no more and
+# no less. They keep our numbers on every other card, including a B200. All other pages ask only for a card, and some for its
+# counters.
 #
-# Which capability has which instruction: [the table of the first page](../../docs/start_here.py#no-gpu-or-another-one). What we compiled and what we ran:
-# [Set up](../../docs/set_up.md#what-your-card-can-do-here).
+# [The table of the first page](../../docs/start_here.py#no-gpu-or-another-one) says which capability has which instruction. [Set up](../../docs/set_up.md#what-your-card-can-do-here)
+# says what we compiled and what we ran.
 
 # %% [markdown]
 # ## Four quotients decide
 #
 # Nearly every prediction comes from one of four numbers, and none of them is the peak alone.
 #
-# 1. **Bandwidth, against ours.** Whatever waits for bytes takes longer by this factor.
+# 1. **Bandwidth, compared with ours.** A kernel that waits for bytes takes longer by this factor.
 # 2. **The ridge in fp32.** Left or right of it: is the square of W1 the enemy in *their* kernel, too?
 # 3. **The ridge in 16 bits.** How many rows until a layer waits for the cooks?
 # 4. **Tensor cores (the mills) against the ordinary lanes**: 16-bit peak over fp32 peak. How large is the gap that L6 opens?
@@ -48,12 +52,13 @@
 # - [ ] RTX 4090 and T4
 # - [ ] All but the A100
 # /// reveal
-# L40S ({{ card.l40s.mill:.1f}}) and RTX 4090 ({{ card.rtx_4090.mill:.1f}}). Their ordinary lanes are many, and they serve games as well. On an A100 it is
+# L40S ({{ card.l40s.mill:.1f}}) and RTX 4090 ({{ card.rtx_4090.mill:.1f}}). They have many ordinary lanes, because games need
+# those, too. On an A100 it is
 # {{ card.a100.mill:.0f}}, on an H200 {{ card.h200.mill:.1f}}.
 # ///
 #
-# The cards of the course have their sheets in `src/course_kernels/measure/machine.py`. An RTX 4090 and a T4 have none there, so they are typed in below, from pages that are not
-# NVIDIA's [^rtx-4090] [^tesla-t4].
+# The cards of the course have their sheets in `src/course_kernels/measure/machine.py`. An RTX 4090 and a T4 have none there, so
+# they are entered below, from pages that are not NVIDIA's [^rtx-4090] [^tesla-t4].
 
 # %%
 from course_kernels.measure import quantity, record
@@ -97,7 +102,7 @@ record(
 )
 
 # %% [markdown]
-# | card | what waits for bytes takes | ridge fp32 | ridge 16 bits | tensor ÷ lanes |
+# | card | time of what waits for bytes | ridge fp32 | ridge 16 bits | tensor ÷ lanes |
 # |---|---:|---:|---:|---:|
 # | H200, ours [^nvidia-h200] | 1 | {{ card.h200.ridge32:.0f}} | {{ card.h200.ridge16:.0f}} | {{ card.h200.mill:.1f}} |
 # | H100 SXM [^nvidia-h100] | {{ card.h100.bytes:.1f}} | {{ card.h100.ridge32:.0f}} | {{ card.h100.ridge16:.0f}} | {{ card.h100.mill:.1f}} |
@@ -107,36 +112,43 @@ record(
 # | T4 [^tesla-t4] | {{ card.t4.bytes:.1f}} | {{ card.t4.ridge32:.0f}} | {{ card.t4.ridge16:.0f}} | {{ card.t4.mill:.1f}} |
 # | B200 [^nvidia-b200] | {{ card.b200.bytes:.1f}} | {{ card.b200.ridge32:.0f}} | {{ card.b200.ridge16:.0f}} | {{ card.b200.mill:.1f}} |
 #
-# The second column is a factor against ours, from bandwidths; a smaller card reaches a smaller or larger part of its own.
+# The second column is a factor relative to our card, from the bandwidths; a smaller card may reach a smaller or a larger
+# share of its own.
 
 # %% [markdown]
 # ## What will move, page by page
 #
 # **Your first kernel, and memory.** Vector add takes longer by the second column. Its *percent of peak* should hardly move: it is a share of the card's own
-# bandwidth. That is the nicest demonstration of what the percentage is for. What does move is the size at which an array no longer fits into the L2 cache: the L40S and the
-# RTX 4090 have large ones, so their short arrays look better than they should. The cold cache of our clock takes care of that; a clock of theirs may not.
+# bandwidth. There is no better demonstration of what the percentage is for. What does move is the size at which an array no longer fits into the L2 cache: the L40S and the
+# RTX 4090 have large ones, so their short arrays look better than they should. Our clock starts with a cold cache and takes care
+# of that; their own may not.
 #
-# **The first roofline.** The ridge in fp32 is at {{ card.h200.ridge32:.0f}} here and at {{ card.l40s.ridge32:.0f}} on an L40S. The 16 readers of that page stand left of both, and further left
-# on the L40S. And *how many readers until arithmetic is the limit* is the third column, each time: {{ card.a100.ridge16:.0f}} on an A100, {{ card.l40s.ridge16:.0f}} on an L40S.
+# **The first roofline.** The ridge in fp32 is at {{ card.h200.ridge32:.0f}} here and at {{ card.l40s.ridge32:.0f}} on an L40S.
+# The 16 readers of that page are left of both, and further left on the L40S. And *how many readers until arithmetic is the limit*
+# follows from the ridge in 16 bits: {{ card.a100.ridge16:.0f}} on an A100, {{ card.l40s.ridge16:.0f}} on an L40S.
 #
-# **The ladder.** It is a ladder of the ordinary lanes in fp32, so it belongs on every card, and steps that spare shared memory should keep their order. Do not promise heights. On an A100 the roof
-# is lower, so the same waste shows less; on an L40S or RTX 4090 it is higher and the bandwidth is lower, so the first steps, which waste bytes, may be worse. The famous run from 1.3 to
+# **The ladder.** It is a ladder for the ordinary lanes in fp32, so it works on every card, and steps that save shared memory
+# traffic should keep their order. Do not promise heights. On an A100 the roof
+# is lower, so the same waste shows less; on an L40S or RTX 4090 it is higher and the bandwidth is lower, so the first steps, which waste bytes, may do worse. The famous run from 1.3 to
 # 93.7 % was on an RTX A6000, in percent of *cuBLAS* [^boehm2022].
 #
 # **Tensor cores.** Our page stays ours. But the last column says what a room with an L40S would find: the tensor cores are {{ card.l40s.mill:.1f}} times the lanes, not {{ card.h200.mill:.1f}}. *You cannot
 # tune your way across that gap* is a sentence for data-centre cards.
 #
-# **FlashAttention.** The one that turns round. In fp32 the plain recipe does {{ plain32:.0f}} operations for each byte of the square. On our card that is right of the ridge: the cooks
-# are what it waits for, the square does not hurt, and the teaching kernel loses its race. On an L40S and on an RTX 4090 it is *left* of the ridge.
+# **FlashAttention.** This is the one that reverses. In fp32 the plain recipe does {{ plain32:.0f}} operations for each byte of
+# the square. On our card that is right of the ridge: it waits for the cooks, the square does not hurt, and the teaching kernel
+# loses its race. On an L40S and on an RTX 4090 it is *left* of the ridge.
 #
 # /// callout | click
-# So on those cards the square is the enemy in fp32 as well, and your students' kernel has something to win by sparing it. Whether it wins, nobody here knows: it reaches to
-# shared memory for nearly every multiply, there as here. Let the room predict, and run it. *It is the best experiment that a mentor with a gaming card can offer this course.*
+# So on those cards the square is the enemy in fp32 as well, and your students' kernel has something to gain by avoiding it.
+# Nobody here knows whether it wins: it goes to shared memory for nearly every multiply, there as here. Let the room predict, and
+# run it. *It is the best experiment that a mentor with a gaming card can offer this course.*
 # ///
 #
-# In 16 bits the square stands at {{ plain16:.0f}} operations a byte, left of the ridge on every card of the table. There the enemy is the enemy everywhere.
+# In 16 bits the square is at {{ plain16:.0f}} operations a byte, left of the ridge on every card of the table. There it is the enemy everywhere.
 #
-# **How we measure.** Whether a card slows down under long loads is a matter of its power and its cooling. The page measures it on yours. Do not teach our dip as a law.
+# **How we measure.** Whether a card slows down under long loads is a matter of its power and its cooling. The page measures it on
+# yours. Do not teach the dip on our card as a law.
 
 # %% [markdown]
 # ## What cannot run
@@ -146,20 +158,22 @@ record(
 # | bf16 in hardware | yes | yes | no: fp16 | yes |
 # | FP8 | no | yes | no | yes |
 # | TMA, the copy engine | no | no | no | yes |
-# | `wgmma` | no | no | no | no: it is 9.0's alone |
+# | `wgmma` | no | no | no | no: only 9.0 has it |
 # | `tcgen05`, FP4 | no | no | no | yes |
 # | Triton promises support [^triton5066] | yes | yes | no: it begins at 8.0 | yes |
 #
 # What that means at the board:
 #
-# - **A100**: everything up to L5 as it is, with your numbers. L6 and W1 are read, with ours. Its cards show `mma.sync` at home, so for *warp* and *fragment* it is a good card.
+# - **A100**: everything up to L5 as it is, with your numbers. L6 and W1 you read, with our numbers. `mma.sync` is at home there,
+#   so it is a good card for *warp* and *fragment*.
 # - **L40S, RTX 4090**: the same; FP8 exists, by `mma.sync`. A block has less shared memory, so tuned kernels take smaller tiles.
-# - **T4**: the labs by the CUDA road, without bf16. Triton in the interpreter. For a first lecture it is enough: coalescing, shared memory and reductions are all there. It has no data sheet
+# - **T4**: the labs in CUDA C++, without bf16. Triton in the interpreter. For a first lecture it is enough: coalescing, shared memory and reductions are all there. It has no data sheet
 #   in the course, so add one, or read times only. Sources disagree on its bandwidth: 320 or 300; measure a long copy and say which is nearer.
-# - **B200**: as 8.0 for our kernels, since the fast ones speak Hopper's language. A card can be newer and run less.
+# - **B200**: for our kernels it is like 8.0, because the fast ones speak Hopper's language. A card can be newer and run less.
 #
 # /// callout | trip
-# **"Our card is newer, so all of it must run."** Machine code for `wgmma` is made for *one* family. Newer cards dropped the instruction and got another one. Look at the capability, not at the year.
+# **"Our card is newer, so all of it must run."** Machine code for `wgmma` is made for *one* family. Newer cards dropped the
+# instruction and got a different one. Look at the capability, not at the year.
 # ///
 #
 # /// callout | trip
@@ -170,8 +184,8 @@ record(
 # %% [markdown]
 # ## Add your card
 #
-# Five lines in `src/course_kernels/measure/machine.py`: the name as the driver says it, bandwidth, dense peaks, L2, and a key of `docs/bibliography.toml` for where you read them. Then the
-# percent of peak is there, and the pages that work out a floor no longer stop.
+# Five lines in `src/course_kernels/measure/machine.py`: the name as the driver says it, bandwidth, dense peaks, L2, and a key of
+# `docs/bibliography.toml` for your source. Then you get a percent of peak, and the pages that work out a floor no longer stop.
 #
 # ```bash
 # nvidia-smi --query-gpu=name,compute_cap,memory.total,driver_version --format=csv
@@ -181,14 +195,16 @@ record(
 # The second line says what your card would measure and what it would leave to us, and runs nothing.
 #
 # /// exercise | An unknown card
-# Against ours a card has: bandwidth ÷ 3, lanes ÷ 2, tensor cores ÷ 4. Work out its four quotients. Where does the square of W1 stand in fp32, and what do you tell the room before
-# the race?
+# Compared with ours, a card has: bandwidth ÷ 3, lanes ÷ 2, tensor cores ÷ 4. Work out its four quotients. Where is the square of
+# W1 in fp32, and what do you tell the room before the race?
 # /// answer
-# What waits for bytes has a third of them in the same time. The ridge in fp32 is 3 / 2 of ours, {{ 1.5 * card.h200.ridge32:.0f}}; in 16 bits 3 / 4 of ours, {{ 0.75 * card.h200.ridge16:.0f}}; and the tensor core has 2 / 4 of
-# our advantage, {{ 0.5 * card.h200.mill:.1f}}. The square, at {{ plain32:.0f}}, is still right of the ridge. So in fp32 the cooks are what is waited for, and their kernel will
-# most likely lose, as on ours. *Most likely* is the word: you have a pencil, and they have the card.
+# A kernel that waits for bytes gets a third of them in the same time. The ridge in fp32 is 3 / 2 of ours, {{ 1.5 * card.h200.ridge32:.0f}};
+# in 16 bits 3 / 4 of ours, {{ 0.75 * card.h200.ridge16:.0f}}; and the tensor core has 2 / 4 of
+# our advantage, {{ 0.5 * card.h200.mill:.1f}}. The square, at {{ plain32:.0f}}, is still right of the ridge. So in fp32 it waits
+# for the cooks, and their kernel will most likely lose, as on ours. *Most likely* is the word: you have a pencil, and they have
+# the card.
 # ///
 #
-# **Where this leads.** Twenty people and that one card: [running a lab](running_a_lab.py). Where the square stands on ours:
+# **Where this leads.** For twenty people and that one card: [running a lab](running_a_lab.py). Where the square is on ours:
 # [two roofs](../../docs/workshops/w1_flash_attention.py#two-roofs). The sheet against the card itself:
 # [how we measure](../../docs/how_we_measure.py#the-card-against-its-own-data-sheet).

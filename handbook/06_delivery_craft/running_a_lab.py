@@ -12,39 +12,41 @@
 # After this page you can run any lab of the course in a room of twenty people with one card, or with none. Nobody waits
 # with idle hands, nobody sits out because of an install, and every time that is written on the board means something.
 #
-# You need [Set up](../../docs/set_up.md) beside you; the commands stand there. Here is what to *do* with them.
+# Keep [Set up](../../docs/set_up.md) beside you; it has the commands. Here is what to *do* with them.
 #
-# **One rule carries the rest: many may write, one may measure.** Two programs on a card still give right answers. Their times are worthless, both of them, and
-# nothing says so.
+# **One rule carries the rest: many may write, one may measure.** Two programs on one card still give right answers. But both of
+# their times are worthless, and nothing says so.
 
 # %% [markdown]
 # ## Two doors
 #
-# Nearly every lab can be entered by more than one door, and its list says which: `nox -s lab`.
+# Nearly every lab can be done in more than one way; the commands call each way a *door*. `nox -s lab` lists them.
 #
 # | door | it needs | it gives |
 # |---|---|---|
 # | *python* | Python | right or wrong |
 # | *numpy* | NumPy, any laptop | right or wrong; the loops are those of the kernel |
-# | *triton* | Linux; without a GPU the interpreter plays all blocks, one after the other | right or wrong; on a GPU also time and percent of peak |
-# | *cuda* | a compiler, which comes by `pip`; it *runs* only on a GPU | what the compiler says; on a GPU all the rest |
+# | *triton* | Linux; without a GPU the interpreter runs all blocks, one after the other | right or wrong; on a GPU also time and percent of peak |
+# | *cuda* | a compiler, which `pip` installs; it *runs* only on a GPU | what the compiler says; on a GPU everything else |
 #
-# Decide the door for the *room*, not for each person, and one other for those whom it does not fit. Two doors side by side are a strength:
-# the loop is the same, line for line, and the pair that is stuck looks across. Three doors are a mess.
+# Choose the door for the *room*, not for each person, and one other for those whom it does not suit. Two doors side by side are a
+# strength: the loop is the same, line for line, and a pair that is stuck can look across. Three doors are a mess.
 #
 # /// callout | metaphor
-# A cookery class with one oven. Everybody kneads at their own table, all evening, and kneading is most of the work. The oven is booked in slots. Nobody
-# stands in front of it with raw flour.
+# A cookery class with one oven. Everybody kneads at their own table, all evening, and kneading is most of the work. The oven is
+# booked in slots. Nobody queues in front of it with raw flour.
 # ///
 
 # %% [markdown]
 # ## What the two commands do
 #
-# `nox -s lab` lists the labs in the order of the sessions. `nox -s lab -- NAME` writes a starter into `my_labs/`, a folder that git leaves alone. With `--stage 2` it writes the file as it
-# stands after stage 2, and keeps what was there under another name. Nothing that a student typed is ever lost. **It needs no install.**
+# `nox -s lab` lists the labs in the order of the sessions. `nox -s lab -- NAME` writes a starter into `my_labs/`, a folder that
+# git leaves alone. With `--stage 2` it writes the file as it is after stage 2, and keeps what was there under a different name.
+# Nothing that a student typed is ever lost. **It needs no install.**
 #
-# `nox -s grade -- NAME` checks the file. The first time it makes an environment of its own and installs torch and Triton, which takes as long as your network
-# does. For a lab through *numpy* it installs NumPy and no more, and through *python* nothing: with a poor network, these are the doors of the room.
+# `nox -s grade -- NAME` checks the file. The first time it makes an environment of its own and installs torch and Triton, which
+# takes as long as your network does. For the *numpy* door it installs only NumPy, and for *python* nothing: with a poor network,
+# choose one of these for the room.
 #
 # Then, in a process of its own and with a time limit, it runs the student's code from the smallest size up, with fresh random
 # numbers, against a truth in float64. It looks at the worst element, watches for borrowed kernels, and stops at the first thing that is wrong. Only a right
@@ -54,28 +56,29 @@
 # |---|---:|---|
 # | *right: correct on every size tried* | 0 | "Which number would you change to make it wrong?" |
 # | *refused on … : …* | 1 | "Read me the line. And the one after *next*." |
-# | a slip in the command | 2 | "What does it say is missing?" |
-# | *not judged: needs a card: line …* | 2 | "Which line asks for a card? Do what stands after *next*." |
+# | a mistake in the command | 2 | "What does it say is missing?" |
+# | *not judged: needs a card: line …* | 2 | "Which line asks for a card? Do what comes after *next*." |
 # | *compiled …, not run* | 3 | "Good. Come to the card with it." |
 #
-# Behind the verdict stands a line that begins with *alone* and says what is next: every lab ends with a task whose code is on no page, in the same file. It takes nothing from a lab
-# that is right until somebody begins it; then it is refused like any other. Give it to the pairs that are done first, and give no hint.
+# After the verdict comes a line that begins with *alone* and says what is next: every lab ends with a task whose code is on no
+# page, in the same file. A lab counts as right without it, until somebody begins it; then it is graded like any other task. Give
+# it to the pairs that are done first, and give no hint.
 #
-# It is a tutor, not a jail. It notices the shortcuts that tempt. Do not grade files of strangers with it.
+# It is a tutor, not a jail. It notices the tempting shortcuts. Do not grade strangers' files with it.
 
 # %% [markdown]
 # ## By hand: how long is the line?
 #
-# Nobody can tell you how quick your students' kernels will be. But the *limits* are known, so the worst case is a sum. Three of them: a file may be graded for
-# so many seconds; a command on the shared card may hold it for so many ([door three](../../docs/set_up.md#door-three-one-card-for-twenty)); and somebody
-# who waits gives up after so many.
+# Nobody can tell you how fast your students' kernels will be. But the *limits* are known, so you can work out the worst case.
+# There are three: how long a file may be graded; how long a command may hold the shared card ([door three](../../docs/set_up.md#door-three-one-card-for-twenty));
+# and how long somebody waits before giving up.
 #
 # /// predict | Twenty people press Enter at the same moment, and every command uses all of the time it may have. How many ever get the card?
 # - [ ] All twenty
 # - [ ] About ten
 # - [x] Six or seven
 # /// reveal
-# {{ twenty.served:.0f}}. The others have given up after {{ patience:.0f}} minutes. The limits of the set-up page are made for a long afternoon, not for a lab hour.
+# {{ twenty.served:.0f}}. The others give up after {{ patience:.0f}} minutes. The limits of the set-up page are made for a long afternoon, not for a lab hour.
 # ///
 
 # %%
@@ -127,17 +130,18 @@ record(
 # | ten pairs, a minute and a half each | {{ pairs_short.served:.0f}} | {{ pairs_short.gave_up:.0f}} | {{ pairs_short.minutes:.0f}} |
 # | ten pairs, the grader's own limit of {{ graded:.0f}} s | {{ pairs_limit.served:.0f}} | {{ pairs_limit.gave_up:.0f}} | {{ pairs_limit.minutes:.0f}} |
 #
-# Two changes. **Pairs** halve the line: ten files instead of twenty. **A shorter leash** brings everybody to the card: for the lab hour write `90` instead of `300` into the word
-# `card` of door three. The grader ends a file after {{ graded:.0f}} s by itself; what is left is for starting Python and loading torch.
+# Make two changes. **Pairs** halve the line: ten files instead of twenty. **A shorter leash** gets everybody to the card: for the
+# lab hour write `90` instead of `300` into the word
+# `card` of door three. The grader ends a file after {{ graded:.0f}} s by itself; the rest is for starting Python and loading torch.
 #
-# These are worst cases from limits, no forecast. Your own number you get the evening before, and it is the one to plan with:
+# These are worst cases from limits, not a forecast. You get your own number the evening before, and that is the one to plan with:
 #
 # ```bash
 # nox -s lab -- first_kernel --stage 4
 # time card .venv/bin/nox -s grade -- first_kernel
 # ```
 #
-# Run it twice and keep the second. The first one installs.
+# Run it twice and keep the second time. The first run installs.
 
 # %% [markdown]
 # ## The evening before
@@ -145,18 +149,18 @@ record(
 # 1. **Install where they will sit**, if the machine is yours: run `nox -s grade -- first_kernel` once for each account. No network in the room? `nox -s wheelhouse` collects
 #    everything on a machine that has one.
 # 2. **Make the lock**, one file for each card, and the word `card` in everybody's shell, with 90 for a lab hour.
-# 3. **Type the lab**, by the door of the room. All of it. Note where *you* made a slip.
+# 3. **Type the lab**, all of it, through the door of the room. Note where *you* slipped.
 # 4. **Time one grading**, as above, and write the number on your map.
 # 5. **Print** the list of pairs with their slots, and one sheet with the four answers of the grader.
-# 6. **Look at the card** with `nvidia-smi`: who sits on it, and how warm is it?
+# 6. **Look at the card** with `nvidia-smi`: who is using it, and how warm is it?
 
 # %% [markdown]
 # ## The hour itself
 #
-# **Pairs.** One types, one reads aloud what comes next and holds the pencil. Change hands after each stage, at your word. Mix the doors within a pair if you
+# **Pairs.** One types, one reads aloud what comes next and holds the pencil. Swap after each stage, when you say so. Mix the doors within a pair if you
 # can: a laptop with NumPy and a place at the card.
 #
-# **First right, then quick.** Until the grader says *right* nobody needs the card. Everyone grades without it:
+# **First right, then fast.** Until the grader says *right*, nobody needs the card. Everyone grades without it:
 #
 # ```bash
 # CUDA_VISIBLE_DEVICES=-1 .venv/bin/nox -s grade -- reduction
@@ -165,15 +169,16 @@ record(
 # **Then slots.** When the first pair is right, start the list: two minutes for each pair, in order, called by you. They come with a *forecast* on paper, run one command,
 # read one number, write it on the board beside the forecast, and go. With ten pairs that is twenty minutes, and every time on the board was measured alone.
 #
-# **Stages are the net.** When a third of the room has stage 2 and the others hang, do not explain more slowly. Call it: *everybody takes stage 2 now*. Those who want
-# theirs find it beside the new file.
+# **Stages are the safety net.** When a third of the room has stage 2 and the others are stuck, do not explain more slowly.
+# Announce it: *everybody takes stage 2 now*. Those who want their own find it beside the new file.
 #
 # /// callout | teaching
-# Walk the room in one direction and ask every pair the same question: *what does it print now?* Not *how is it going*. The first has an answer, the second has *fine*.
+# Walk the room in one direction and ask every pair the same question: *what does it print now?* Not *how is it going*. The first
+# gets an answer, the second gets *fine*.
 # ///
 #
 # **No card at all?** Then the clock is somebody else's, and you say so. They forecast with a pencil, and the reveal is the number of the page, with the name of the card
-# at its top. It is a real lab: everything but one line of it happens before a stopwatch is needed.
+# at its top. It is a real lab: all but one line of it happens before anybody needs a stopwatch.
 
 # %% [markdown]
 # ## When an install fails
@@ -183,14 +188,14 @@ record(
 #
 # | what you see | what to try, once |
 # |---|---|
-# | Python older than 3.11 | another Python on the machine (`python3.12 -m venv .venv`), else: pair up |
+# | Python older than 3.11 | a newer Python on the machine (`python3.12 -m venv .venv`); otherwise: pair up |
 # | Triton does not install (a Mac, Windows without WSL), so `nox -s grade` cannot make its environment | the door *numpy* or *python*, graded by hand, as below |
-# | torch is being downloaded, and twenty others do the same | one download and `nox -s wheelhouse`, handed round on a stick |
+# | torch is downloading, for twenty people at once | one download and `nox -s wheelhouse`, passed around on a USB stick |
 # | *The NVIDIA driver on your system is too old* | nothing, today. CPU: `CUDA_VISIBLE_DEVICES=-1` |
 # | *out of memory*, and the card is shared | `nvidia-smi`: a notebook that somebody left open |
-# | a firewall that breaks `pip` | the phone of a friend as a network, or the stick |
+# | a firewall that breaks `pip` | a phone as hotspot, or the stick |
 #
-# The doors *numpy* and *python* need no Triton, only the environment of the grader does. So on such a machine:
+# The doors *numpy* and *python* need no Triton; only the environment of the grader does. So on such a machine:
 #
 # ```bash
 # .venv/bin/pip install numpy torch
@@ -202,29 +207,31 @@ record(
 # All the messages, each with its remedy: [when it says …](../../docs/set_up.md#when-it-says).
 #
 # /// callout | trip
-# **The helpful neighbour** who repairs somebody's laptop for forty minutes and types nothing. Thank him, give him a stick, and send both back to one keyboard.
+# **The helpful neighbour** who repairs somebody's laptop for forty minutes and types nothing. Thank him, give him the stick, and
+# send both back to one keyboard.
 # ///
 
 # %% [markdown]
 # ## Where mentors trip
 #
-# - *Two gradings at once "just to check"*. Both times go in the bin. Say it before it happens.
+# - *Two gradings at once "just to check".* Both times go in the bin. Say it before it happens.
 # - *A notebook that holds the card's memory* all lunch. `nvidia-smi`, before and after.
-# - *Ctrl-C gives the prompt back, and the kernel runs on.* `timeout` ends it; [Set up](../../docs/set_up.md#door-three-one-card-for-twenty) has the word that ends
-#   it sooner.
-# - *Reading out the fastest time first.* Read the forecasts first. Else they learn to wait for a number.
-# - *Typing for somebody.* Your hands behind your back. Point at the line.
+# - *Ctrl-C gives the prompt back, and the kernel runs on.* `timeout` ends it; [Set up](../../docs/set_up.md#door-three-one-card-for-twenty)
+#   has the command that ends it sooner.
+# - *Reading out the fastest time first.* Read the forecasts first. Otherwise they learn to wait for a number.
+# - *Typing for somebody.* Keep your hands behind your back. Point at the line.
 #
 # /// callout | say
-# "You do not need the card to be right. You need it to be quick. So first be right, at your own table, and then come and be quick, two minutes, with a number on paper
-# that you believe in."
+# "You do not need the card to be right. You need it to be fast. So first be right, at your own table. Then come and be fast, for
+# two minutes, with a number on paper that you believe in."
 # ///
 #
 # /// exercise | Your own room
-# Sixteen people, one card, a lab hour of 50 minutes, of which the last 20 are for the card. You measured 40 s for a grading, start to end. Pairs or not? How long a
-# leash, how many runs for each?
+# Sixteen people, one card, a lab hour of 50 minutes, of which the last 20 are for the card. You measured 40 s for a grading, from
+# start to end. Pairs or not? How long a leash, and how many runs for each?
 # /// answer
-# Alone: 16 × 40 s is nearly eleven minutes for one run each, so 20 minutes hold one run, and with luck a second. In pairs: eight files, a bit over five minutes for a
+# Alone: 16 × 40 s is nearly eleven minutes for one run each, so 20 minutes allow one run, and with luck a second. In pairs: eight
+# files, a bit over five minutes for a
 # round, so three runs each: forecast, change one thing, run again. Take pairs. A leash of 90 s is twice what is needed; a kernel that hangs then costs one slot.
 # ///
 
@@ -235,5 +242,5 @@ record(
 # - a room with no card, without pretending;
 # - the ten minutes after an install has failed.
 #
-# **Where this leads.** What another card will show instead of ours: [other GPUs](other_gpus.py). How your minutes help the next mentor:
+# **Where this leads.** What a different card will show: [other GPUs](other_gpus.py). How your minutes help the next mentor:
 # [handing in minutes](handing_in_minutes.md). The grader from the student's side: [your first kernel](../../docs/start_here.py#type-it-yourself).

@@ -9,24 +9,26 @@
 # %% [markdown]
 # # Teaching W3: the ladder of tools
 #
-# After this page you can put two programs beside each other that do the same work, one a few times as long as the other, and lead a
-# room to the question behind them: *who decided what?* You will have counted the lines yourself, you will be able to read a layout of CuTe aloud, and
-# you will send everybody home with a rule of their own.
+# After this page you can put side by side two programs that do the same work, one a few times as long as the other, and lead a
+# room to the real question: *who decided what?* You will have counted the lines yourself, you will be able to read a CuTe layout
+# aloud, and you will send everybody home with a rule of their own.
 #
-# With [the map of the three hours](../05_the_frontier/w3_map.md), this page, and the lab of the tiles lecture through its Triton door, you can run it.
+# With [the map of the three hours](../05_the_frontier/w3_map.md), this page, and the lab of the tiles lecture in Triton, you can run it.
 # Nobody needs a GPU to type; the two demos need one.
 
 # %% [markdown]
 # ## What it is really about
 #
-# You do not always have to write raw CUDA. There is a ladder of tools. Each rung upwards takes decisions off your hands, and each decision
-# it takes is one that you cannot take back. The skill is not to stand high or low. It is to know *which decisions this job needs*, and to take the highest
-# rung that still leaves them to you.
+# You do not always have to write raw CUDA. There is a ladder of tools. Each rung upwards makes decisions for you, and you cannot
+# take those decisions back. The skill is not to be high or low on the ladder. It is to know *which decisions this job needs*, and
+# to take the highest rung that still leaves them to you.
 #
 # /// callout | metaphor
-# Dinner, three ways. **Triton** is a meal kit: the recipe has a page, and who peels what, where and when is settled. **CUTLASS and CuTe** are raw
-# ingredients and a professional kitchen: labelled measuring cups, sharp knives, and you must know what you are doing. **Raw CUDA** is an oven of your own
-# making, in a field. A Tuesday dinner does not need an oven of your own. A dish that nobody has cooked may.
+# Dinner, three ways. **Triton** is a meal kit: the recipe is one page, and who peels what, where and when is settled. **CUTLASS
+# and CuTe** are raw
+# ingredients and a professional kitchen: labelled measuring cups, sharp knives, and you must know what you are doing. **Raw
+# CUDA** is an oven that you build yourself, in a field. A Tuesday dinner does not need an oven of your own. A dish that nobody
+# has ever cooked may.
 # ///
 #
 # /// figure | docs/assets/figures/tool_ladder.svg
@@ -39,17 +41,20 @@
 # %% [markdown]
 # ## By hand: count the lines
 #
-# The most persuasive minute of the session is a silent one. Two listings side by side, at the same size of letters. Before you show them, let them
-# guess. After it, let them *count*, by one rule: a line that holds something other than a comment or a doc string.
+# The most persuasive minute of the session is a silent one: two listings side by side, in the same font size. Let the room guess
+# before you show them. Afterwards, let them *count*, by one rule: a line counts if it contains something other than a comment or
+# a docstring.
 #
 # /// predict | Our wgmma kernel in CUDA C++, with the two headers that it needs, against our Triton kernel with its load and store. How many lines?
-# Write two numbers. Then a third: what share of the library's speed has each?
+# Write two numbers. Then two more: what share of the library's speed does each reach?
 #
 # - [count.wgmma.device >= 2.5 * count.triton.device] Three times as many in CUDA C++, or more
 # - [1.3 * count.triton.device <= count.wgmma.device < 2.5 * count.triton.device] Twice as many in CUDA C++
 # - [count.wgmma.device < 1.3 * count.triton.device] About as many
 # /// reveal
-# {{ count.wgmma.device:.0f}} against {{ count.triton.device:.0f}}, on the card. The speeds are in the table. And look at the host: there Triton has the longer file. With it the two sums are {{ count.wgmma.device + count.wgmma.host:.0f}} and {{ count.triton.device + count.triton.host:.0f}}.
+# {{ count.wgmma.device:.0f}} against {{ count.triton.device:.0f}}, on the card. The speeds are in the table. And look at the
+# host: there Triton has the longer file. With the host's lines, the two sums are {{ count.wgmma.device + count.wgmma.host:.0f}}
+# and {{ count.triton.device + count.triton.host:.0f}}.
 #
 # /// table
 # columns: [our GEMM, "lines on the card", "lines on the host", "together", "% of peak", "% of cuBLAS"]
@@ -59,12 +64,13 @@
 #   - [mma.sync, "{{ count.mma_sync.device:.0f}}", "{{ count.mma_sync.host:.0f}}", "{{ count.mma_sync.device + count.mma_sync.host:.0f}}", "{{ l6.climb.mma_sync.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.mma_sync.us:.0%}}"]
 #   - [wgmma, "{{ count.wgmma.device:.0f}}", "{{ count.wgmma.host:.0f}}", "{{ count.wgmma.device + count.wgmma.host:.0f}}", "{{ l6.climb.wgmma.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}}"]
 #   - ["**Triton**", "{{ count.triton.device:.0f}}", "{{ count.triton.host:.0f}}", "{{ count.triton.device + count.triton.host:.0f}}", "{{ l6.climb.triton.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.triton.us:.0%}}"]
-# caption: 4096 × 4096 × 4096, bf16. Lines counted by the cell below, with what a kernel shares with its neighbours, headers of ours included.
+# caption: 4096 × 4096 × 4096, bf16. Lines are counted by the cell below, including what a kernel shares with its neighbours, our own headers among it.
 # ///
 #
 # /// claim | count.triton.device < 0.5 * count.wgmma.device and l6.climb.triton.us < 0.95 * l6.climb.wgmma.us
 # Less than half of the lines on the card, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed. Not because Triton is cleverer. Somebody wrote the swizzle, the ring of buffers with its barriers, `wgmma` and the orders to
-# the copy engine *into the compiler*: much of the lectures of the ladder. The rest we wrote ourselves, in those few lines: the order of tiles, blocks that stay, and C in strips. Our `wgmma` kernel does without these.
+# the copy engine *into the compiler*: that is much of the lectures on the ladder. The rest we wrote ourselves, in those few
+# lines: the order of tiles, blocks that stay, and C in strips. Our `wgmma` kernel does without these.
 # /// otherwise
 # {{ count.triton.device:.0f}} lines against {{ count.wgmma.device:.0f}}, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed on this card.
 # ///
@@ -177,48 +183,54 @@ record(
 #
 # You will hear "forty lines against six hundred". Teach what each number counts.
 #
-# - **About 40** is the kernel of Triton's own tutorial, without the list of settings that it tries and without the function that calls it [^triton-tutorials].
-# - **186**, comments counted, is the file of the warp-tile kernel of the well-known ladder, in fp32, without tensor cores [^boehm2022]. All eight rungs of that article
+# - **About 40** is the kernel in Triton's own tutorial, without the list of settings that it tries and without the function that calls it [^triton-tutorials].
+# - **186**, comments included, is the file of the warp-tile kernel in the well-known ladder, in fp32, without tensor cores
+#   [^boehm2022]. All eight rungs of that article
 #   together are about 700 lines.
 # - **560 to 640** are the fastest kernels of the Hopper worklog [^shankhdhar2024]. They do far more than the tutorial's.
 #
-# So 40 against 600 sets a short kernel *with* tensor cores against a long one for another card. And "they do roughly the same" is not
-# right either: what sets the Triton one apart from the fp32 ladder is an instruction, not brevity. Ours, in the table above, is a fair pair: the
-# same formula, the same type, the same instruction in the middle, and lines on the card counted by one rule. The gap is smaller, and it is still the point. Say which lines you count: with the host's it is smaller again.
+# So 40 against 600 compares a short kernel *with* tensor cores with a long one for a different card. And "they do roughly the
+# same" is not right either: what sets the Triton kernel apart from the fp32 ladder is an instruction, not brevity. Ours, in the table above, is a fair pair: the
+# same formula, the same type, the same instruction in the middle, and lines on the card counted by one rule. The gap is smaller,
+# and it is still the point. Say which lines you count: with the host's lines it is smaller still.
 #
 # /// callout | trip
 # "Triton is shorter *and* ahead, so always Triton." Ask two things. *Who would have to change the compiler* if it did not do what you need? And
 # then show the other pair, on an {{ w1.gpu.name }}: attention in Triton has {{ attention.flash:.0f}} lines, card and host together, and {{ w1.flash.n16384.of_peak:.0%}} of peak, one rung
-# down in Gluon {{ attention.specialised:.0f}} lines by the same rule and {{ w1.specialised.n16384.of_peak:.0%}}. There a rung down paid. (Set them beside the column *together*, not beside the lines on the card.)
+# down in Gluon {{ attention.specialised:.0f}} lines by the same rule and {{ w1.specialised.n16384.of_peak:.0%}}. There, going
+# down a rung paid off. (Compare these with the column *together*, not with the lines on the card.)
 # ///
 
 # %% [markdown]
 # ## The live build: Triton, a tile at a time
 #
-# The lab is [the one of the tiles lecture](../../docs/lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory), `sgemm_tiles`, through its
-# **Triton** door. Most of the room took the CUDA door then, and that is why it works: stage by stage they meet their own lines again, with
-# the threads gone. Ask at every stage: *what did you not have to say?*
+# The lab is [the one of the tiles lecture](../../docs/lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory),
+# `sgemm_tiles`, this time in **Triton**. Most of the room did it in CUDA C++ then, and that is why it works: stage by stage they
+# meet their own lines again, without the threads. Ask at every stage: *what did you not have to say?*
 #
-# | stage | typed | what they no longer say |
+# | stage | what they type | what they no longer say |
 # |---|---|---|
 # | 1 | a column times a row, for one k | which thread has which number |
 # | 2 | masks on loads and the store | `if (…) return`, and who may still reach the barrier |
 # | 3 | `tl.dot` of two tiles | shared memory, both barriers, the queues at its banks |
 # | 4 | the mask of the last k | nothing new; count your lines |
 #
-# The count surprises, so know it: twelve lines below `def`, and thirteen between the braces of the CUDA answer (`nox -s lab -- sgemm_tiles --door cuda --stage 4`).
-# Hardly shorter. Say so before somebody else does. What went is in the last column of the table, and it is not lines: no thread, no shared memory, no
-# barrier. The short side shows only when the CUDA one has to be fast, and that is the next listing.
+# The count is a surprise, so know it beforehand: twelve lines below `def`, and thirteen between the braces of the CUDA answer
+# (`nox -s lab -- sgemm_tiles --door cuda --stage 4`).
+# It is hardly shorter. Say so before somebody else does. The last column of the table lists what is gone, and it is not lines: no
+# threads, no shared memory, no barriers. The difference in length shows only when the CUDA kernel has to be fast, and that is the
+# next listing.
 #
-# Those who typed this door in lecture 4 start again at the starter, from memory: `nox -s lab -- sgemm_tiles --stage 0` keeps the old file.
+# Those who did it in Triton in lecture 4 start again from the starter, from memory: `nox -s lab -- sgemm_tiles --stage 0` keeps
+# the old file.
 #
-# One word of it is a trap, and it is the lesson of the day in small: `input_precision="ieee"`. Without it, on a GPU, `tl.dot` rounds fp32 to TF32. The tool
+# One word of it is a trap, and the lesson of the day in miniature: `input_precision="ieee"`. Without it, on a GPU, `tl.dot` rounds fp32 to TF32. The tool
 # decided something for you, quietly. It is a good decision, and it was not yours.
 #
 # ### The gap sheet
 #
-# FlashAttention in Triton needs no typing: they know the loop from W1. Hand out this sheet, our own kernel with five holes. (It counts in powers of two;
-# `scale` has the logarithm in it already.)
+# FlashAttention in Triton needs no typing: they know the loop from W1. Hand out this sheet, our own kernel with five holes. (It
+# uses powers of two; the logarithm is already in `scale`.)
 #
 # ```python
 # for start in tl.range(first, last, BLOCK_N):
@@ -237,14 +249,15 @@ record(
 # Five holes, no peeking. Then compare with `_weigh` and `_attend` in `src/course_kernels/attention/k03_flash.py`.
 # /// answer
 # `tl.maximum(m, tl.max(s, 1) * scale)` · `tl.math.exp2(m - m_new)` · `l * repair + tl.sum(p, 1)` · `acc * repair[:, None]` · `m_new`. Usual slips:
-# the maximum along axis 0, and the repair of `acc` forgotten, since it hides in the third argument of `tl.dot`.
+# the maximum along axis 0, and the forgotten repair of `acc`, which hides in the third argument of `tl.dot`.
 # ///
 
 # %% [markdown]
 # ## By hand: a layout is a measuring cup
 #
-# CuTe has one idea, and it fits on a slip: a **layout** is a *shape* and a *stride* of the same form. Multiply each coordinate by its stride, add. That is
-# all. Write (4, 8) : (8, 1) on the board and ask where (2, 3) lies. 2 × 8 + 3 × 1 = 19. Now (4, 8) : (1, 4). 2 × 1 + 3 × 4 = 14. The same cup, other marks.
+# CuTe has one idea, and it fits on a slip of paper: a **layout** is a *shape* and a *stride* of the same form. Multiply each
+# coordinate by its stride, and add. That is all. Write (4, 8) : (8, 1) on the board and ask where (2, 3) is. 2 × 8 + 3 × 1 = 19.
+# Now (4, 8) : (1, 4). 2 × 1 + 3 × 4 = 14. It is the same cup with different marks.
 #
 # Then the step that makes CuTe what it is: a coordinate may be a *pair*, and its stride a pair too. Remember the odd table of the tensor cores,
 # [which lane holds what](../../docs/lectures/l6_tensor_cores.py#a-tiny-matmul-in-one-instruction)? CUTLASS says it in one line [^cute-mma-sm80]. Here it is:
@@ -253,8 +266,8 @@ record(
 # thread, value  →  place in A:   ((4, 8), (2, 2, 2)) : ((32, 1), (16, 8, 128))
 # ```
 #
-# Let the room work out lane 5 by hand: 5 is (1, 1), since 5 = 1 + 4 · 1. So 1 × 32 + 1 × 1 = 33, which is row 1, column 2: place = row + 16 · column. Here is
-# the whole table, held against the formula of the lecture.
+# Let the room work out lane 5 by hand: 5 is (1, 1), since 5 = 1 + 4 · 1. So 1 × 32 + 1 × 1 = 33, which is row 1, column 2: place =
+# row + 16 · column. Here is the whole table, checked against the formula of the lecture.
 
 
 # %%
@@ -296,12 +309,13 @@ print(agree, "of 256 numbers lie in the lane that the lecture said")
 record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
 
 # %% [markdown]
-# {{ layout.agree:.0f}} of {{ layout.of:.0f}}. A page of index arithmetic has become two brackets and a colon. *That* is what the cups are good for: you can add a
-# dimension, cut a tile out, hand a tile to a thread, and the arithmetic stays right.
+# {{ layout.agree:.0f}} of {{ layout.of:.0f}}. A page of index arithmetic has become two brackets and a colon. *That* is what the
+# cups are good for: you can add a dimension, cut out a tile, give a tile to a thread, and the arithmetic stays right.
 #
 # ### The words they already have
 #
-# A CUTLASS kernel of the older kind is chosen by three tiles and a number. Put these four lines on the board; nobody needs a compiler.
+# A CUTLASS kernel of the older kind is defined by three tiles and a number. Put these four lines on the board; nobody needs a
+# compiler.
 #
 # ```c++
 # using ThreadblockShape  = cutlass::gemm::GemmShape<128, 256, 32>;
@@ -316,23 +330,25 @@ record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
 # |---|---|
 # | How many warps, how many threads? | (128 / 64) · (256 / 64) = 8, and 256 |
 # | How many sums in a thread? | 64 · 64 / 32 = 128 |
-# | How many orders to the tensor core, for a warp, in one step of 32? | (64 / 16) · (64 / 8) · (32 / 16) = 64 |
-# | How much of shared memory, in bf16? | 3 · (128 + 256) · 32 · 2 bytes = 72 KiB |
+# | How many orders to the tensor core does a warp give in one step of 32? | (64 / 16) · (64 / 8) · (32 / 16) = 64 |
+# | How much shared memory, in bf16? | 3 · (128 + 256) · 32 · 2 bytes = 72 KiB |
 #
 # *Block tile, warp tile, one instruction's tile, buffers.* They have had [all four words](../../docs/lectures/l4_the_gemm_ladder.py#the-words-for-tiles) for two
 # weeks. Say nothing for a moment when they notice.
 #
 # Then our own kernel in the other dialect, `sgemm/k08_warp_tiles.cu`, in fp32. They should find and draw: block tile 128 × 128 in steps of 8, warp tile
-# 32 × 64, register tile 8 × 8. Eight warps, 256 threads, 64 sums in each. Somebody will ask what CUTLASS calls the register tile. None of the three
-# names: without tensor cores one instruction is one multiply-add, so its tile is `<1, 1, 1>`. The other two you know already. What CUTLASS takes for
-# fp32 when you say nothing is `<128, 128, 8>` and `<32, 64, 8>` [^cutlass-defaults]. Those are ours, number for number. What CUTLASS adds is not
-# another nest, it is the freedom to change these numbers without touching the index arithmetic.
+# 32 × 64, register tile 8 × 8. Eight warps, 256 threads, 64 sums in each. Somebody will ask what CUTLASS calls the register tile.
+# It has none of the three names: without tensor cores, one instruction is one multiply-add, so its tile is `<1, 1, 1>`. The other
+# two you know already. By default, CUTLASS uses `<128, 128, 8>` and `<32, 64, 8>` for fp32 [^cutlass-defaults]. Those are ours,
+# number for number. CUTLASS does not add one more level. It adds the freedom to change these numbers without touching the index
+# arithmetic.
 
 # %% [markdown]
 # ## The rule
 #
-# Let them make it before you show yours. Ours is four questions, asked from the top. The first *yes* tells the rung. And these are the six jobs for the
-# card that you print: a bf16 GEMM of 4096 each way · bias and GELU on a large tensor · attention with a mask of your own · the same, and it must reach
+# Let them make their own before you show yours. Ours is four questions, asked from the top. The first *yes* gives the rung. These
+# are the six jobs for the card that you print: a bf16 GEMM of 4096 each way · bias and GELU on a large tensor · attention with a
+# mask of your own · the same, and it must reach
 # cuDNN · a multiply whose sum is promoted every 128 k · an instruction of a card that came out today.
 
 # %%
@@ -363,7 +379,7 @@ for job, answers in JOBS.items():
     print(f"{job:46s} {rung(answers)}")
 
 # %% [markdown]
-# Two remarks that save arguments. *Near enough* needs a number: measure what you have, work out the percent of peak, and only then climb down.
+# Two remarks save arguments. *Near enough* needs a number: measure what you have, work out the percent of peak, and only then climb down.
 # And the answers change: an instruction that no tool emitted last year may be a keyword today. The questions stay.
 #
 # /// callout | say
@@ -375,13 +391,16 @@ for job, answers in JOBS.items():
 # ## Where they stand in the world
 #
 # /// callout | production
-# When you call `torch.compile` on a GPU, what comes out is mostly Triton: PyTorch's compiler leans on it for NVIDIA, AMD and Intel
-# cards [^torch-compiler]. FlashAttention-3 is CUDA C++ on CUTLASS, and its successor is written in CuTe's Python dialect [^dao-repo].
-# That dialect has the same layouts, tensors and control as the C++ one, without the templates [^cutlass-dsl]. TileLang is a third way: tiles as in Triton,
-# while you may say where they are kept and how deep the pipeline is; on Hopper it finds TMA and wgmma by itself [^tilelang].
+# When you call `torch.compile` on a GPU, the result is mostly Triton: PyTorch's compiler relies on it for NVIDIA, AMD and Intel
+# cards [^torch-compiler]. FlashAttention-3 is CUDA C++ on CUTLASS, and its successor is written in CuTe's Python dialect
+# [^dao-repo].
+# That dialect has the same layouts, tensors and control as the C++ version, without the templates [^cutlass-dsl]. TileLang is a
+# third way: tiles as in Triton, but you may say where they are kept and how deep the pipeline is; on Hopper it finds TMA and
+# wgmma by itself [^tilelang].
 # ///
 #
-# The nine cells of the tour, as we would fill them. Where a room disagrees, it has usually met a newer version: note the question.
+# Here are the nine cells of the tour, as we would fill them. If a room disagrees, it has usually seen a newer version: note the
+# question.
 #
 # | | how large is a tile | where is it kept | which thread, which instruction |
 # |---|---|---|---|
@@ -389,15 +408,18 @@ for job, answers in JOBS.items():
 # | Gluon | you | you | you |
 # | CuTe in Python | you | you | you |
 #
-# For the reading hour, the one worklog that everybody should know: Kapil Sharma, *Learn CUTLASS the hard way!*, from a naive multiply to a CUTLASS
-# kernel [^sharma2025]. In its second part that kernel, made for an Ada card, reaches 396 TFLOP/s on an H100 where PyTorch reaches 754
-# [^sharma2025]. Show *that*. A rung is not a speed. It speaks the older instruction, and on Hopper you must speak `wgmma`.
+# For the reading hour, there is one worklog that everybody should know: Kapil Sharma, *Learn CUTLASS the hard way!*, from a naive
+# multiply to a CUTLASS
+# kernel [^sharma2025]. In its second part, that kernel, written for an Ada card, reaches 396 TFLOP/s on an H100 where PyTorch
+# reaches 754
+# [^sharma2025]. Show *that*. A rung is not a speed. That kernel uses the older instruction, and on Hopper you must use `wgmma`.
 
 # %% [markdown]
 # ## The silent minute
 #
 # /// callout | click
-# Put the two listings on the projector, side by side, at one size: `gemm/k04_wgmma.cu` and `gemm_kernel` in `gemm/k05_triton.py`. Say the two counts,
+# Put the two listings on the projector, side by side, in the same size: `gemm/k04_wgmma.cu` and `gemm_kernel` in
+# `gemm/k05_triton.py`. Say the two counts,
 # {{ count.wgmma.device:.0f}} and {{ count.triton.device:.0f}} on the card. Then say nothing until somebody laughs. Then the two speeds:
 # {{ l6.climb.wgmma.of_peak:.0%}} and {{ l6.climb.triton.of_peak:.0%}} of peak. "The compiler wrote the coalescing, shared memory, the swizzle and the pipeline. We wrote the order of tiles, and blocks that stay.
 # You spent two lectures on the first four. That is why you can *read* what it wrote."
@@ -406,36 +428,38 @@ for job, answers in JOBS.items():
 # ## What they will believe
 #
 # - *"Higher is easier, so higher is better."* Each rung has a ceiling. Ask which decision they would want back.
-# - *"Lower is faster."* Our own `wgmma` kernel is a rung lower than our own Triton one: look at the two shares of peak. Low is where you *can* be fast.
+# - *"Lower is faster."* Our own `wgmma` kernel is a rung lower than our own Triton kernel: look at the two shares of peak. Low is
+#   where you *can* be fast.
 # - *"TF32 crept in."* `tl.dot` on fp32. The lab's grader catches it on a GPU, not in the interpreter.
 # - *"A layout is a shape."* Shape says how many, stride says where. Both, always.
 # - *Counting lines to win.* Generated code, headers, settings: say your rule first, then count.
 #
 # /// callout | demo
-# *Triton beside the library* for the multiply, and *one rung down* for attention, where Gluon stands between Triton and cuDNN. Both need a
-# Hopper. Without one: [the climb](../../docs/lectures/l6_tensor_cores.py#the-climb) and
+# *Triton beside the library* for the multiply, and *one rung down* for attention, where Gluon is between Triton and cuDNN. Both
+# need a Hopper card. Without one: [the climb](../../docs/lectures/l6_tensor_cores.py#the-climb) and
 # [what is still lost](../../docs/workshops/w1_flash_attention.py#what-is-still-lost).
 # ///
 
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../05_the_frontier/w3_map.md) has each step. The live build eats time where somebody's Triton is not installed: have them run the lab's
-# starter before the door opens. If you are late at the break, drop the gap sheet. If you are late at minute 140, drop the second demo and show its record.
+# [The map](../05_the_frontier/w3_map.md) has each step. The live build loses time when somebody's Triton is not installed: have
+# them run the lab's starter before the session. If you are late at the break, drop the gap sheet. If you are late at minute 140,
+# drop the second demo and show its record.
 #
 # /// exercise | Rehearse
 # Explain ((4, 8), (2, 2, 2)) : ((32, 1), (16, 8, 128)) aloud, in four sentences, to somebody who has never seen CuTe. Which number do you begin with?
 # /// answer
-# Begin with the 4 and its 32: "Four lanes stand side by side in a row of A, two columns apart, and 32 is two columns of 16." Then the 8 and its 1: eight rows.
+# Begin with the 4 and its 32: "Four lanes are side by side in a row of A, two columns apart, and 32 is two columns of 16." Then the 8 and its 1: eight rows.
 # Then the values: the next column, eight rows down, eight columns on.
 # ///
 #
 # ## You can now teach
 #
-# - the ladder, as a list of decisions and who takes them;
+# - the ladder, as a list of decisions and who makes them;
 # - a multiply in Triton, in four stages, and what each stage no longer has to say;
-# - layouts, by hand, up to the table of the tensor cores;
-# - CUTLASS's three shapes in words from the ladder;
+# - layouts by hand, up to the table of the tensor cores;
+# - CUTLASS's three shapes, in words from the ladder;
 # - an honest count of lines, and a rule with four questions.
 #
 # **Where this leads.** Now you have tools. The next workshop has customers: [teaching W4](w4_serving.py).

@@ -8,39 +8,41 @@
 # %% [markdown]
 # # Teaching W5: Blackwell and NVFP4
 #
-# After this page you can quantise sixteen numbers to four bits with chalk, say what the shared scale is and what it is not, make Blackwell's
-# new hardware feel plausible without a slide, and take a famous race apart so that every step in it is one your students know.
+# After this page you can quantise sixteen numbers to four bits with chalk, say what the shared scale is and what it is not, make
+# Blackwell's new hardware plausible without a slide, and take a famous race apart so that every step in it is one that your
+# students know.
 #
-# You need this page and [the map of the three hours](../05_the_frontier/w5_map.md). You do not need a Blackwell card. Nothing on this page pretends to
-# have run on one.
+# You need this page and [the map of the three hours](../05_the_frontier/w5_map.md). You do not need a Blackwell card. Nothing on
+# this page claims to have run on one.
 
 # %% [markdown]
 # ## What it is really about
 #
-# Four bits, without the sign, are eight places on a ruler. That is not much, and it is enough, if the ruler lies where the numbers are. So
-# small groups of numbers share one further number, a **scale**, that moves the ruler. Everything else of the evening follows: half the
-# bytes of FP8, a tensor core (a mill) that eats four-bit numbers and their scales together, a new place for its sums, and a race in which nearly all
+# Four bits, without the sign, are eight places on a ruler. That is not much, but it is enough if the ruler is where the numbers
+# are. So small groups of numbers share one extra number, a **scale**, that moves the ruler. Everything else this evening follows
+# from that: half the bytes of FP8, a tensor core (a mill) that eats four-bit numbers and their scales together, a new place for
+# its sums, and a race in which nearly all
 # of the gain came from things that they learned in week one.
 #
 # /// callout | metaphor
 # fp32 is a paragraph. FP8 is a short sentence. Four bits are an abbreviation in a text message: *3k*. You cannot say much in it. But if the
 # two of you have agreed beforehand that *everything in this message is in thousands*, then *3* is enough, and it means a lot.
 #
-# The agreement costs a few characters once, and serves the whole message. That is the scale of a block.
+# The agreement costs a few characters, once, and serves the whole message. That is the scale of a block.
 # ///
 #
 # /// figure | docs/assets/figures/shared_scale.svg
-# alt: Sixteen numbers of four bits each and one scale that they share. The ruler of eight places is moved to where the numbers are.
+# alt: "Sixteen numbers of four bits each and one scale that they share. The ruler of eight places is moved to where the numbers are: times a scale of 0.75, 6 becomes 4.5, 3 becomes 2.25, 1½ becomes 1.125 and ½ becomes 0.375."
 # ///
 
 # %% [markdown]
 # ## By hand: sixteen numbers
 #
-# Sign, two bits of exponent, one of fraction: **E2M1**. First let them find the eight magnitudes from the bits. Exponent 00 is special, as in
-# every float: no leading one, so it holds 0 and a half.
+# Sign, two bits of exponent, one of fraction: **E2M1**. First let them find the eight magnitudes from the bits. Exponent 00 is
+# special, as in every float: it has no leading one, so its values are 0 and a half.
 #
-# Then the sixteen. Twice: as they are, and in units of a scale. The scale is the largest divided by six, so that the largest lands at the
-# end of the ruler. It is stored in 8 bits itself, as **E4M3**, so it is rounded as well.
+# Then do the sixteen numbers twice: as they are, and in units of a scale. The scale is the largest divided by six, so that the
+# largest lands at the end of the ruler. The scale itself is stored in 8 bits, as **E4M3**, so it is rounded as well.
 #
 # /// predict | The sixteen numbers lie between −0.27 and 0.27. Without a scale, how many of them become zero?
 # Ask the room before the first line is written.
@@ -49,7 +51,7 @@
 # - [4 <= zeros.plain < 12] About 8
 # - [zeros.plain >= 12] Nearly all
 # /// reveal
-# {{ zeros.plain:.0f}} of 16. The ruler has nothing between 0 and a half, and half of a half is the border.
+# {{ zeros.plain:.0f}} of 16. The ruler has nothing between 0 and a half, and a quarter is the border.
 # ///
 
 # %%
@@ -128,15 +130,15 @@ record(
 # The same four bits in all three rows. The agreement costs 8 bits for 16 numbers, so a number takes {{ bits:.1f}} bits and not four. Make them say
 # *four and a half* whenever they compute bytes.
 #
-# Two things that the room should hear, because both are usually told wrong.
+# The room should hear two things, because both are usually explained wrongly.
 #
 # - **It is not a shared exponent.** A shared power of two is MXFP4, for 32 numbers [^rouhani2023]. NVFP4 shares an E4M3 number, which has a
-#   fraction, among 16, and above all of them stands one fp32 scale for the whole tensor [^nvidia-nvfp4]. The ruler slides in finer steps.
-# - **E4M3 is the precise one of the two 8-bit formats**, E5M2 the far-reaching one [^micikevicius2022]. That is why a scale is E4M3: its
-#   rounding hits sixteen numbers at once.
+#   fraction, among 16, and above them all is one fp32 scale for the whole tensor [^nvidia-nvfp4]. The ruler moves in finer steps.
+# - **E4M3 is the precise one of the two 8-bit formats**, E5M2 the far-reaching one [^micikevicius2022]. That is why a scale is
+#   E4M3: its rounding affects sixteen numbers at once.
 #
-# The last two rows differ by a hair. In units of the finer scale −0.24 is 5.12, just past the middle between 4 and 6, and it has the largest miss of all.
-# One block proves nothing, and it is good to say so. Here are a thousand.
+# The last two rows differ by a hair. In units of the finer scale, −0.24 is −5.12, just past the middle between 4 and 6, and it
+# has the largest miss of all. One block proves nothing, and you should say so. Here are a thousand.
 
 # %% tags=["fold"]
 import numpy as np
@@ -210,7 +212,8 @@ record(
 )
 
 # %% [markdown]
-# Relative error, rms, of {{ how_many:,.0f}} numbers; the giant's own error is left out, so that you see what it does to the others.
+# Relative error, rms, of {{ how_many:,.0f}} numbers; the giant's own error is left out, so that you can see what it does to the
+# others.
 #
 # | scale | well-behaved | one giant | all tiny |
 # |---|---:|---:|---:|
@@ -220,23 +223,26 @@ record(
 # | E4M3 for 16, and one for the tensor | {{ err.e4m3_and_tensor.normal:.1%}} | {{ err.e4m3_and_tensor.giant:.1%}} | {{ err.e4m3_and_tensor.tiny:.1%}} |
 #
 # /// callout | teaching
-# Let them guess the worst cell. Most guess *one giant, one scale*, and it is bad: nearly everything becomes zero. But *tiny, E4M3 alone* is as
-# bad: the scale itself is below what E4M3 can say, so each block loses its ruler. That is what the second, fp32 scale is for. Their column for
+# Let them guess the worst cell. Most guess *one giant, one scale*, and it is bad: nearly everything becomes zero. But *tiny, E4M3
+# alone* is just as bad: the scale itself is below what E4M3 can express, so each block loses its ruler. That is what the second,
+# fp32 scale is for. Their column for
 # sixteen on the map has the tensor's scale in it; let somebody take it out.
 # ///
 #
-# And then the sentence about models. Around a tenth of error on each number is a lot for a number. Whether a *model* minds is another question. It is
-# answered by experiments on models, and we have made none. Do not quote one from memory.
+# Then say something about models. An error of about a tenth is a lot for a single number. Whether a *model* minds is a different
+# question. Only experiments on models can answer it, and we have done none. Do not quote one from memory.
 
 # %% [markdown]
 # ## The hardware, by feel
 #
-# Three new things, one picture each. No acronym without its chair in the kitchen.
+# There are three new things, with one picture for each. No acronym without its place in the kitchen.
 #
-# - **Tensor memory** (TMEM). On Hopper the sums of a tile lie in registers, and these are full. Blackwell gives the tensor core a memory
-#   of its own for them: 128 lanes of 512 columns, 32 bits each, on every SM [^tilus-tmem]. The sums always lie there. A may, B stays in shared memory
-#   [^cutlass-tcgen05]. So *a memory for operands* is loosely said: it is first of all a memory for sums.
-# - **tcgen05**. The order to the tensor core is given by one single thread [^cutlass-tcgen05]. It took a warp of 32 on Ampere, and four warps on Hopper; you
+# - **Tensor memory** (TMEM). On Hopper, the sums of a tile are in registers, and these are full. Blackwell gives the tensor core
+#   a memory
+#   of its own for them: 128 lanes of 512 columns, 32 bits each, on every SM [^tilus-tmem]. The sums are always there. A may be
+#   there, too; B stays in shared memory [^cutlass-tcgen05]. So *a memory for operands* is loose talk: it is first of all a memory
+#   for sums.
+# - **tcgen05**. A single thread gives the order to the tensor core [^cutlass-tcgen05]. It took a warp of 32 on Ampere, and four warps on Hopper; you
 #   can show both on [the page of L6](../../docs/lectures/l6_tensor_cores.py#the-climb).
 # - **Pairs of blocks**. Two neighbouring blocks can carry out one order together [^cutlass-tcgen05], and each keeps only a part of what they share.
 #
@@ -268,18 +274,21 @@ record(
 )
 
 # %% [markdown]
-# The peaks are those of NVIDIA's sheet for the DGX B200, dense, and so is the 9000 at four bits [^nvidia-b200]. Look at the last two lines together.
-# A vector times a grid stands at {{ one_row:.1f}} operations a byte, the ridge at {{ ridge.bits4:.0f}}. The four-bit tensor core has nothing to do with tonight's race. Bytes
+# The peaks are those of NVIDIA's sheet for the DGX B200, dense, and so is the 9000 at four bits [^nvidia-b200]. Look at the last
+# two lines together. A vector times a grid is at {{ one_row:.1f}} operations a byte, the ridge at {{ ridge.bits4:.0f}}. The
+# four-bit tensor core has nothing to do with tonight's race. Bytes
 # do, and the hands that unpack them.
 
 # %% [markdown]
 # ## The race, step by step
 #
-# GPU MODE and NVIDIA held a hackathon on four-bit kernels in the autumn of 2025. Its first problem was a batched GEMV: a grid in NVFP4 times a
-# vector that is NVFP4 as well, with scales of its own [^gpumode-nvfp4]. (What the room types at minute 115 is the easier job: its vector stays in float64.) Yue Zhang kept a diary [^zhang2025]. **It ran on a B200. You cannot re-run it on Hopper, and you do not have to.** Your students
+# GPU MODE and NVIDIA held a hackathon on four-bit kernels in the autumn of 2025. Its first problem was a batched GEMV: a grid in
+# NVFP4 times a vector that is also in NVFP4, with scales of its own [^gpumode-nvfp4]. (What the room types at minute 115 is the
+# easier job: its vector stays in float64.) Yue Zhang kept a diary [^zhang2025]. **It ran on a B200. You cannot re-run it on
+# Hopper, and you do not have to.** Your students
 # rebuild the steps in NumPy and *count* what each one saves.
 #
-# First the floor, and it goes on the paper first. Bytes of the grid and its scales, for the three shapes of the problem:
+# First comes the floor, and it goes on paper first: the bytes of the grid and its scales, for the three shapes of the problem:
 
 # %%
 SHAPES = (
@@ -299,34 +308,36 @@ record(
 
 # %% [markdown]
 # The organisers' own floor, their *speed of light*, is 8.622, 17.275 and 4.317 µs for the three, 8.63 µs as a geometric mean [^gpumode-nvfp4].
-# Theirs is a little above that of the data sheet: the bytes above at 8 TB/s [^nvidia-b200] take {{ sheet.floor:.2f}} µs, geometric mean. The statement says why it may be: theirs is the larger of two times, of multiply-adds and of memory, tested at a clock of 1.5 GHz
+# Theirs is a little above the data sheet's: the bytes above at 8 TB/s [^nvidia-b200] take {{ sheet.floor:.2f}} µs, geometric
+# mean. The problem statement says why that may be: theirs is the larger of two times, of multiply-adds and of memory, tested at a
+# clock of 1.5 GHz
 # [^gpumode-nvfp4]. Here it is still the bytes that count: the first shape's over 8.622 µs [^gpumode-nvfp4] come to nearly the sheet's bandwidth. So the last entry,
 # 22.4 µs [^gpumode-nvfp4], is {{ sheet.share:.1%}} of the *sheet* and 39 % of their floor. Say which of the two you divide by.
 #
-# Now the steps, each as the author tells it.
+# Now the steps, each as the author describes it.
 #
 # - **The draft: 2000 µs** [^zhang2025]. A thread takes a row and picks the numbers apart bit by bit.
-# - **Side by side: 443 µs** [^zhang2025]. Neighbours fetch neighbours, several threads share a row, and a warp adds up by shuffles. That is L3, whole.
-# - **Wide loads and the card's own conversions: 39 µs** [^zhang2025]. No shared memory, 16 bytes in each load, intrinsics for FP4 and FP8. The greatest
-#   step of all. Note what it *removes*: the bit-twiddling.
+# - **Side by side: 443 µs** [^zhang2025]. Neighbours fetch neighbours, several threads share a row, and a warp adds up by shuffles. That is all of L3.
+# - **Wide loads and the card's own conversions: 39 µs** [^zhang2025]. No shared memory, 16 bytes in each load, intrinsics for FP4
+#   and FP8. This is the largest step of all. Note what it *removes*: the bit-twiddling.
 # - **Decoding in PTX: about 27 µs, then tuned, about 26** [^zhang2025].
 # - **Two tiles in each turn: about 22.9 µs** [^zhang2025]. That is ILP, from L3 again.
 # - **One fused piece of PTX: 22.3 µs** [^zhang2025].
 #
-# Around these, two lines: the organisers' template in CuTe DSL, which already ran in about 100 µs [^zhang2025], and the floor.
+# Two lines frame these: the organisers' template in CuTe DSL, which already ran in about 100 µs [^zhang2025], and the floor.
 #
 # /// callout | click
 # Three sentences, all true. *Ninety-fold*, against his own first draft [^zhang2025]. *Four and a half times the template's speed* [^zhang2025].
 # *39 % of the organisers' speed of light*, with 22.4 µs on the leaderboard over a floor of 8.63 [^gpumode-nvfp4]. Ask the room which of them answers
 # our question. Only the last one says what percent of peak.
 #
-# It takes nothing from the work. A climb from 2000 to 22 µs [^zhang2025] in which every step has a name is the best worklog you can put before a
-# student. It takes something from the *headline*.
+# That takes nothing away from the work. A climb from 2000 to 22 µs [^zhang2025] in which every step has a name is the best
+# worklog that you can show a student. It takes something away from the *headline*.
 # ///
 #
 # ### What they type
 #
-# The decoder, twice. Then the multiply. It is twenty lines, and it is the artifact.
+# They type the decoder, twice, and then the multiply. It is twenty lines, and it is the artifact.
 
 # %%
 
@@ -396,9 +407,9 @@ record(
 
 # %% [markdown]
 # **Two truths.** Against the decoded grid it is right to the last digit. Against the grid before rounding it is off by {{ worst.weights:.1f}}, and that is
-# the *format*, not a bug. If you mix up the two, you hunt a bug all evening. Write both lines on the board.
+# the *format*, not a bug. If you mix up the two, you will hunt a bug all evening. Write both lines on the board.
 #
-# The chains of the last but one step, for a wait of 6 ticks and 3 of work:
+# Here are the chains of the second-to-last step, for a wait of 6 ticks and 3 of work:
 
 # %% tags=["fold"]
 WAIT, WORK, TILES = 6, 3, 4
@@ -425,8 +436,9 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # ## In production today
 #
 # /// callout | production
-# Blackwell was announced in 2024, and NVIDIA's post on NVFP4 is of June 2025 [^nvidia-nvfp4]. So it is current hardware, not *months old*, and
-# its successor is announced. Say *current*: whatever you call newest will be old when you teach this again.
+# Blackwell was announced in 2024, and NVIDIA's post on NVFP4 is from June 2025 [^nvidia-nvfp4]. So it is current hardware, not *months
+# old*, and its successor has been announced. Say *current*: anything that you call the newest will be old when you teach this
+# again.
 #
 # Which Blackwell? The data-centre cards, capability 10.0, have tensor memory and tcgen05. An RTX 50, capability 12.0, is Blackwell by name and has
 # four-bit arithmetic, but neither of these two. Look at the number, not at the name.
@@ -438,7 +450,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # ## The demo
 #
 # /// callout | demo
-# *Sixteen bits against eight.* Our card ends at FP8, so that is what we show: the same multiply, 4096 on each side. On the page of L6 FP8 takes
+# *Sixteen bits against eight.* Our card stops at FP8, so we show that: the same multiply, 4096 on each side. On the page of L6, FP8 takes
 # {{ l6.speed.fp8.us / l6.speed.bf16.us:.2f}} of the time of bf16, and makes {{ l6.error.fp8.rms / l6.error.bf16.rms:.0f}} times its error. In percent of its own
 # peak it is at {{ l6.speed.fp8.of_peak:.0%}}, bf16 at {{ l6.speed.bf16.of_peak:.0%}}. A forecast for four bits starts from here, and it should be a modest one.
 # ///
@@ -453,18 +465,19 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 #
 # - *"A shared exponent."* That is MXFP4. Here the shared number has a fraction.
 # - *"4 bits."* Four and a half. A ninth of the bytes of the race is scales.
-# - *"Bit-twiddling and ILP made the ninety."* Twiddling was the start and was thrown out. ILP and fused PTX are the last small steps.
+# - *"Bit-twiddling and ILP made it ninety-fold."* Twiddling was the start, and was thrown out. ILP and fused PTX are the last
+#   small steps.
 # - *"Same chip, same mathematics, ninety-fold."* And the first draft was a first draft. Ask for the template and the floor.
-# - *The order in a byte.* Low half first here. Swap it, and the sixteen on the sheet catch it at once.
+# - *The order in a byte.* Here the low half comes first. Swap it, and the sixteen on the sheet catch it at once.
 # - *A block of zeros.* Scale 0, and then a division.
-# - *Ties.* 3.5 lies in the middle between 3 and 4. Our `nearest` takes the lower, 3; hardware takes the even code, and that is 4, code 110. (At 5 both take 4, so there you would see nothing.) Never test on ties.
+# - *Ties.* 3.5 is exactly between 3 and 4. Our `nearest` takes the lower, 3; hardware takes the even code, which is 4, code 110. (At 5 both take 4, so there you would see nothing.) Never test on ties.
 
 # %% [markdown]
 # ## Say this at the board
 #
 # /// callout | say
-# "Eight places. That is all you get. Now tell me: where would *you* lay the ruler? There. And who pays for moving it? Sixteen of you together. Half
-# a bit each. That is the whole invention."
+# "Eight places. That is all you get. Now tell me: where would *you* put the ruler? There. And who pays for moving it? Sixteen of
+# you together, half a bit each. That is the whole invention."
 # ///
 #
 # /// callout | say
@@ -508,7 +521,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # | E4M3 for 16, and the tensor's | | | |
 #
 # ***Steps*, front.** Box 1: guess for the time and for the error from bf16 to FP8; then two times, two percents, two errors. Box 2: TMEM = ____ KiB, sums of a tile
-# 128 × 256 = ____ KiB; where do A, B and the sums lie? Box 3:
+# 128 × 256 = ____ KiB; where are A, B and the sums? Box 3:
 #
 # | instruction | who speaks | A | B | sums |
 # |---|---|---|---|---|
@@ -520,15 +533,17 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 #
 # ***Steps*, back.** A library · a prototype · a race: DSL or CUDA with PTX? Five words of reason each.
 #
-# Box 3, filled: mma.sync has 32 voices, and A, B and the sums lie in registers. wgmma has 128; B lies in shared memory, A in shared memory or in registers, the sums in registers
-# [^ptx-isa]. tcgen05 has one; B lies in shared memory, A in shared memory or in tensor memory, the sums in tensor memory [^cutlass-tcgen05].
+# Box 3, filled: mma.sync has 32 voices, and A, B and the sums are in registers. wgmma has 128; B is in shared memory, A in shared
+# memory or in registers, the sums in registers [^ptx-isa]. tcgen05 has one; B is in shared memory, A in shared memory or in
+# tensor memory, the sums in tensor memory [^cutlass-tcgen05].
 
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../05_the_frontier/w5_map.md) has every step. The pencil on the sixteen (minutes 8 to 20) carries the evening: never shorten it. If you are late after
-# the break, give them `by_bits`, and keep the GEMV; if you are very late, drop the discussion of CuTe DSL, which stands in the last paragraph of the
-# steps above.
+# [The map](../05_the_frontier/w5_map.md) has every step. The sixteen numbers by hand (minutes 8 to 20) carry the evening: never
+# shorten that step. If you are late after
+# the break, give them `by_bits`, and keep the GEMV; if you are very late, drop the discussion of CuTe DSL, which is in the last
+# paragraph of the steps above.
 #
 # /// exercise | Rehearse
 # Quantise 0.27, −0.24, 0.01 and 0.12 with s = {{ scale:.6f}}, aloud, as you will at the board. Then: a student's sixteen have no zeros at all under *plain*.
@@ -543,8 +558,8 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 #
 # - the eight places of E2M1 from their bits, and a block of sixteen with its scale, in chalk;
 # - the difference between a shared exponent and a shared number, and the scale above the scales;
-# - tensor memory, the single voice and the pair, each with its chair in the kitchen;
-# - a race of six steps, each a lecture that they know, between a template and a floor;
+# - tensor memory, the single voice and the pair, each with its place in the kitchen;
+# - a race of six steps, each from a lecture that they know, between a template and a floor;
 # - two truths for a quantised answer, and three sentences about one speed-up.
 #
 # **Where this leads.** The finale: [teaching W6](w6_frontier.py). Shorter numbers, measured: [L6](../../docs/lectures/l6_tensor_cores.py#shorter-numbers). Before it in

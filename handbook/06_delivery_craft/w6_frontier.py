@@ -8,23 +8,25 @@
 # %% [markdown]
 # # Teaching W6: the frontier finale
 #
-# After this page you can correct your own board of W4 by one word, and prove it; show a draft being verified, with a formula and a run that agree;
-# quote the most misquoted figures of the field as their sources have them; and give twenty proud and nervous people an hour in which each of them speaks.
+# After this page you can correct your own board of W4 by one word, and prove it; show how a draft is verified, with a formula and
+# a run that agree; quote the most misquoted figures of the field as their sources give them; and give twenty proud and nervous
+# people an hour in which each of them speaks.
 #
-# You need this page and [the map of the three hours](../05_the_frontier/w6_map.md). The session has no new kernel. Its artifact is one page in the
+# You need this page and [the map of the three hours](../05_the_frontier/w6_map.md). The session has no new kernel. Its artifact is a page in the
 # capstone worklog, the **verdict page**: what the machine got right, and how you know.
 
 # %% [markdown]
 # ## What it is really about
 #
-# Judging. For four weeks they learned to make; today they learn that making has become cheap. Hour one judges claims about a famous stack, two of them
-# your own. Hour two judges claims about machines. Hour three judges each other, kindly, by five lines of which none says *fast*.
+# Judging. For four weeks they learned to make things; today they learn that making has become cheap. In hour one they judge
+# claims about a famous stack, two of them your own. In hour two they judge claims about machines. In hour three they judge each
+# other, kindly, by five lines, none of which says *fast*.
 #
 # /// callout | metaphor
-# For a month you taught somebody to cook. On the last evening you open a door, and there stands a robot that cooks as well. It makes a hundred
-# omelettes while you make one. Ninety of them nobody would eat, and now and then there is a marvel among them. Who tastes?
+# For a month you taught somebody to cook. On the last evening you open a door, and there is a robot that cooks, too. It makes a
+# hundred omelettes while you make one. Nobody would eat ninety of them, and now and then one of them is a marvel. Who tastes?
 #
-# The one who has burned enough of her own to know the smell.
+# Somebody who has burned enough of her own to know the smell.
 # ///
 #
 # /// figure | docs/assets/figures/kernel_loop.svg
@@ -34,8 +36,9 @@
 # %% [markdown]
 # ## By hand: a decode that waits for the cooks
 #
-# Multi-head attention keeps keys and values for every head. **MLA** keeps one latent list for each token, and makes keys and values from it when they are
-# needed: 128 heads of 128 numbers, against 512, and 64 more for the part of the key that carries the position [^deepseek2024v2].
+# Multi-head attention keeps keys and values for every head. **MLA** keeps one latent list for each token, and makes keys and
+# values from it when they are needed. Instead of 128 heads of 128 numbers, it keeps 512 numbers, and 64 more for the part of the
+# key that carries the position [^deepseek2024v2].
 #
 # /// predict | How many times smaller does the cache of a token become?
 # Two numbers on the board, then a division.
@@ -98,20 +101,22 @@ record(
 # | of an H800 that slows down under load, by MLA's makers [^flashmla] | 865 ÷ 3.35 = 258 |
 # | of an H100, by its data sheet [^nvidia-h100] | 989 ÷ 3.35 = 295 |
 #
-# So with all heads on one card this decode waits for the *cooks* on an H200, and on paper for bytes on an H100. DeepSeek's engineers stand between the two: they round to 2 · 128 = 256, draw the line at 128 heads, and
-# call it compute-bound on their H800 [^flashmla]. Whichever card you name, split the heads over eight of them, and it waits for bytes again.
+# So with all heads on one card this decode waits for the *cooks* on an H200, and on paper for bytes on an H100. DeepSeek's engineers are between the two: they round to 2 · 128 = 256, draw the line at 128 heads, and
+# call it compute-bound on their H800 [^flashmla]. On any of these cards, if you split the heads over eight of them, it waits for
+# bytes again.
 #
-# That is a better lesson than a plain *yes*. The page of W4 names its card, and on an H100 its number is left of the ridge. Somebody will notice. Say: *which card?* Then divide.
+# That is a better lesson than a plain *yes*. The W4 page names its card, and on an H100 its number is left of the ridge. Somebody will notice. Say: *which card?* Then divide.
 #
 # /// callout | teaching
-# Walk to W4's sentence, *decode waits for bytes*, and write one word above it in red: *often*. You have just corrected yourself in
-# public with a quotient. It is the best thing that you will show them today.
+# Walk to W4's sentence, *decode waits for bytes*, and write one word above it in red: *often*. You have just corrected yourself
+# in public with a quotient. You will not show them anything better today.
 # ///
 #
 # ### Propose and verify
 #
-# A small model says k tokens. The large one looks at all of them in one go: k + 1 rows instead of one, and they know from W4 what that costs. The
-# leading ones that pass are kept, and at the first that fails the large model's own token is there already. So at least one is gained, always
+# A small model proposes k tokens. The large one checks all of them in one go: k + 1 rows instead of one, and they know from W4
+# what that costs. The leading tokens that pass are kept, and at the first that fails, the large model's own token is already
+# there. So there is always a gain of at least one
 # [^leviathan2023].
 
 # %%
@@ -155,11 +160,14 @@ record(
 )
 
 # %% [markdown]
-# For p = 0.7 and k = 4 the run says {{ draft.simulated:.2f}} and the formula {{ draft.formula:.2f}}. Twice as many drafts give {{ draft.k8:.2f}}, and no draft however
-# long gives more than {{ draft.most:.2f}}. If a drafted token costs a tenth of a step, the best k is {{ draft.best:.0f}}. Longer drafts are thrown away too
-# often. (The formula takes each draft to pass with the same chance, and independently. Real ones do not. It is a first forecast.)
+# For p = 0.7 and k = 4 the run says {{ draft.simulated:.2f}} and the formula {{ draft.formula:.2f}}. Twice as many drafts give {{ draft.k8:.2f}},
+# and no draft, however long, gives more than {{ draft.most:.2f}}. If a drafted token costs a tenth of a step, the best k is {{ draft.best:.0f}}.
+# Longer drafts are thrown away too
+# often. (The formula assumes that each draft passes with the same probability, and independently. Real ones do not. It is a first
+# forecast.)
 #
-# Does that change what the model says? No, and you can show it with three words. Accept a drafted word with probability min(1, target / draft). If it is
+# Does that change what the model says? No, and you can show that with three words. Accept a drafted word with probability min(1,
+# target / draft). If it is
 # refused, take one from what the draft had too little of. Add up both ways in which a word can come out:
 
 # %%
@@ -178,53 +186,59 @@ print(f"a draft passes with probability {passing:.1f}")
 record(passing=quantity(passing))
 
 # %% [markdown]
-# Exactly the target, to the last digit. The draft decides how *often* you gain, never *what* is said. And p is the sum of the smaller ones of each pair:
+# Exactly the target, to the last digit. The draft decides how *often* you gain, never *what* is said. And p is the sum of the smaller one of each pair:
 # {{ passing:.1f}} here.
 #
-# Why is all this about kernels? The check turns a trickle of one row into a banquet of k + 1, so every kernel in the step must like five rows. And the
-# acceptance, a running product of comparisons over a vocabulary, is a kernel of its own; on the CPU it would cost a round trip in each step.
+# Why is all this about kernels? The check turns a trickle of one row into a banquet of k + 1, so every kernel in the step must
+# handle five rows well. And the acceptance, a running product of comparisons over a vocabulary, is a kernel of its own; on the
+# CPU it would cost a round trip in every step.
 
 # %% [markdown]
 # ## The figures as they are
 #
-# These go round the world shortened. Learn the long form; it is the lesson. And say the day: all of the stack was read on 20 November 2026. V4-Pro is not the newest by then. DeepSeek-V4.1 has attention kernels
+# These figures go round the world in shortened form. Learn the long form; it is the lesson. And give the date: all of the stack
+# was read on 20 November 2026. By then V4-Pro was not the newest. DeepSeek-V4.1 has attention kernels
 # in the makers' own library since 10 September 2026 [^flashmla-readme]; we have read no figures of it, and quote none.
 #
-# **The stack.** Two words first. A *drafting head* is a small part that is trained on top of a large model to guess its next tokens. *MTP-1*, multi-token prediction, is one layer of the model's own kind [^vllm-mtp], and by its name guesses one further token; *EAGLE-3* guesses several,
+# **The stack.** Two terms first. A *drafting head* is a small part that is trained on top of a large model to guess its next tokens. *MTP-1*, multi-token prediction, is one layer of the model's own kind [^vllm-mtp], and by its name guesses one further token; *EAGLE-3* guesses several,
 # one after the other, from what some of the large model's layers hold [^vllm-eagle3].
 #
 # - *V4-Pro: 27 % of the FLOPs, 10 % of the cache* [^deepseek2026]. Of the FLOPs for a **single token**, at a **million tokens** of context, against **DeepSeek-V3.2**; and it
 #   comes from two kinds of attention together, a compressed sparse one and a heavily compressed one [^deepseek2026].
-# - *DSpark, 57 to 78 %* [^cheng2026]. So much more speed of one user's answer with V4-Pro, against the older drafting head MTP-1, at the same total throughput; its drafts
+# - *DSpark, 57 to 78 %* [^cheng2026]. That much more speed for one user's answer with V4-Pro, against the older drafting head
+#   MTP-1, at the same total throughput; its drafts
 #   are accepted for 26.7 to 30.9 % more tokens than EAGLE-3's, on three Qwen3 models [^cheng2026].
-# - *Mega MoE, 1.50 to 1.61 times* [^deepgemm]. For V4-Pro on eight cards, against the makers' own older path, in one kernel that sends tokens to their experts, multiplies
-#   twice with SwiGLU between, and brings them home [^deepgemm]. Upstream it runs on Blackwell's data-centre cards only [^deepgemm]. `deep_gemm_mega_moe` is
+# - *Mega MoE, 1.50 to 1.61 times* [^deepgemm]. For V4-Pro on eight cards, against the makers' own older path, in one kernel that
+#   sends tokens to their experts, multiplies twice with SwiGLU in between, and brings them home [^deepgemm]. Upstream it runs
+#   only on Blackwell's data-centre cards [^deepgemm]. `deep_gemm_mega_moe` is
 #   the name of a switch in vLLM; the kernel is called `fp8_fp4_mega_moe`.
 #
-# **The machines: KernelBench.** Two models are usually told as one. Level 2, fast₁, on an L40S:
+# **The machines: KernelBench.** Two models are usually presented as one. Level 2, fast₁, on an L40S:
 #
 # - DeepSeek-V3: 4 % in one try, 37 % as the best of a hundred [^ouyang2025].
-# - DeepSeek-R1: 36 % in one try, 62 % with what the run said, 72 % with what the run *and the profiler* said, ten turns [^ouyang2025]. Right at all were
-#   92 % [^ouyang2025].
+# - DeepSeek-R1: 36 % in one try, 62 % with what the run said, 72 % with what the run *and the profiler* said, ten turns
+#   [^ouyang2025]. Simply right were 92 % [^ouyang2025].
 #
 # /// callout | trip
 # **"DeepSeek solves 4 %, then 37 %, then 72 %."** Two models, and *solves* is wrong. The figure counts kernels that are right **and** take less time than
 # eager PyTorch [^ouyang2025].
 # ///
 #
-# **The machines: CRFM.** In May 2025, on an L40S, in fp32, at one fixed size each and with a tolerance of one in a hundred, so that shorter arithmetic was
-# allowed [^crfm2025]:
+# **The machines: CRFM.** In May 2025, on an L40S, in fp32, at one fixed size each and with a tolerance of one in a hundred, which
+# allowed lower precision [^crfm2025]:
 #
 # - LayerNorm 484 %, Conv2D 180 %, softmax 112 %, matmul 101 % of PyTorch [^crfm2025];
 # - in fp16: matmul **52 %**, FlashAttention **9 %** of PyTorch [^crfm2025].
 #
-# And what is *not* shown. That human, machine and profiler together do better than either alone is our belief; no source that we cite ran that
-# comparison. Say *I believe*. That Kevin was trained on KernelBook is wrong: it learned from 180 tasks of KernelBench itself, over several turns,
-# and went from 56 to 82 % of right answers [^baronio2025]. And all of it is of 2025: newer reports exist that we have not read at the source.
+# Then there is what has *not* been shown. That human, machine and profiler together do better than any of them alone is our
+# belief; no source that we cite ran that comparison. Say *I believe*. That Kevin was trained on KernelBook is wrong: it learned
+# from 180 tasks of KernelBench itself, over several turns,
+# and went from 56 to 82 % of right answers [^baronio2025]. And all of it is from 2025: there are newer reports that we have not
+# read at the source.
 #
 # ### The sheet: ten kernels
 #
-# Made up, so that nobody argues about the cards. Times in ticks; a kernel is right when its worst error is at most 0.01.
+# These are made up, so that nobody argues about the cards. Times in ticks; a kernel is right when its worst error is at most 0.01.
 
 # %% tags=["fold"]
 ROWS = [  # worst error, its ticks, eager's ticks
@@ -264,8 +278,8 @@ record(fast={f"p{p}": quantity(n) for p, n in shares.items()})
 # | 9 | 0.011 | 60 | 100 |
 # | 10 | 0.005 | 300 | 100 |
 #
-# fast₀ {{ fast.p0:.0f}}, fast₁ {{ fast.p1:.0f}}, fast₂ {{ fast.p2:.0f}} of ten. Number 6 is the one to wait for: *is the error greater than allowed? No.* Ask the other way
-# round. Number 9 is the one they will want to forgive.
+# fast₀ {{ fast.p0:.0f}}, fast₁ {{ fast.p1:.0f}}, fast₂ {{ fast.p2:.0f}} of ten. Number 6 is the one to wait for: *is the error
+# greater than allowed? No.* Ask the question the other way round. Number 9 is the one that they will want to forgive.
 #
 # ### The autopsy of "484 %"
 #
@@ -284,22 +298,25 @@ record(
 print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs")
 
 # %% [markdown]
-# A kernel that gives each row to one block, as one would for rows of a usual length, lays 16 tables. On our card {{ autopsy.share:.0%}} of the SMs are lit. And PyTorch's does just that: it starts as many blocks as there
-# are rows, for rows of up to 2²⁴ numbers, and ours have 2²² [^pytorch-layer-norm]. To split a row over many blocks is a well-known remedy, and the machine found it. So the figure is true, and it is about *this size*. (That it is the whole
-# reason for the 484 % nobody has measured. Say *sixteen blocks, it is so*, and *most of it, likely*.)
+# A kernel that gives each row to one block, as you would for rows of a usual length, sets 16 tables. On our card, {{ autopsy.share:.0%}}
+# of the SMs have work. And PyTorch's kernel does just that: it starts as many blocks as there are rows, for rows of up to 2²⁴
+# numbers, and ours have 2²² [^pytorch-layer-norm]. Splitting a row over many blocks is a well-known remedy, and the machine
+# found it. So the figure is true, and it is about *this size*. (Nobody has measured that it is the whole reason. Say *sixteen
+# blocks, that is so*, and *most of it, probably*.)
 #
-# It is [the second of three patients](../../docs/workshops/w1_flash_attention.py#flashattention-2-and-3-on-a-napkin) of W1: most of the tables are empty. They have met it before.
+# It is [the second of three patients](../../docs/workshops/w1_flash_attention.py#flashattention-2-and-3-on-a-napkin) of W1: most
+# of the tables are empty. They have met that before.
 
 # %% [markdown]
 # ## In production today
 #
 # /// callout | production
 # FlashMLA and DeepGEMM are open, and you can read them: the first has a text of its own in which its authors work out why this decode is compute-bound
-# [^flashmla]. Drafting and verifying is in every large serving engine.
+# [^flashmla]. Every large serving engine drafts and verifies.
 #
-# A system that proposes, checks, profiles and repeats is an ordinary piece of engineering by now; some call it a *harness*. Building one is a
-# craft, and the part that decides about its worth is the one you know: the check. One group that measured with KernelBench first took 45 of
-# its tasks out, by filters of quality [^metr2025]. They tested the test.
+# A system that proposes, checks, profiles and repeats is an ordinary piece of engineering by now; some call it a *harness*.
+# Building one is a craft, and the part that decides its worth is the one that you know: the check. One group that measured with
+# KernelBench first filtered out 45 of its tasks for quality [^metr2025]. They tested the test.
 # ///
 
 # %% [markdown]
@@ -315,7 +332,8 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # ///
 #
 # /// callout | demo
-# *The machine's clever kernel, refused*: one command, and it ends with a refusal. That is its success. No GPU in the room: all refusals stand on
+# *The machine's clever kernel, refused*: one command, and it ends with a refusal. That is its success. If there is no GPU in the
+# room: all refusals are on
 # [how we measure](../../docs/how_we_measure.py#first-taste-then-time).
 # ///
 
@@ -323,12 +341,13 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # ## Where students trip
 #
 # /// callout | trip
-# **"Then why did I learn this?"** Or: **"it cannot really work."** One is fear, the other is pride, and both stop looking. The line that helps: *who can tell
-# good from garbage drives.* Then point at their own row on the leaderboard, and at what they found that the machine did not.
+# **"Then why did I learn this?"** Or: **"it cannot really work."** One is fear, the other is pride, and both stop looking. The
+# line that helps: *if you can tell good from garbage, you drive.* Then point at their own row on the leaderboard, and at what
+# they found that the machine did not.
 # ///
 #
 # - *"MLA is 64 times smaller."* The position was left out.
-# - *"Memory-bound is what decode is."* It is a quotient. Count again.
+# - *"Decode is memory-bound."* It is a quotient. Count again.
 # - *They count drafts after the first miss.* A word that follows a wrong word is worth nothing.
 # - *"Drafting makes the answer worse."* Three words on the board, exactly the target.
 # - *"484 %."* On which card, at which size, in which format, against eager or compiled, within which tolerance?
@@ -338,24 +357,26 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # ## Say this at the board
 #
 # /// callout | say
-# "It proposes a hundred while you propose one. So do not race it at proposing. Ask it the question that you have asked yourself for four weeks. And do not
+# "It proposes a hundred kernels while you propose one. So do not race it at proposing. Ask it the question that you have asked
+# yourself for four weeks. And do not
 # let it write its own exam."
 # ///
 #
 # The last words of the course, slowly:
 #
 # /// callout | say
-# "For a month you made one operation fast with your own hands. Now machines learn that, too. It leaves you the harder half: to know whether it is right, and
-# how near to the peak it is. We began with a receipt and a dot product. Take yours along. What percent of peak are you at?"
+# "For a month you made one operation fast with your own hands. Now machines learn that, too. It leaves you the harder half: to
+# know whether it is right, and how near the peak it is. We began with a receipt and a dot product. Take yours with you. What
+# percent of peak are you at?"
 # ///
 
 # %% [markdown]
 # ## The sheets, to print
 #
-# ***Verdict*.** The page that goes into the worklog. Eight lines, and room under each:
+# ***Verdict*.** The page that goes into the worklog. Eight lines, with room under each:
 #
-# 1. MLA's cache: ____ numbers become ____, a factor of ____. Who says 64 forgot ____
-# 2. Operations a byte: 128 heads ____, 16 heads ____, ridge of an H200 ____. The sentence of W4, mended: ____
+# 1. MLA's cache: ____ numbers become ____, a factor of ____. If you get 64, you forgot ____
+# 2. Operations a byte: 128 heads ____, 16 heads ____, ridge of an H200 ____. The sentence of W4, corrected: ____
 # 3. Three headlines, four boxes each: *of what? against what? at which size? on which card?*
 # 4. p = 0.7, k = 4: my run ____, the formula ____. k = 8: ____. What does more drafting buy? ____
 # 5. The sentence about DeepSeek and KernelBench, so that it is true: ____
@@ -388,14 +409,17 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../05_the_frontier/w6_map.md) has every step; breaks stand at minutes 50, 110 and 149. If you are late at minute 60, drop the formula: the run says the same. If you are late at
-# minute 120, you may not take it from the talks. Take it from the loop, which they can draw at home.
+# [The map](../05_the_frontier/w6_map.md) has every step; there are breaks at minutes 50, 110 and 149. If you are late at minute
+# 60, drop the formula: the run says the same. If you are late at minute 120, do not take the time from the talks. Take
+# it from the loop, which they can draw at home.
 #
 # ### An hour for everybody
 #
-# The talks have 40 minutes: 12 and 12 before the third break, 8 and 8 after it, and a last one for sheet zero. One after the other, twenty people would have two minutes each, which is no talk. So
-# they speak in two rooms at once, each with a chair, a projector and a watch. The second chair is a mentor of another week, or whoever has spoken at a
-# meeting before. With one room only, pairs speak: two works on one subject, or one that reads the other's.
+# The talks have 40 minutes: 12 and 12 before the third break, 8 and 8 after it, and a last one for sheet zero. One after the
+# other, twenty people would have two minutes each, and that is not a talk. So
+# they speak in two rooms at once, each with a chair, a projector and a watch. The second chair is a mentor from a different week,
+# or somebody who has spoken at a meeting before. With only one room, people speak in pairs: two works on one subject, or one
+# person who has read the other's.
 #
 # | people | two rooms: talks in each | minutes for a talk | together | one room, in pairs: talks | minutes for a talk | together |
 # |---:|---:|---|---|---:|---|---|
@@ -403,13 +427,14 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # | 12 | 6 | 6: 5 to talk, 1 to ask | 6 × 6 = 36 | 6 | 6: 5 to talk, 1 to ask | 6 × 6 = 36 |
 # | 20 | 10 | 4: 3 to talk, 1 to ask | 10 × 4 = 40 | 10 | 4: 3 to talk, 1 to ask | 10 × 4 = 40 |
 #
-# The map's steps hold for 6 minutes as well: two talks before each change of what to listen for, so 2 + 2 + 2 = 6. What is left over, 40 − 36 = 4 minutes, belongs to the change
-# of cables. Above twenty, pairs in two rooms: 24 people are 12 pairs, six in a room, six minutes each.
+# The map's steps hold for 6 minutes as well: two talks before each change of what to listen for, so 2 + 2 + 2 = 6. The remaining
+# 40 − 36 = 4 minutes are for changing cables. Above twenty, pairs in two rooms: 24 people are 12 pairs, six in a room, six
+# minutes each.
 #
-# Nobody hears the other room. So each chair brings its rows and the best loss it heard, and at minute 170 all of it goes onto one leaderboard; the worklogs lie
-# open there, to be read on the way out.
+# Nobody hears the other room. So each chair brings its rows and the best loss that it heard, and at minute 170 all of it goes
+# onto one leaderboard; the worklogs are open beside it, to be read on the way out.
 #
-# The score sheet, five lines, one point each, and a loss that is explained scores as high as a win:
+# The score sheet has five lines, one point each, and a loss that is explained scores as high as a win:
 #
 # 1. **Right?** On which sizes, against which truth?
 # 2. **Of what peak**, and how many percent?
@@ -418,10 +443,11 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # 5. **What lost**, and why?
 #
 # /// exercise | Rehearse
-# Somebody in the first row says: "KernelBench: DeepSeek gets 72 % now." Answer in two sentences. Then p = 0.8 and k = 3: how many tokens does a verification
-# give, and how many at most with endless drafts?
+# Somebody in the first row says: "KernelBench: DeepSeek gets 72 % now." Answer in two sentences. Then p = 0.8 and k = 3: how many
+# tokens does one verification give, and how many at most with endless drafts?
 # /// answer
-# "R1, with ten turns of feedback from runs and the profiler, on Level 2 and an L40S; the 4 and 37 you may have in mind are V3's, with one and with a
+# "R1, with ten turns of feedback from runs and the profiler, on Level 2 and an L40S; the 4 and 37 that you may have in mind are
+# V3's, with one and with a
 # hundred tries [^ouyang2025]. And it counts kernels that are right and take less time than eager PyTorch, not *solved* ones." Then
 # 1 + 0.8 + 0.64 + 0.512 = 2.95, and at most 1 / 0.2 = 5.
 # ///
@@ -433,7 +459,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # - propose and verify, by a run, by a formula, and with three words to show that nothing is lost;
 # - fast₀, fast₁, fast₂ on ten kernels, and the long form of six famous figures;
 # - one record explained, two losses beside it, and a cheat that only physics caught;
-# - a hundred and eighty minutes at the end of which everybody has judged the kernels of a room and been judged kindly once.
+# - a hundred and eighty minutes, at the end of which everybody has judged the kernels of a room and been kindly judged once.
 #
 # **Where this leads.** Back to the beginning, with the next cohort: [the receipt](../../docs/lectures/l1_what_a_gpu_is.py#the-receipt). Before it:
 # [teaching W5](w5_blackwell.py) and [teaching W4](w4_serving.py).

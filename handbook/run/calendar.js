@@ -34,11 +34,12 @@
 
   const escaped = (text) => text.replace(/[\\;,]/g, "\\$&").replace(/\r?\n/g, "\\n");
 
-  /* A line has at most 75 octets; what is longer goes on in the next one, after a space. No letter is cut in two. */
+  /* A line has at most 75 octets; what is longer goes on in the next one, after a space. No letter is cut in two, and
+     none from the backslash before it: a calendar that reads line by line loses both. */
   function folded(line) {
     const octets = new TextEncoder();
     let out = "", room = 75;
-    for (const letter of line) {
+    for (const letter of line.match(/\\?[^]/gu)) {
       const size = octets.encode(letter).length;
       if (size > room) {
         out += "\r\n ";
@@ -50,8 +51,14 @@
     return out;
   }
 
+  /* Two cohorts of one day stand side by side in a calendar: the hour and the zone are part of who an event is. */
+  function identity(entry, typed) {
+    const place = typed.zone.name.toLowerCase().replaceAll("/", "-");
+    return entry.name + "-" + typed.date + "@" + typed.time.replace(":", "") + "." + place + ".percent-of-peak";
+  }
+
   function eventLines(entry, typed, stamp) {
-    const lines = ["BEGIN:VEVENT", "UID:" + entry.name + "-" + typed.date + "@percent-of-peak", "DTSTAMP:" + stamp,
+    const lines = ["BEGIN:VEVENT", "UID:" + identity(entry, typed), "DTSTAMP:" + stamp,
       "SUMMARY:" + escaped(entry.title), "DESCRIPTION:" + escaped(entry.text)];
     if (entry.minutes) {
       lines.push("DTSTART:" + asWritten(entry.start), "DTEND:" + asWritten(entry.start + entry.minutes * MINUTE));

@@ -4,7 +4,7 @@ import pytest
 from test_values import measurement
 
 from course_kernels.measure.machine import machine_for
-from course_site.lint.chart_words import faults_of_chart, faults_of_row
+from course_site.lint.chart_words import faults_of_alt, faults_of_chart, faults_of_row
 from course_site.values.values import Scope
 
 KERNELS = {
@@ -55,6 +55,19 @@ NAIVE, CUBLAS = "naive.tflops", "cublas.tflops"
         (lines(y="tflops", y_label="GB/s"), "what is drawn is in TFLOP/s"),
         (lines(x_label="K"), "its x axis says 'K', and what is drawn along it is N"),
         (lines(x_label="time, ms"), "what is drawn along it is N, a size"),
+        (bars(("naive", f"100 * {CUBLAS} / {NAIVE}"), axis="% of cuBLAS"), "is upside down for '% of cuBLAS'"),
+        (bars(("naive", "100 * naive.us / cublas.us"), axis=LIBRARY), "is upside down"),
+        (bars(("naive", NAIVE), axis="GB/s") | {"caption": "Lower is better."}, "says 'Lower is better' over 'GB/s'"),
+        (bars(("a", "100 * naive.of_peak"), axis="% of peak") | {"alt": "The shorter bar is better."}, "shorter bar"),
+        (lines(y="tflops", y_label="TFLOP/s") | {"caption": "The lower the line, the faster."}, "'The lower the line"),
+        (lines() | {"caption": "Higher is better."}, "says 'Higher is better' over 'time, µs'"),
+        (bars(("naive", NAIVE)) | {"title": "The register tile beats them all"}, "its title ranks ('beats')"),
+        (bars(("naive", NAIVE)) | {"title": "Nobody is faster"}, "its title ranks"),
+        (bars(("naive", NAIVE)) | {"title": "Ours, ahead at every size"}, "its title ranks ('ahead')"),
+        (bars(("naive", NAIVE)) | {"title": "Our kernels and cuBLAS"}, "its title speaks of 'cuBLAS', and no bar"),
+        (lines() | {"caption": "On par with PyTorch from 512 on."}, "its caption speaks of 'PyTorch'"),
+        (bars(("naive", NAIVE)) | {"alt": "{{ naive.tflops }}, {{ register_tile.tflops }}."}, "tells of register_tile"),
+        (bars(("naive", NAIVE)) | {"alt": "The library has {{ cublas.tflops:.1f }}."}, "no bar, line or reference"),
     ],
 )  # fmt: skip
 def test_a_label_of_something_else_is_refused_in_one_line(chart, said):
@@ -73,6 +86,12 @@ def test_a_label_of_something_else_is_refused_in_one_line(chart, said):
         bars(("naive", "100 * naive.of_peak"), axis="% of the data sheet's peak", references=[("data sheet", 100)]),
         bars(("naive", f"100 * {NAIVE} / {CUBLAS}"), axis=LIBRARY, references=[("the library, cuBLAS", 100)]),
         lines(),
+        lines() | {"caption": "Lower is better."},
+        bars(("naive", NAIVE)) | {"title": "It gets better, and then it does not", "caption": "Higher is better."},
+        bars(("naive", NAIVE), references=[("cuBLAS", CUBLAS)]) | {"alt": "cuBLAS stands at {{ cublas.tflops:.1f }}."},
+        bars(("naive", f"100 * {NAIVE} / {CUBLAS}"), axis="% of cuBLAS") | {"title": "In per cent of cuBLAS"},
+        bars(("naive", "100 * cublas.us / naive.us"), axis="% of cuBLAS"),
+        bars(("naive", "100 * naive.us / cublas.us"), axis="% of cuBLAS's time"),
         lines(y="tflops", y_label="TFLOP/s", x_label="M = N = K"),
         lines(y="gb_per_s", y_label="GB/s, read and written, that were wanted", x_label="numbers in the list"),
     ],
@@ -89,5 +108,39 @@ def test_a_row_and_a_column_are_what_they_say():
     assert "say 512, and row.m64.us is of 64" in found
     (found,) = faults_of_row(head, ["", "", "{{ naive.tflops / cublas.tflops:.0%}}"], scope())
     assert "is divided by cublas.tflops, and its column says '% of peak'" in found
+    (found,) = faults_of_row(["", "% of cuBLAS"], ["naive", "{{ naive.us / cublas.us:.0%}}"], scope())
+    assert "is upside down for '% of cuBLAS'" in found
+    assert list(faults_of_row(["", "% of cuBLAS"], ["naive", "{{ cublas.us / naive.us:.0%}}"], scope())) == []
+    (found,) = faults_of_row(["", "TFLOP/s"], ["register tile", "{{ naive.tflops:.0f }}"], scope())
+    assert "it is called 'register tile', and naive.tflops is another of its group" in found
+    step = ["2 register tile", "{{ naive.us / register_tile.us:.1f }}"]
+    assert list(faults_of_row(["", "times the one before"], step, scope())) == []
     ratio = ["512", "{{ row.m512.us / row.m64.us:.1f }}", ""]
     assert list(faults_of_row(head, ratio, scope())) == []
+
+
+TWO = (("naive", NAIVE), ("register tile", "register_tile.tflops"))
+
+
+@pytest.mark.parametrize(
+    ("alt", "said"),
+    [
+        ("Two bars: naive at {{ naive.tflops:.0f }}, register tile at {{ register_tile.tflops:.0f }}.", ""),
+        (
+            "Two bars under {{ cublas.tflops:.0f }}; the naive one has {{ naive.of_peak:.0%}} of {{ sheet:.0f }}.",
+            "",
+        ),
+        ("Naive at {{ register_tile.tflops:.0f }}, register tile at {{ naive.tflops:.0f }}.", "of 'naive'"),
+        (
+            "Naive at {{ naive.tflops:.0f }}, the other at {{ torch.tflops:.0f }}.",
+            "torch.tflops, which it does not",
+        ),
+        ("Naive at {{ sizes.n64.us:.0f }}.", "sizes.n64.us, which it does not draw"),
+        ("Three bars.", "'Three bars', and it draws 2"),
+    ],
+)
+def test_an_alternative_text_says_what_is_drawn(alt, said):
+    chart = bars(*TWO, references=[("cuBLAS", CUBLAS)]) | {"alt": alt}
+    found = list(faults_of_alt(chart, scope()))
+    assert bool(found) is bool(said), found
+    assert said in "".join(found)

@@ -73,6 +73,15 @@ def test_homework_is_due_on_the_next_teaching_day_and_the_capstone_has_its_dates
     assert all("`" not in str(event["description"]) for event in book.values())
 
 
+def test_two_cohorts_of_one_day_stand_side_by_side(sessions):
+    plan = read_cohort(ROOT)
+    cohorts = [(time(10), "Europe/Berlin"), (time(18), "Europe/Berlin"), (time(10), "America/New_York")]
+    found = [events(plan, sessions, START, at, ZoneInfo(zone)) for at, zone in cohorts]
+    assert len({event.uid for one in found for event in one}) == sum(len(one) for one in found)
+    again = events(plan, sessions, START, time(10), ZoneInfo("Europe/Berlin"), "https://example.org/")
+    assert [event.uid for event in again] == [event.uid for event in found[0]]  # found again, and overwritten
+
+
 def test_a_measured_value_has_no_place_in_a_calendar(sessions):
     planted = {**sessions, "w2": replace(sessions["w2"], homework="Reach {{ l5.sgemm.last_of_cublas }}.")}
     with pytest.raises(PlanError, match=r"w2.toml: .*holds a measured value, and a calendar"):

@@ -43,7 +43,12 @@ def site(tmp_path):
         "js/site.js": "",
         "img/dot.png": "",
         "img/dot two.png": "",
-        "a.ipynb": notebook(new_markdown_cell("`{{ x }}` and $x_{{i}}$"), new_code_cell("1")),
+        "a.ipynb": notebook(
+            new_markdown_cell(
+                "`{{ x }}`, `[^x]`, $x_{{i}}$, `[n](x)`, [`there`](sub/b.html#there), [1](<https://a.org>)"
+            ),
+            new_code_cell("1"),
+        ),
         **index_of("there", ""),
     }
     for name, text in files.items():
@@ -112,6 +117,12 @@ def test_a_style_sheet_may_not_ask_elsewhere_nor_for_what_is_not_there(site):
                 )
             ),
             "cell 1 shows an error: ZeroDivisionError: by zero",
+        ),
+        (notebook(new_markdown_cell("So [^luo2024].")), "cell 1 has a mark without its source: 'luo2024'"),
+        (notebook(new_markdown_cell("See [it](sub/b.py).")), "cell 1: 'sub/b.py' leads to no file"),
+        (
+            notebook(new_markdown_cell("[`x`](sub/b.html#x)")),
+            "cell 1: 'sub/b.html#x': sub/b.html has no id 'x'",
         ),
         ("{", "does not open as a notebook"),
         ('{"cells": 3, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', "does not open as a notebook"),

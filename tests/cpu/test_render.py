@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from dataclasses import replace
 
 import nbformat
 import pytest
@@ -309,6 +310,27 @@ def test_the_published_notebook_has_fresh_prose_and_no_leftovers(tmp_path, monke
     assert "token" not in text
     assert "{{ flash" not in text
     assert "<div" not in text
+
+
+@pytest.mark.parametrize("site", ["", "https://example.org/course/"])
+def test_the_published_notebook_leads_to_its_sources_and_to_the_site(tmp_path, monkeypatch, site):
+    said = (
+        "Others saw [^a] what `[^a]` is, [above](#flash), [there](sub/x.py#y), [`z`](../handbook/z.md) [^a]."
+    )
+    root = repository(tmp_path, monkeypatch, PAGE.replace("The last paragraph", f"{said}\n#\n# The last"))
+    source = 'title = "A *paper*"\nauthors = ["A. B."]\nyear = 2024\nurl = "https://a.org/(x)"\nread = 2026-11-20\n'
+    write(root, "docs/bibliography.toml", f'[a]\n{source}note = "abstract"\n')
+    course, page = render(root)
+    course.about = replace(course.about, site_url=site)
+    *_, last, sources = json.loads(published_notebook(course, course.page("w1"), page))["cells"]
+    one = "[\\[1\\]](<https://a.org/(x)>)"
+    above, there, up = (f"{site}{name}.html" for name in ("w1", "sub/x", "handbook/z"))
+    assert last["source"].startswith(
+        f"Others saw {one} what `[^a]` is, [above]({above}#flash), [there]({there}#y), [`z`]({up}) {one}."
+    )
+    assert sources["source"].startswith(
+        "## Sources\n\n1. A. B., [*A \\*paper\\**](https://a.org/(x)), 2024. Read 20 N"
+    )
 
 
 def test_a_turned_table_has_a_column_for_every_row(tmp_path, monkeypatch):

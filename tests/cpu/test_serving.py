@@ -586,6 +586,10 @@ def test_a_text_goes_on_and_two_are_served_together(serve, capsys):
         alone.partition("\n[")[0]
     )
     assert "\033" not in both
+    no_text = b"a\xff".decode(errors="surrogateescape")  # as the command line hands it over
+    for code, said in (serve(f"{no_text} --tokens 9"), serve("--tokens 9", lines=f"{no_text}\n")):
+        assert (code, said[:2]) == (0, "a\N{REPLACEMENT CHARACTER}")
+    assert serve(f"{no_text} b --tokens 9")[0] == 0
     assert "\0337\r\033[B" in serve("ab --tokens 3", moves=True)[1]
 
     assert serve("ab b --tokens 9 --pages 0")[0] == 2

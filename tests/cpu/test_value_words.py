@@ -22,6 +22,12 @@ def scope():
         last=one(900.0, "sgemm/k12_persistent"),
         cublas=one(1000.0, "sgemm/library.cublas"),
         copy=one(100.0, "copy/k01_vectorised", flops=0),
+        group={
+            "naive": one(900.0),
+            "tiled": one(800.0, "sgemm/k03_shared_tiles"),
+            "padded": one(850.0, "sgemm/k04_padded"),
+            "register_column": one(500.0, "sgemm/k05_register_column"),
+        },
         sizes={"n12": one(200.0), "n28": one(300.0)},
         paper={"kind": "quantity", "value": 3e-6, "unit": "s", "how": "given"},
         order=one(2.0),
@@ -74,6 +80,14 @@ def said_of(text, beside=""):
         ("Our naive kernel takes {{ cublas.us:.0f }} µs.", "it is the number of sgemm/library.cublas"),
         ("cuBLAS has {{ cublas.us:.0f }}, ours {{ cublas.us:.0f }} µs.", "the words before it say *ours*"),
         ("At 12 it takes {{ sizes.n28.us:.0f }} µs.", "the words before it say 12, and sizes.n28.us is of 28"),
+        ("As a share of cuBLAS it has {{ ours.us / cublas.us:.0%}}.", "it is upside down for 'share of cuBLAS'"),
+        ("In % of cuBLAS: {{ 100 * cublas.tflops / ours.tflops:.0f }}.", "it is upside down"),
+        ("It is {{ ours.us / cublas.us:.1f }} times as fast as cuBLAS.", "it is upside down"),
+        ("It has {{ lag:.1f }} times the speed of cuBLAS.", "it is upside down"),
+        ("With 12 layers {{ sizes.n12.us:.0f }} µs, and tiled {{ group.naive.us:.0f }} µs.", "is called 'tiled'"),
+        ("Naive {{ group.naive.us:.0f }}, register column {{ group.tiled.us:.0f }} µs.", "called 'register column'"),
+        ("Padded {{ group.tiled.us:.0f }} µs.", "it is called 'padded', and group.tiled.us is another of its group"),
+        ("The naive kernel takes 3, the tiled {{ group.padded.us:.0f }} µs.", "is called 'tiled'"),
         # below a floor that the same sentence names
         ("Its floor is {{ cublas.us:.0f }} µs, and it took {{ ours.us:.0f }} µs.", "below the floor"),
         # in a table
@@ -115,6 +129,13 @@ def test_a_lie_in_words_is_refused_in_one_line(text, said):
         "{{ ours.us / cublas.us:.1f }} times as long, {{ 1 - ours.of_peak:.0%}} of the peak unused.",
         "| kernel | floor, µs |\n|---|---|\n| ours | {{ ours.floor_us:.0f }} |",
         "It would take {{ paper * 1e6 }} µs on paper.",
+        "Naive {{ group.naive.us:.0f }}, tiled {{ group.tiled.us:.0f }}, padded {{ group.padded.us:.0f }} µs.",
+        "The tiled kernel takes {{ group.tiled.us:.0f }}, against {{ group.naive.us:.0f }} µs.",
+        "Tiled over naive: {{ group.naive.us / group.tiled.us:.1f }}.",
+        "As a share of cuBLAS it has {{ cublas.us / ours.us:.0%}}.",
+        "As a share of cuBLAS's time it takes {{ ours.us / cublas.us:.0%}}.",
+        "It is {{ cublas.us / ours.us:.1f }} times as fast as cuBLAS.",
+        "It is {{ ours.us / cublas.us:.1f }} times as slow as cuBLAS.",
     ],
 )  # fmt: skip
 def test_an_honest_sentence_passes(text):

@@ -24,7 +24,7 @@ ANSWERS = {
     "A lazy layer": (
         [abs(number) for number in _NOTE],
         "nothing",
-        "it would wipe it out",
+        "wipe",
     ),
     "Three doors": (
         (10, 1, 10, 10, 4, 40),

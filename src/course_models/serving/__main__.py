@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TextIO
@@ -42,7 +43,19 @@ def main(arguments: list[str], texts: TextIO = sys.stdin, out: TextIO = sys.stdo
 
 
 def _request(options: argparse.Namespace, text: str, seed: int) -> Request:
-    return Request(encode(text), options.tokens, options.temperature, seed, frozenset({BEGIN}))
+    # Bytes that are no UTF-8 come as surrogates, and are tokens as all others.
+    return Request(
+        encode(text.encode(errors="surrogateescape")),
+        options.tokens,
+        options.temperature,
+        seed,
+        frozenset({BEGIN}),
+    )
+
+
+def _shown(text: str) -> str:
+    """Return a text as it can be written: what is no UTF-8 as U+FFFD."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _one_by_one(engine: Engine, options: argparse.Namespace, texts: Iterable[str], out: TextIO) -> int:
@@ -56,7 +69,7 @@ def _one_by_one(engine: Engine, options: argparse.Namespace, texts: Iterable[str
             print(f"refused: {refused}", file=sys.stderr)
             code = REFUSED
             continue
-        screen.text(text)
+        screen.text(_shown(text))
         for token in stream:
             if token != BEGIN:
                 screen.text(letters.add(token))
@@ -86,7 +99,7 @@ def _together(engine: Engine, options: argparse.Namespace, out: TextIO) -> int:
     shown: dict[int, tuple[str, ByteText]] = {}
     for seed, text in enumerate(options.texts, options.seed):
         try:
-            shown[engine.submit(_request(options, text, seed))] = text, ByteText()
+            shown[engine.submit(_request(options, text, seed))] = _shown(text), ByteText()
         except Refused as refused:
             print(f"refused: {refused}", file=sys.stderr)
             code = REFUSED
@@ -123,4 +136,6 @@ def _options() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")
     sys.exit(main(sys.argv[1:]))

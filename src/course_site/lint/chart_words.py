@@ -8,8 +8,9 @@ from typing import Any
 
 from course_kernels.measure.derive import ATTRIBUTES
 from course_site.lint.speed_words import LIBRARY
-from course_site.lint.value_words import is_library, numerator_of, other_size
+from course_site.lint.value_words import is_library, numerator_of, other_name, other_size, upside_down
 from course_site.lint.values_in_prose import units_said
+from course_site.pages.placeholders import PLACEHOLDER
 from course_site.values.claims import NAMED, what_stands_behind
 from course_site.values.units import unit_of
 from course_site.values.values import ExpressionError, Scope, parse, written_out
@@ -19,6 +20,10 @@ _OURS = re.compile(r"\b(?:ours|our|k\d\d)\b", re.IGNORECASE)
 _SHEET = re.compile(r"\b(?:data[\s-]sheets?'?s?|brochure)\b", re.IGNORECASE)
 _PEAK = re.compile(r"\b(?:peaks?|data[\s-]sheets?|roofs?)\b", re.IGNORECASE)
 _OF_PEAK = re.compile(r"(?:^|\s)(?:%\s*)?of\s+(?:the\s+)?(?:data\s+sheet's\s+)?peak\b", re.IGNORECASE)
+_SPELLED = {
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "eleven": 11, "twelve": 12,
+}  # fmt: skip
 _SHARES = re.compile(r"\.of_(?:peak|compute|bandwidth)$")
 _MEASURED = frozenset(ATTRIBUTES) - {
     "floor_us",
@@ -46,8 +51,150 @@ def faults_of_chart(settings: dict[str, Any], scope: Scope) -> Iterator[str]:
             timed := _timed(str(item.get("value") or item.get("name") or ""), scope)
         ):
             yield f"{label!r} is drawn from {timed}, which was measured: a data sheet's number is a given one"
+        text = str(item.get("value") or item.get("name") or "")
+        if ".*" not in text and (fault := upside_down(text, axis, scope)):
+            yield f"{label!r}, {text}, {fault}"
     if "series" in settings:
         yield from _axes(settings, scope)
+    yield from _wrong_way(settings)
+    yield from _not_drawn(settings, [item for _, item in drawn], scope)
+    if ranks := _RANKS.search(_bare(settings.get("title"))):
+        yield f"its title ranks ({ranks[0]!r}), and nothing tests a title: say what is drawn, and rank in a claim"
+
+
+_RANKS = re.compile(
+    r"\b(?:beats?|outr[ua]ns?|outperforms?|overtakes?|wins?|won|fastest|quickest|slowest|faster|quicker|slower|ahead|leads"
+    r"|catch(?:es)?\s+up|caught\s+up|on\s+par|level\s+with|as\s+(?:fast|good|quick)\s+as|unbeaten|record|champion|first\s+place"
+    r"|best\s+(?:of|in|on)|nobody|nothing\s+is)\b",
+    re.IGNORECASE,
+)
+_LESS = r"(?:lower|less|smaller|shorter|fewer|lowest|least|shortest|smallest|down)"
+_MORE = r"(?:higher|more|larger|longer|bigger|highest|longest|largest|up|taller)"
+_GOOD = r"(?:better|best|faster|quicker|good)"
+_DOWN = re.compile(
+    rf"\b{_LESS}\b(?:\s+\w+)?\s+(?:is|are|means?)\s+{_GOOD}|\bthe\s+{_LESS}[^.;]{{0,20}}\bthe\s+{_GOOD}",
+    re.IGNORECASE,
+)
+_UP = re.compile(
+    rf"\b{_MORE}\b(?:\s+\w+)?\s+(?:is|are|means?)\s+{_GOOD}|\bthe\s+{_MORE}[^.;]{{0,20}}\bthe\s+{_GOOD}",
+    re.IGNORECASE,
+)
+_SPEEDS = re.compile(r"(?:/s\b|FLOPS?\b|%\s+of|\bper\s+second|\bspeed)", re.IGNORECASE)
+_COSTS = re.compile(
+    r"(?:\btime\b|µs|\bms\b|\bns\b|\bticks?\b|\bcycles\b|\berror\b|\bloss\b|\bseconds\b)", re.IGNORECASE
+)
+_TEXTS = ("title", "alt", "caption", "x_label", "y_label")
+
+
+def _bare(text: Any) -> str:
+    return PLACEHOLDER.sub(" ", str(text or ""))
+
+
+def _wrong_way(settings: dict[str, Any]) -> Iterator[str]:
+    """Yield *lower is better* over a rate or a share of a peak, and *higher is better* over a time."""
+    axis = str(settings.get("x_label" if "bars" in settings else "y_label", ""))
+    said = " ".join(_bare(settings.get(key)) for key in _TEXTS)
+    speeds = bool(_SPEEDS.search(axis))
+    if speeds and (found := _DOWN.search(said)):
+        yield f"it says {found[0]!r} over {axis!r}, where more is better"
+    elif not speeds and _COSTS.search(axis) and (found := _UP.search(said)):
+        yield f"it says {found[0]!r} over {axis!r}, where less is better"
+
+
+def _not_drawn(settings: dict[str, Any], drawn: list[dict[str, Any]], scope: Scope) -> Iterator[str]:
+    """Yield a library, or a measured kernel, that the words of a chart compare with, and that is not drawn."""
+    if not drawn:
+        return
+    leaves = [leaf for item in drawn for leaf in _leaves(item, scope)]
+    shown = " ".join(
+        [*(str(leaf.get("kernel", "")) for leaf in leaves), *(str(item) for item in drawn)]
+    ).casefold()
+    for key in ("title", "alt", "caption"):
+        for found in re.finditer(LIBRARY, _bare(settings.get(key))):
+            word = found[0].casefold()
+            name = next((name for name in sorted(NAMED, key=len, reverse=True) if name in word), "")
+            parts = NAMED["the library"] if "librar" in word else NAMED.get(name, (word,))
+            if "attention" not in word and not any(part in shown for part in (word, *parts)):
+                yield f"its {key} speaks of {found[0]!r}, and no bar, line or reference draws it"
+                break
+    kernels = {str(leaf["kernel"]) for leaf in leaves if leaf.get("kernel")}
+    for found in PLACEHOLDER.finditer(str(settings.get("alt", ""))):
+        for name in _resolved(found["expression"], scope):
+            kernel = str((scope.resolve(name).leaf or {}).get("kernel", ""))
+            if kernels and kernel and kernel not in kernels:
+                yield f"its alternative text tells of {name}, and no bar, line or reference draws {kernel}"
+                return
+
+
+def _resolved(text: str, scope: Scope) -> tuple[str, ...]:
+    try:
+        return parse(written_out(text, scope)).names
+    except ExpressionError:
+        return ()
+
+
+def _leaves(item: dict[str, Any], scope: Scope) -> list[dict[str, Any]]:
+    """Return what was recorded of all that an item draws, what it is divided by too."""
+    text = next((str(item[key]) for key in ("name", "tflops", "value") if item.get(key) is not None), "")
+    if "*" in text.split("."):
+        try:
+            return [leaf for _, leaf in scope.group(text)]
+        except ExpressionError:
+            return []
+    found = []
+    for name in _resolved(text, scope) or (text,):
+        for attribute in ("", ".us"):
+            try:
+                found.append(scope.resolve(name + attribute).leaf or {})
+                break
+            except ExpressionError:
+                continue
+    return found
+
+
+_COUNTED = re.compile(r"\b([a-z]+)\s+(?:bars|points|jobs)\b", re.IGNORECASE)
+
+
+def faults_of_alt(settings: dict[str, Any], scope: Scope) -> Iterator[str]:
+    """Yield what the alternative text of bars, steps or points says and the chart does not draw."""
+    items = [item for kind in ("bars", "steps", "points") for item in settings.get(kind, [])]
+    alt = str(settings["alt"])
+    stems = [(str(item["label"]), {_stem(name) for name in _all_names(item, scope)}) for item in items]
+    lines = {_stem(name) for item in settings.get("references", []) for name in _all_names(item, scope)}
+    drawn = lines.union(*(found for _, found in stems))
+    end = 0
+    for match in PLACEHOLDER.finditer(alt) if items else ():
+        before, end = alt[end : match.start()].casefold(), match.end()
+        shown = {_stem(name) for name in _parts(match["expression"], scope)}
+        if (timed := _timed(match["expression"], scope)) and not shown & drawn:
+            yield f"its alternative text says {timed}, which it does not draw"
+            continue
+        mine = {label.casefold() for label, found in stems if found & shown}
+        others = [label for label, _ in stems if label.casefold() in before and label.casefold() not in mine]
+        if mine and others and not any(label in before for label in mine):
+            yield f"its alternative text says {match['expression'].strip()} of {others[0]!r}, and that is another's"
+    said = _COUNTED.search(alt)
+    count = _SPELLED.get(said[1].casefold()) if said else None
+    if said and count and items and count != len(items):
+        yield f"its alternative text says {said[0]!r}, and it draws {len(items)}"
+
+
+def _all_names(item: dict[str, Any], scope: Scope) -> set[str]:
+    texts = [str(item[key]) for key in ("name", "tflops", "value", "intensity") if item.get(key) is not None]
+    return {name for text in texts for name in _parts(text, scope)}
+
+
+def _parts(text: str, scope: Scope) -> tuple[str, ...]:
+    try:
+        return parse(written_out(text, scope)).names
+    except ExpressionError:  # it is told where it is drawn
+        return ()
+
+
+def _stem(name: str) -> str:
+    """Return the recorded name without what is asked of it: `a.b` of `a.b.tflops`."""
+    stem, _, last = name.rpartition(".")
+    return stem if stem and last in ATTRIBUTES else name
 
 
 def _names(item: dict[str, Any], scope: Scope) -> list[str]:
@@ -158,6 +305,11 @@ def faults_of_row(head: list[str], cells: list[str], scope: Scope) -> Iterator[s
         for expression in re.findall(r"\{\{\s*([^{}:]+?)\s*(?::[^{}]*)?\}\}", cell):
             try:
                 text = written_out(expression, scope)
+                if fault := upside_down(expression, title, scope):
+                    yield f"{{{{ {expression} }}}} {fault}"
+                if cell is not cells[0]:
+                    for fault in _of_row(cells[0], text, scope):
+                        yield f"{{{{ {expression} }}}}: {fault}"
                 if _OF_PEAK.search(title) and (rival := _rival(text, scope)):
                     yield f"{{{{ {expression} }}}} is divided by {rival}, and its column says {title!r}"
             except ExpressionError:
@@ -167,6 +319,17 @@ def faults_of_row(head: list[str], cells: list[str], scope: Scope) -> Iterator[s
                 size = int(re.sub(r"\D", "", row[1]))
                 for fault in other_size(numerator_of(text), {size}, scope):
                     yield f"{{{{ {expression} }}}}: {fault}"
+
+
+def _of_row(head: str, text: str, scope: Scope) -> Iterator[str]:
+    """Yield that a row is called by the name of a neighbour of what it shows."""
+    names = [
+        name for name in parse(text).names if (scope.resolve(name).leaf or {}).get("kind") == "measurement"
+    ]
+    called = re.sub(r"\W+", "_", re.sub(r"^\W*(?:k?\d+\s+)?", "", head.casefold())).strip("_")
+    if "{{" not in head and not any(called in name.split(".") for name in names):
+        for name in names[:1]:
+            yield from other_name(name, [called], scope)
 
 
 def _rival(text: str, scope: Scope) -> str:

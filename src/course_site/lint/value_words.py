@@ -151,10 +151,13 @@ def faults_of_prose(text: str, scope: Scope, beside: str = "") -> Iterator[str]:
             made = Made(expression, resolved, units_of_names(expression, resolved))
         except (ExpressionError, UnitsDiffer):
             continue  # it is told where the value is filled in
+        upside = upside_down(shown.expression, _speeds_of(shown), scope)
         for fault in (
             *_odd_arithmetic(made, shown, text),
             *_other_words(made, shown),
             *_other_sizes(made, shown, scope),
+            *_other_names(made, shown, scope),
+            *([f"it {upside}"] if upside else ()),
         ):
             yield f"{{{{ {shown.expression} }}}}: {fault}"
         yield from _above_the_sheet(made, float(value), shown, scope)
@@ -191,6 +194,10 @@ class Made:
             for part in found
             if isinstance(part, ast.Name) and _is_name(part)
         ]
+
+    def unit_of(self, name: str) -> Unit:
+        """Return the unit of a name."""
+        return self.units[self.expression.names.index(name)]
 
     def leaf(self, name: str) -> dict[str, object]:
         """Return what was recorded under a name; {} for a number of the data sheet."""
@@ -423,6 +430,67 @@ def _of_whom(made: Made, shown: Shown) -> Iterator[str]:
             yield f"it is the number of {' and '.join(sorted(kernels))}, and the words before it say *ours*"
 
 
+# How a head, an axis or the words before a value say that it is a share of somebody's speed.
+_SHARE_OF = re.compile(
+    r"(?:%|\bshares?|\bper\s?cent(?:age)?|\bparts?|^\W*|\bspeed)\s*\bof\s+(?:the\s+)?(?P<who>[A-Za-z.]+)(?:['’]s)?(?P<what>\s+\w+)?",
+    re.IGNORECASE,
+)
+_OF_TIME = re.compile(r"\s+(?:time|times|clock|wait|bytes|traffic)\b", re.IGNORECASE)
+
+
+_AS_FAST = re.compile(
+    r"^\s*(?:times|×|x)\s+(?:as\s+(?:fast|quick)\s+as|the\s+(?:speed|rate|throughput)\s+of|faster\s+than|quicker\s+than)"
+    r"\s+(?:the\s+)?(?P<who>[A-Za-z.]+)",
+    re.IGNORECASE,
+)
+
+
+def _speeds_of(shown: Shown) -> str:
+    """Return the words around a value that make it a speed over somebody's: a share of it, or so many times."""
+    found = _AS_FAST.match(shown.tail)
+    return f"speed of {found['who']}" if found else shown.lead
+
+
+def upside_down(text: str, words: str, scope: Scope) -> str:
+    """Return why an expression is not the share of a speed that some words say; "" where it is, or where none do.
+
+    That is the library's time over ours, or our rate over the library's.
+
+    Args:
+        text: the expression, as written.
+        words: such as *% of cuBLAS*, or the clause before a value.
+    """
+    found = next(reversed(list(_SHARE_OF.finditer(words))), None)
+    who = found["who"].casefold().rstrip(".") if found else ""
+    who = who if who in NAMED else f"the {who}"
+    if found is None or who not in NAMED or _OF_TIME.match(found["what"] or ""):
+        return ""
+    try:
+        expression = parse(written_out(text, scope))
+        resolved = [scope.resolve(name) for name in expression.names]
+        made = Made(expression, resolved, units_of_names(expression, resolved))
+    except (ExpressionError, UnitsDiffer):
+        return ""  # told where it is filled in
+    above = {part.id for part, below in _walk(expression.tree) if isinstance(part, ast.Name) and not below}
+    sides = {name: f"v{i}" in above for i, name in enumerate(expression.names) if name in made.found()}
+    theirs = [
+        name
+        for name in sides
+        if any(word in f"{name} {made.leaf(name).get('kernel', '')}".casefold() for word in NAMED[who])
+    ]
+    theirs = theirs or [name for name in sides if made.kernel_is_library(name)]
+    if len({sides[name] for name in theirs}) != 1 or len(set(sides.values())) != 2:
+        return ""
+    kinds = {_is_time(made.unit_of(name)) for name in sides}
+    said = " ".join(words[found.start() : found.end("who")].split())
+    if len(kinds) == 1 and sides[theirs[0]] is not kinds.pop():
+        return (
+            f"is upside down for {said!r}: that is the time of {theirs[0].rpartition('.')[0]} "
+            "over the other's, or the other's rate over its"
+        )
+    return ""
+
+
 LIBRARIES = (
     "cublas",
     "cudnn",
@@ -477,6 +545,38 @@ def other_size(names: Iterable[str], said: set[int], scope: Scope) -> Iterator[s
         others = said & {int(one[2]) for one in beside if one and one[1] == own[1]}
         if len(others) == 1:
             yield f"the words before it say {min(others)}, and {name} is of {own[2]}"
+
+
+def _other_names(made: Made, shown: Shown, scope: Scope) -> Iterator[str]:
+    """Yield a name right before a value that is a neighbour's: *tiled* before the number of the naive kernel."""
+    found = made.found()
+    if len(found) != 1:
+        return
+    clause = re.split(
+        r"[,;:.|(]|\b(?:and|or|to|than|from|over|of|against)\b", PLACEHOLDER.sub(" ", shown.lead)
+    )[-1]
+    words = re.findall(r"[a-z]+", clause.casefold())
+    yield from other_name(found[0], ["_".join(words[-n:]) for n in (3, 2, 1) if len(words) >= n], scope)
+
+
+def other_name(name: str, called: Iterable[str], scope: Scope) -> Iterator[str]:
+    """Yield that something is called by the name of a neighbour in the same group, and not by its own."""
+    parts, words = name.split("."), [word for word in called if len(word) > 3]
+    if any(part and (part == word or part.startswith(word)) for part in parts for word in words):
+        return
+    unit = scope.resolve(name).unit
+    for word in words:
+        for at in range(len(parts)):
+            if word not in _neighbours(parts[:at], scope):
+                continue
+            try:
+                other = scope.resolve(".".join([*parts[:at], word, *parts[at + 1 :]]))
+            except ExpressionError:
+                continue
+            if other.unit == unit:
+                called_so = word.replace("_", " ")
+                yield f"it is called {called_so!r}, and {name} is another of its group: take {word}'s, or name it"
+                return
 
 
 def _figures(text: str) -> set[int]:

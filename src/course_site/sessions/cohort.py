@@ -74,7 +74,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Event:
-    """One entry of the calendar. `start` is an instant, or a date for an event that lasts all day."""
+    """One entry of the calendar. `start` is an instant, or a date for an event that lasts all day.
+
+    `uid` is who it is: a calendar that finds it again overwrites it. Two cohorts of one day stand side by side, so the
+    hour and the zone are part of it.
+    """
 
     uid: str
     title: str
@@ -161,13 +165,15 @@ def events(
         site: the address of the published site, for a link to each map; left out if "".
     """
     found: list[Event] = []
+    place = zone.key.lower().replace("/", "-")
     for entry in entries(cohort, sessions):
         day = start + timedelta(days=entry.day)
         text = entry.text + (f"\n{site.rstrip('/')}/{entry.page}" if site and entry.page else "")
         when: datetime | date = day
         if entry.minutes:
             when = _moment(day, at, zone) + timedelta(minutes=entry.after)
-        found.append(Event(f"{entry.name}-{start}", entry.title, text, when, entry.minutes))
+        uid = f"{entry.name}-{start}@{at:%H%M}.{place}.percent-of-peak"
+        found.append(Event(uid, entry.title, text, when, entry.minutes))
     return found
 
 
@@ -181,7 +187,7 @@ def calendar(title: str, dated: Sequence[Event], stamp: datetime) -> bytes:
     book.add("x-wr-calname", title)
     for entry in dated:
         event = icalendar.Event()
-        event.add("uid", f"{entry.uid}@percent-of-peak")
+        event.add("uid", entry.uid)
         event.add("dtstamp", stamp)
         event.add("summary", entry.title)
         event.add("description", entry.text)

@@ -359,6 +359,13 @@ def asked_beside(part: Part) -> Iterator[tuple[list[str], str]]:
             yield asked, f"{words} {shared}"
 
 
+def rows_beside(part: Part) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the rows that are written out in a table, each with the table's heads; numbers of records in braces."""
+    for row in part.data.get("rows", ()) if part.kind == "table" else ():
+        cells = [re.sub(r"""\bvalue\(\s*["']([\w.]+)["']\s*\)""", r"{{ \1 }}", str(cell)) for cell in row]
+        yield [str(head) for head in part.data.get("columns", ())], cells
+
+
 def _asked(text: str) -> list[str]:
     return [*re.findall(r"""\bvalue\(\s*["']([\w.]+)["']\s*\)""", text), *expressions(text)]
 

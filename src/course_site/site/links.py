@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from course_site.lint.built_page import Words, typed_numbers, wrong_sums_of
 from course_site.pages.html_reader import HtmlReader
-from course_site.pages.plain_text import without_code
+from course_site.pages.plain_text import CITE, without_code
 from course_site.site import search
 
 # Where a tag names something the browser fetches by itself; <a href> it only follows when asked.
@@ -36,6 +36,7 @@ _CSS_URL = re.compile(
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 # Written by the build from records and maps, which are looked at where they are read.
 _FILLED = ("numbers.html", "numbers/", "handbook/run/")
+_TARGET = re.compile(r"\]\(<?([^)>\s]+)")
 _MATH = re.compile(r"\$\$.*?\$\$|(?<!\\)\$[^$\n]+\$|\\\(.*?\\\)|\\\[.*?\\\]", re.DOTALL)
 
 
@@ -267,6 +268,11 @@ def _check_notebook(house: _Site, name: str) -> Iterator[str]:
             if "{{" in prose:
                 start = prose.index("{{")
                 yield f"{name}: cell {number} has an unfilled value: {prose[start : start + 60].splitlines()[0]!r}"
+            for mark in CITE.findall(prose):
+                yield f"{name}: cell {number} has a mark without its source: {mark!r}"
+            for address in _TARGET.findall(prose):
+                if problem := _check_reference(house, name, _Reference(number, address, fetched=False)):
+                    yield f"{name}: cell {number}: {problem}"
         for output in cell.get("outputs", ()):
             if output.output_type == "error":
                 yield f"{name}: cell {number} shows an error: {output.get('ename', '')}: {output.get('evalue', '')}"

@@ -1,15 +1,23 @@
-"""The notebook published beside a page: fresh prose, values filled in, charts as pictures, outputs."""
+"""The notebook published beside a page: fresh prose, values filled in, charts as pictures, outputs.
+
+It is taken home: a mark leads to its source, all sources stand in a last cell, and a link leads to the site.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
+import posixpath
 import re
 from typing import Any
 
 from course_site.charts import plots
+from course_site.pages.bibliography import reference
+from course_site.pages.code_spans import outside_verbatim
 from course_site.pages.headings import unmarked
 from course_site.pages.page import Page
+from course_site.pages.plain_text import CITE
+from course_site.pages.urls import site_uri
 from course_site.records.record import MIME
 from course_site.site.course import Course
 from course_site.site.render.rendered import Rendered
@@ -18,17 +26,22 @@ _CALLOUT = re.compile(
     r'^<div class="callout \w+" markdown="1">\n\n<p class="kind">(?P<kind>[^<]*)</p>\n+(?P<body>.*?)\n\n</div>$',
     re.DOTALL | re.MULTILINE,
 )
+_TARGET = re.compile(r"(?<=\]\()[^)\s]+")
 
 
 def published_notebook(course: Course, page: Page, rendered: Rendered) -> str:
     """Return the page as a notebook that anybody can open and, on a GPU, run."""
     cells: list[dict[str, Any]] = []
+    cited: dict[str, int] = {}
     for kind, content in rendered.cells:
         if kind == "markdown":
-            cells.append(_cell("markdown", _plain(content, rendered)))
+            cells.append(_cell("markdown", _taken_home(_plain(content, rendered), course, page, cited)))
         else:
             cell, outputs = content
             cells.append({**_cell("code", cell.source), "execution_count": None, "outputs": _shown(outputs)})
+    if cited:
+        sources = (f"{number}. {reference(course.sources[key])}" for key, number in cited.items())
+        cells.append(_cell("markdown", "\n".join(["## Sources", "", *sources])))
     for number, entry in enumerate(cells, start=1):
         entry["id"] = f"cell-{number:03d}"
     record = course.records.get(page.id)
@@ -68,6 +81,37 @@ def _plain(markdown: str, rendered: Rendered) -> str:
     text = re.sub(r"^\{: [^}]*\}$", "", text, flags=re.MULTILINE)
     text = re.sub(r"^(`{3,}) \{ \.(\w+)[^}]*\}$", r"\1\2", text, flags=re.MULTILINE)
     return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def _taken_home(text: str, course: Course, page: Page, cited: dict[str, int]) -> str:
+    """Markdown that needs nothing of the site: marks with their sources' addresses, links to the site's pages.
+
+    Args:
+        cited: the sources' numbers, in the order of their first marks; new ones are added.
+    """
+
+    def mark(found: re.Match[str]) -> str:
+        if found[1] not in course.sources:
+            return found.group()
+        number = cited.setdefault(found[1], len(cited) + 1)
+        return f"[\\[{number}\\]](<{course.sources[found[1]].url}>)"
+
+    def link(found: re.Match[str]) -> str:
+        return _address(found.group(), site_uri(page.path.as_posix()), course.about.site_url)
+
+    return outside_verbatim(text, lambda part: CITE.sub(mark, _TARGET.sub(link, part)))
+
+
+def _address(target: str, here: str, site: str) -> str:
+    """Return a link's target as it is on the site: whole where its address is known, else from the page's folder."""
+    path, hash_, anchor = target.partition("#")
+    if re.match(r"\w+:", target) or target.startswith("<"):
+        return target
+    stem, suffix = posixpath.splitext(path or posixpath.basename(here))
+    path = f"{stem}.html" if suffix in (".py", ".md") else path
+    if site:
+        path = site + posixpath.normpath(posixpath.join(posixpath.dirname(here), path))
+    return f"{path}{hash_}{anchor}"
 
 
 def _as_quotation(callout: re.Match[str]) -> str:

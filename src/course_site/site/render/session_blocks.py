@@ -8,7 +8,7 @@ import posixpath
 from collections.abc import Mapping
 
 from course_labs.lab import Lab, LabError
-from course_site.lint import cards
+from course_site.lint import cards, chart_words
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.headings import headings, section_of_lab
 from course_site.pages.page import Page
@@ -16,7 +16,7 @@ from course_site.pages.plain_text import without_marks
 from course_site.pages.urls import address_from, shown_file, site_uri
 from course_site.sessions import checks, cohort, cohort_page, spaced_questions, worked_answers
 from course_site.sessions import map as maps
-from course_site.sessions.handouts import PRINTED, HandoutError, asked_beside, read_handouts
+from course_site.sessions.handouts import PRINTED, HandoutError, asked_beside, read_handouts, rows_beside
 from course_site.sessions.plan_file import PlanError
 from course_site.sessions.session import Session
 from course_site.sessions.units_page import units_table
@@ -80,6 +80,11 @@ def _hold_sheets(writer: Writer, session: Session) -> None:
         for fault in worked_answers.of_sheet(handouts, sheet, session.id):
             writer.course.problem(handouts.path, fault)
         for part in sheet.parts:
+            for columns, row in rows_beside(part):
+                for fault in (
+                    chart_words.faults_of_row(columns, row, writer.scope) if writer.has_numbers else ()
+                ):
+                    writer.course.problem(handouts.path, f"{sheet.title}, {part.where}: {fault}")
             for asked, beside in asked_beside(part):
                 for fault in cards.faults_of(asked, f"{sheet.title} {beside}", writer.card, writer.scope):
                     writer.course.problem(handouts.path, f"{part.where}: {fault}")
