@@ -69,7 +69,7 @@ MINUTES = {(0, 20): (8, 12), (20, 45): (15, 10), (45, 90): (15, 15, 15), (90, 10
 MINUTES |= {(100, 150): (15, 15, 10, 10), (150, 180): (15, 15)}
 FIGURE = '<svg viewBox="0 0 352 20" role="img" aria-label=""><text>board</text></svg>'
 SOURCES = "".join(
-    f'[{key}]\ntitle = "On {key}"\nauthors = ["A. Nyone"]\nyear = 2001\nurl = "https://example.org/{key}"\n'
+    f'[{key}]\ntitle = "On {key}"\nauthors = ["A. Nyone"]\nyear = {key[-4:]}\nurl = "https://example.org/{key}"\n'
     "verified = false\n"
     for key in ("one2001", "two2002", "three2003")
 )
