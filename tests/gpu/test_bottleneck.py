@@ -33,20 +33,20 @@ WRONG = {file: wrong.refused_for for file, wrong in wrong_files(LAB).items() if 
 
 
 @pytest.fixture(scope="module")
-def verdict_on(tmp_path_factory):
+def graded(tmp_path_factory):
     """What the grader says of a file, once the recorded values are in it."""
     grader, complete = SuspectsGrader(LAB, needs_gpu=True), completed(LAB, ROOT)
 
-    def verdict_on(file):
+    def graded(file):
         mine = tmp_path_factory.mktemp("mine") / "bottleneck.py"
         mine.write_text(complete(file.read_text(encoding="utf-8")), encoding="utf-8")
         return grader.verdict(mine, LAB.seconds)
 
-    return verdict_on
+    return graded
 
 
-def test_every_kernel_of_the_answer_gains(verdict_on, record_property):
-    verdict = verdict_on(LAB.solution("python"))
+def test_every_kernel_of_the_answer_gains(graded, record_property):
+    verdict = graded(LAB.solution("python"))
     record_property("said", verdict.text)
 
     assert verdict.found == RIGHT, verdict.text
@@ -56,8 +56,8 @@ def test_every_kernel_of_the_answer_gains(verdict_on, record_property):
 
 
 @pytest.mark.parametrize(("file", "found"), WRONG.items(), ids=[file.name for file in WRONG])
-def test_a_kernel_that_gains_nothing_is_refused(verdict_on, file, found, record_property):
-    verdict = verdict_on(file)
+def test_a_kernel_that_gains_nothing_is_refused(graded, file, found, record_property):
+    verdict = graded(file)
     record_property("said", verdict.text)
 
     assert verdict.found == found, verdict.text

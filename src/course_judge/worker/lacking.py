@@ -72,7 +72,7 @@ class Absent(Exception):
 
 
 @contextlib.contextmanager
-def not_judged(file: Path, *, apart: bool = False) -> Iterator[None]:
+def lacking_reported(file: Path, *, apart: bool = False) -> Iterator[None]:
     """Reject a file that asks for what is not here as one that is not judged.
 
     Args:

@@ -15,7 +15,7 @@ from course_judge.worker import dispatch_guard
 from course_judge.worker.answers import Answers, memory_watch
 from course_judge.worker.connection import Connection
 from course_judge.worker.forbidden_calls import Watch, hook
-from course_judge.worker.lacking import not_judged
+from course_judge.worker.lacking import lacking_reported
 from course_judge.worker.load import load, out_of_sight
 
 
@@ -42,7 +42,7 @@ class Worker:
         Raises:
             Rejected: it cannot be read, lacks the function, or asks for what this machine lacks.
         """
-        with self._not_judged():
+        with self._lacking_reported():
             self._load()
 
     def _load(self) -> None:
@@ -75,11 +75,11 @@ class Worker:
         """Do what is asked."""
         if self._answers is None:
             raise RuntimeError("asked before its file was loaded")
-        with self._not_judged():
+        with self._lacking_reported():
             return self._answers.answer(question, files)
 
-    def _not_judged(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext() if self._on_the_card else not_judged(self._file)
+    def _lacking_reported(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext() if self._on_the_card else lacking_reported(self._file)
 
     def _function(self) -> Callable[..., Any]:
         name = self._task.function

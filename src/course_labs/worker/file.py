@@ -21,7 +21,7 @@ from course_judge.protocol.errors import Rejected
 from course_judge.protocol.messages import ON_TENSORS, Answer, Question, Start, read
 from course_judge.worker.connection import Connection
 from course_judge.worker.forbidden_calls import NotYours, Watch, hook
-from course_judge.worker.lacking import not_judged
+from course_judge.worker.lacking import lacking_reported
 from course_judge.worker.load import load
 from course_labs.lab import load_file, load_lab
 from course_labs.protocol.messages import (
@@ -78,7 +78,7 @@ class Worker:
         Raises:
             Rejected: it cannot be read or compiled, lacks a function, or asks for what this machine lacks.
         """
-        with self._not_judged():
+        with self._lacking_reported():
             self._load()
 
     def _load(self) -> None:
@@ -110,13 +110,13 @@ class Worker:
             return Launched(tuple(self._launches.seen) if self._launches else ())
         if isinstance(question, Case):
             return self._by_hand(question)
-        with self._not_judged():
+        with self._lacking_reported():
             return self._answers.answer(question, files)  # type: ignore[no-any-return]
 
-    def _not_judged(self) -> contextlib.AbstractContextManager[None]:
+    def _lacking_reported(self) -> contextlib.AbstractContextManager[None]:
         """Tell what asks for a card, where none is, from what is wrong."""
         by_hand = self.gpu or self.door != "triton"
-        return contextlib.nullcontext() if by_hand else not_judged(self._file, apart=True)
+        return contextlib.nullcontext() if by_hand else lacking_reported(self._file, apart=True)
 
     # --- how a file becomes a function -----------------------------------------------------------
 
