@@ -54,10 +54,10 @@
 # /// figure | docs/assets/figures/one_layer.svg
 # alt: >-
 #   The road of a token from top to bottom. Its number picks one row of 4096 numbers out of the embedding table. The row
-#   runs down as a thick line, the residual. In each of 32 layers two branches leave it and come back as an addition. The first:
+#   runs down as a thick line, the residual. In each of 32 layers, 436.2 MB, two branches leave it and come back as an addition. The first:
 #   RMSNorm; grids for queries, 33.6 MB, keys and values, 8.4 MB each; RoPE turns queries and keys; attention, in which 32 query
 #   heads ask 8 key heads, beside it the KV cache, in which each token leaves 4096 bytes; a grid that mixes the heads,
-#   33.6 MB. The second, feed-forward: RMSNorm; two wide grids, gate and up, 117.4 MB each; SwiGLU; and down, 117.4 MB. After
+#   33.6 MB. The second, feed-forward: RMSNorm; two wide grids, gate and up, 117.4 MB each, 14 336 numbers wide; SwiGLU; and down, 117.4 MB. After
 #   the last layer come RMSNorm and the head, 1050.7 MB, which gives 128 256 logits.
 # caption: The grids of a layer are drawn to the same scale. The head is far wider than the picture.
 # ///
@@ -923,7 +923,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # Take a pencil, and nothing but the shapes: no record, no page. A model has 16 layers, a width of 2048, 32 query heads and 8 key
 # heads of 64 numbers, 8192 numbers in the middle, a vocabulary of 128 000, and bf16.
 #
-# 1. How many weights has one layer? (Leave out the norms.)
+# 1. How many weights does one layer have? (Leave out the norms.)
 # 2. How many bytes must a step read, with an empty cache?
 # 3. How many bytes does a token leave in the cache?
 # 4. With how many tokens in the cache does a step read as many bytes of the cache as of the weights?

@@ -557,7 +557,7 @@ record(
 # tile spread over the registers of a warp; you load it, multiply it, store it. All 32 lanes make the same call.
 #
 # /// figure | docs/assets/figures/tensor_fragments.svg
-# alt: "In shared memory are a tile of A and a tile of B. A load turns each into a fragment: little boxes with question marks in 32 pairs of hands. mma_sync takes both to the tensor core, out comes a fragment of C in fp32, and a store writes it to memory."
+# alt: "In shared memory are a tile of A and a tile of B, 16×16 each. A load turns each into a fragment: little boxes with question marks in 32 pairs of hands. mma_sync takes both to the tensor core, out comes a fragment of C in fp32, and a store writes it to memory."
 # caption: A fragment is a tile in which you cannot tell where a number is. That makes it easy, and that limits it.
 # ///
 #
@@ -1109,7 +1109,7 @@ record(
 # ///
 #
 # Random numbers around zero hide this limit. Their sum grows with the square *root* of its length: 4096 products add up to about
-# 64 times one of them, not 4096 times. So the error of FP8 above shows nothing of it. A test on random numbers is a test on
+# 64 times one of them, not 4096 times. So the FP8 error above does not show it. A test on random numbers is a test on
 # random numbers.
 #
 # /// exercise | Which type?

@@ -32,7 +32,7 @@
 # ///
 #
 # /// figure | docs/assets/figures/shared_scale.svg
-# alt: Sixteen numbers of four bits each and one scale that they share. The ruler of eight places is moved to where the numbers are.
+# alt: "Sixteen numbers of four bits each and one scale that they share. The ruler of eight places is moved to where the numbers are: times a scale of 0.75, 6 becomes 4.5, 3 becomes 2.25, 1½ becomes 1.125 and ½ becomes 0.375."
 # ///
 
 # %% [markdown]

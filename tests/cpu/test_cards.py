@@ -97,6 +97,13 @@ CHART = {
     "note": "ours",
     "caption": "Bars.",
 }
+PREDICTION = """
+/// predict | Which?
+- [w1.flash.us < 1] Less
+- [w1.flash.us >= 1] More
+/// reveal
+So.
+///"""
 REFUSED = {
     "a sentence": "There it takes {{ w1.flash.us:.0f }} µs.",
     "the sentence after the one with the name": "Now an H100. It takes {{ w1.flash.us:.0f }} µs.",
@@ -115,6 +122,8 @@ REFUSED = {
     ),
     "a line": LINES.format(name="w1.flash", label="there"),
     "a claim": "/// claim | w1.flash.us < 0.9 * w1.sdpa.us\nIt is ahead there.\n///",
+    "a prediction": PREDICTION,
+    "a recorded fact": "/// when | w1.m > 1\nIt has many.\n///",
     "a printed text": "/// text | w1.said\n///",
     "an explorable": EXPLORABLE.format(ask="Which stride?"),
     "a question": "/// exercise | From {{ w1.flash.us:.0f }} µs?\nWork it out.\n/// answer\nSo.\n///",
@@ -133,6 +142,8 @@ PASSES = {
     "bars of one card": BARS.format(**CHART | {"own": FOREIGN, "caption": "On an H100."}),
     "a line": LINES.format(name="w1.flash", label="H100"),
     "a claim": "/// claim | w1.flash.us < 0.9 * w1.sdpa.us\nOn an H100 it is ahead.\n///",
+    "a prediction": PREDICTION.replace("Which?", "On an H100?"),
+    "a recorded fact": "/// when | w1.m > 1\nThe H100 has many.\n///",
     "an explorable": EXPLORABLE.format(ask="Which stride, on an H100?"),
     "a number of a source": "/// define | theirs = 7\nunit: µs\nwhat: of others [^a]\n///\n\nIn {{ theirs:.0f }} µs.",
 }  # fmt: skip

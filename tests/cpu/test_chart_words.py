@@ -4,7 +4,7 @@ import pytest
 from test_values import measurement
 
 from course_kernels.measure.machine import machine_for
-from course_site.lint.chart_words import faults_of_chart, faults_of_row
+from course_site.lint.chart_words import faults_of_alt, faults_of_chart, faults_of_row
 from course_site.values.values import Scope
 
 KERNELS = {
@@ -117,3 +117,30 @@ def test_a_row_and_a_column_are_what_they_say():
     assert list(faults_of_row(["", "times the one before"], step, scope())) == []
     ratio = ["512", "{{ row.m512.us / row.m64.us:.1f }}", ""]
     assert list(faults_of_row(head, ratio, scope())) == []
+
+
+TWO = (("naive", NAIVE), ("register tile", "register_tile.tflops"))
+
+
+@pytest.mark.parametrize(
+    ("alt", "said"),
+    [
+        ("Two bars: naive at {{ naive.tflops:.0f }}, register tile at {{ register_tile.tflops:.0f }}.", ""),
+        (
+            "Two bars under {{ cublas.tflops:.0f }}; the naive one has {{ naive.of_peak:.0%}} of {{ sheet:.0f }}.",
+            "",
+        ),
+        ("Naive at {{ register_tile.tflops:.0f }}, register tile at {{ naive.tflops:.0f }}.", "of 'naive'"),
+        (
+            "Naive at {{ naive.tflops:.0f }}, the other at {{ torch.tflops:.0f }}.",
+            "torch.tflops, which it does not",
+        ),
+        ("Naive at {{ sizes.n64.us:.0f }}.", "sizes.n64.us, which it does not draw"),
+        ("Three bars.", "'Three bars', and it draws 2"),
+    ],
+)
+def test_an_alternative_text_says_what_is_drawn(alt, said):
+    chart = bars(*TWO, references=[("cuBLAS", CUBLAS)]) | {"alt": alt}
+    found = list(faults_of_alt(chart, scope()))
+    assert bool(found) is bool(said), found
+    assert said in "".join(found)

@@ -96,7 +96,7 @@ def test_the_build_stops_at_one(tmp_path):
         file.parent.mkdir(parents=True)
         file.write_text(SAID[file.name][0])
     problems = []
-    page = SimpleNamespace(path=Path("docs/a.py"), description="It beats cuBLAS.")
+    page = SimpleNamespace(path=Path("docs/a.py"), description="It beats cuBLAS.", cells=())
     course = SimpleNamespace(
         root=tmp_path, pages=[page], terms=(), problem=lambda path, why: problems.append(str(path))
     )

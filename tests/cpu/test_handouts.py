@@ -299,7 +299,7 @@ def misses_of_the_bill(page, session):
     text = re.sub(r"<[^>]+>", "", page).replace("\u00a0", " ")
     (weights, square) = re.search(r"([\d.]+) ms × T \+ ([\d.]+) ms × T²", text).groups()
     (share, kept) = re.search(r"([\d.]+) ms \+ ([\d.]+) ms × thousands in the cache", text).groups()
-    assert "take its middle: T + half of the thousands that come out" in text
+    assert "take the middle: T + half of the thousands that come out" in text
     wrong = []
     for kind, given, taken in ((0, 300, 500), (1, 30_000, 300), (2, 8_200, 400)):
         T, middle = given / 1000, (given + taken / 2) / 1000

@@ -20,6 +20,10 @@ _OURS = re.compile(r"\b(?:ours|our|k\d\d)\b", re.IGNORECASE)
 _SHEET = re.compile(r"\b(?:data[\s-]sheets?'?s?|brochure)\b", re.IGNORECASE)
 _PEAK = re.compile(r"\b(?:peaks?|data[\s-]sheets?|roofs?)\b", re.IGNORECASE)
 _OF_PEAK = re.compile(r"(?:^|\s)(?:%\s*)?of\s+(?:the\s+)?(?:data\s+sheet's\s+)?peak\b", re.IGNORECASE)
+_SPELLED = {
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "eleven": 11, "twelve": 12,
+}  # fmt: skip
 _SHARES = re.compile(r"\.of_(?:peak|compute|bandwidth)$")
 _MEASURED = frozenset(ATTRIBUTES) - {
     "floor_us",
@@ -146,6 +150,51 @@ def _leaves(item: dict[str, Any], scope: Scope) -> list[dict[str, Any]]:
             except ExpressionError:
                 continue
     return found
+
+
+_COUNTED = re.compile(r"\b([a-z]+)\s+(?:bars|points|jobs)\b", re.IGNORECASE)
+
+
+def faults_of_alt(settings: dict[str, Any], scope: Scope) -> Iterator[str]:
+    """Yield what the alternative text of bars, steps or points says and the chart does not draw."""
+    items = [item for kind in ("bars", "steps", "points") for item in settings.get(kind, [])]
+    alt = str(settings["alt"])
+    stems = [(str(item["label"]), {_stem(name) for name in _all_names(item, scope)}) for item in items]
+    lines = {_stem(name) for item in settings.get("references", []) for name in _all_names(item, scope)}
+    drawn = lines.union(*(found for _, found in stems))
+    end = 0
+    for match in PLACEHOLDER.finditer(alt) if items else ():
+        before, end = alt[end : match.start()].casefold(), match.end()
+        shown = {_stem(name) for name in _parts(match["expression"], scope)}
+        if (timed := _timed(match["expression"], scope)) and not shown & drawn:
+            yield f"its alternative text says {timed}, which it does not draw"
+            continue
+        mine = {label.casefold() for label, found in stems if found & shown}
+        others = [label for label, _ in stems if label.casefold() in before and label.casefold() not in mine]
+        if mine and others and not any(label in before for label in mine):
+            yield f"its alternative text says {match['expression'].strip()} of {others[0]!r}, and that is another's"
+    said = _COUNTED.search(alt)
+    count = _SPELLED.get(said[1].casefold()) if said else None
+    if said and count and items and count != len(items):
+        yield f"its alternative text says {said[0]!r}, and it draws {len(items)}"
+
+
+def _all_names(item: dict[str, Any], scope: Scope) -> set[str]:
+    texts = [str(item[key]) for key in ("name", "tflops", "value", "intensity") if item.get(key) is not None]
+    return {name for text in texts for name in _parts(text, scope)}
+
+
+def _parts(text: str, scope: Scope) -> tuple[str, ...]:
+    try:
+        return parse(written_out(text, scope)).names
+    except ExpressionError:  # it is told where it is drawn
+        return ()
+
+
+def _stem(name: str) -> str:
+    """Return the recorded name without what is asked of it: `a.b` of `a.b.tflops`."""
+    stem, _, last = name.rpartition(".")
+    return stem if stem and last in ATTRIBUTES else name
 
 
 def _names(item: dict[str, Any], scope: Scope) -> list[str]:

@@ -52,13 +52,20 @@ _VAGUE = (
     r"|(?:very\s+)?little\s+(?:is\s+)?left|most\s+of\b(?!\s+(?:them|us|these))|the\s+(?:better|larger|greater|lion['’]s)\s+"
     r"(?:part|half|share)\s+of|an?\s+(?:sliver|hair|whisker|shade|trace)\s+(?:of|from|below|under))"
 )
-_RANKED = Guarded(re.compile(_WINS, re.IGNORECASE))
-_LIBRARY = Guarded(re.compile(rf"\b{LIBRARY}"))
-_OURS = Guarded(re.compile(_OF_OURS, re.IGNORECASE))
-_SHARES = Guarded(
-    re.compile(rf"\b{_VAGUE}[^.;:,]{{0,50}}?\b{_PEAK}", re.IGNORECASE),
-    re.compile(rf"\bof\s+{_PEAK}[^.;:,]{{0,30}}?\b{_VAGUE}", re.IGNORECASE),
+_WAYS = (
+    ("a ranking in words, with a library's name", re.compile(_WINS, re.IGNORECASE)),
+    ("a ranking in words", re.compile(_OF_OURS, re.IGNORECASE)),
+    ("a share of a peak in words", re.compile(rf"\b{_VAGUE}[^.;:,]{{0,50}}?\b{_PEAK}", re.IGNORECASE)),
+    ("a share of a peak in words", re.compile(rf"\bof\s+{_PEAK}[^.;:,]{{0,30}}?\b{_VAGUE}", re.IGNORECASE)),
 )
+# Pieces of a library's name, of which one must be there: most sentences have none, and the first search takes long.
+_OF_LIBRARY = (
+    "cub", "cudnn", "cufft", "cutlass", "cute", "sdpa", "torch", "flash", "fa1", "fa2", "fa3", "fa4", "fa-", "triton",
+    "thrust", "numba", "tensorrt", "vllm", "sglang", "liger", "xformers", "jax", "xla", "numpy", "cupy", "eager",
+    "inductor", "nccl", "kittens", "tilelang", "mojo", "nvidia", "amd", "vendor", "librar", "competition",
+)  # fmt: skip
+_GUARDED = Guarded((_OF_LIBRARY, _WAYS[0][1]), *(pattern for _, pattern in _WAYS[1:]))
+_LIBRARY = re.compile(rf"\b{LIBRARY}")
 _ASKS = re.compile(r"\?[\"'”’)\]*_\s]*$")
 _WHOLE_QUOTE = re.compile(r"\s*(?:#+\s*|[-*+]\s+)?[\"“”].*[\"“”]\s*¶?\s*")
 _SUPPOSED = re.compile(
@@ -71,14 +78,13 @@ _TIED = "put it into a `/// claim`, or a value of a record into the sentence"
 
 def rankings_in(sentence: str) -> Iterator[tuple[int, str, str]]:
     """Place, excerpt and reason of a ranking or a share in words, in a plain sentence without a value."""
-    if _ASKS.search(sentence) or _WHOLE_QUOTE.fullmatch(sentence):
+    for place in _GUARDED.places(words_in(sentence)):
+        what, pattern = _WAYS[place]
+        found = [
+            match for match in pattern.finditer(sentence) if not _SUPPOSED.search(sentence[: match.start()])
+        ]
+        if not found or (not place and not _LIBRARY.search(sentence)):
+            continue
+        if not _ASKS.search(sentence) and not _WHOLE_QUOTE.fullmatch(sentence):
+            yield found[0].start(), " ".join(found[0][0].split()), f"{what}; {_TIED}"
         return
-    words = words_in(sentence)
-    found = [("a ranking in words", _OURS), ("a share of a peak in words", _SHARES)]
-    if _LIBRARY.found_in(sentence, words):
-        found.append(("a ranking in words, with a library's name", _RANKED))
-    for what, patterns in found:
-        for match in patterns.finditer(sentence, words):
-            if not _SUPPOSED.search(sentence[: match.start()]):
-                yield match.start(), " ".join(match[0].split()), f"{what}; {_TIED}"
-                return

@@ -20,7 +20,15 @@ FOLDER = Path(".cache") / "kept"
 # What turns a page into HTML.
 _MAKERS = ("markdown", "mkdocs", "mkdocs-material", "pymdown-extensions", "pygments")
 # What tells whether a number was typed, whether a kernel reads itself, and what a page says.
-_JUDGES = ("lint", "values", "pages", "records/kernel_sources.py", "site/search.py", "site/page_cache.py")
+_JUDGES = (
+    "lint",
+    "values",
+    "pages",
+    "records/kernel_sources.py",
+    "site/own_counts.py",
+    "site/search.py",
+    "site/page_cache.py",
+)
 
 
 def digest(*parts: object) -> bytes:

@@ -34,7 +34,17 @@ from course_site.sessions.handouts import PRINTED
 from course_site.sessions.plain_data import as_plain
 from course_site.sessions.print_sheet import sheet_files
 from course_site.sessions.run_view import run_files
-from course_site.site import incremental, ledger, ledger_pages, navigation, page_cache, search, styles, words
+from course_site.site import (
+    incremental,
+    ledger,
+    ledger_pages,
+    navigation,
+    own_counts,
+    page_cache,
+    search,
+    styles,
+    words,
+)
 from course_site.site.archive import NAME, archive
 from course_site.site.course import Course, load_course
 from course_site.site.log_filter import quieten
@@ -103,6 +113,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _check_bibliography(course)
     words.check_numbers(course)
     words.check_unrecorded(course)
+    own_counts.check(course)
     words.check_names(course)
     _check_descriptions(course)
     _check_sessions(course)

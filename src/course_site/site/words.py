@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from course_site.lint import frame, glossary_numbers, lint
+from course_site.lint import figure_numbers, frame, glossary_numbers, lint
 from course_site.pages import glossary
 from course_site.pages.build_cache import KEPT, digest
 from course_site.pages.page import Page
@@ -46,7 +46,7 @@ def check_numbers(course: Course) -> None:
 
 
 def check_unrecorded(course: Course) -> None:
-    """Note what the glossary, style sheets, scripts, templates and descriptions say with no record behind it."""
+    """Note what is said with no record behind it: in glossary, styles, scripts, templates, descriptions, figures."""
     for why in glossary_numbers.faults_of((term.key, f"{term.short} {term.more}") for term in course.terms):
         course.problem("docs/glossary.toml", why)
     for file in _files(course.root, _FRAME):
@@ -57,6 +57,20 @@ def check_unrecorded(course: Course) -> None:
     for page in course.pages:
         for why in frame.faults_of_description(str(page.description or "")):
             course.problem(page.path, why)
+        prose = "\n\n".join(cell.source for cell in page.cells if cell.kind == "markdown")
+        if "/// figure" in prose:
+            _check_figures(course, page, prose)
+
+
+def _check_figures(course: Course, page: Page, prose: str) -> None:
+    drawn = [file.read_bytes() for file in figure_numbers.files_of(prose, course.root)]
+    name = digest("figures", prose, drawn)
+    if not KEPT.is_clean(name):
+        found = list(figure_numbers.faults_of(prose, course.root))
+        for why in found:
+            course.problem(page.path, why)
+        if not found:
+            KEPT.clean(name)
 
 
 def check_names(course: Course) -> None:

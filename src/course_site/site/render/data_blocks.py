@@ -98,6 +98,7 @@ def when(writer: Writer, block: Block) -> str:
     if true is None:
         return ""
     shown, other = block.body, block.parts.get("otherwise", [])
+    writer.of_one_card([block.argument], " ".join(text for text in [*shown, *other] if isinstance(text, str)))
     if not true:
         shown, other = other, shown
     writer.look_at(other, recorded=False)
@@ -186,7 +187,8 @@ def chart(writer: Writer, block: Block) -> str:
         writer.of_one_card(expressions, beside)
         for expression in expressions:
             writer.worded(f"{{{{ {expression} }}}}", beside)
-    for fault in chart_words.faults_of_chart(settings, writer.scope):
+    found = chart_words.faults_of_chart(settings, writer.scope)
+    for fault in [*found, *chart_words.faults_of_alt(settings, writer.scope)]:
         writer.problem(f"/// chart | {block.argument}: {fault}")
     key = f"{writer.page.id}-{len(writer.out.slots)}"
     drawn = draw(block.argument, {**settings, **texts}, writer.scope, key=key)

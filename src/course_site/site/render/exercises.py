@@ -29,6 +29,8 @@ def predict(writer: Writer, block: Block) -> str:
         raise DirectiveError("the same question stands on this page twice, with the same choices")
     right = _right(writer, block, choices)
     _hold_words(writer, block, choices)
+    for choice in choices:
+        writer.of_one_card([choice.condition] if choice.condition else [], f"{block.argument} {choice.text}")
     before = writer.nodes(said, guesses=True)
     reveal = writer.nodes(block.parts["reveal"])
     says = "What the run says" if writer.page.runs else "Answer"
