@@ -383,6 +383,24 @@ def test_the_dark_page_is_dark_and_the_toggle_turns_it(browser: Browser, base: s
     page.close()
 
 
+NO_STORAGE = """for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name,
+  {configurable: true, get() { throw new DOMException('Access is denied for this document.', 'SecurityError'); }})"""
+
+
+def test_where_a_browser_keeps_nothing_the_theme_works(browser: Browser, base: str) -> None:
+    page = browser.new_page(color_scheme="dark")
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.add_init_script(NO_STORAGE)
+    settled(page, base + "lectures/l8_attention.html")
+    assert errors == []
+    assert page.locator(".md-code__button, .md-clipboard").count() > 10
+    expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
+    page.locator("label.md-header__button[title*='Switch to light']").click()
+    expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "default")
+    page.close()
+
+
 def test_a_diff_is_read_without_colour_and_scrolls_in_its_own_box(browser: Browser, base: str) -> None:
     names = [
         name for name in pages_of(SITE) if 'class="fold diff"' in (SITE / name).read_text(encoding="utf-8")
