@@ -923,7 +923,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # Take a pencil, and nothing but the shapes: no record, no page. A model has 16 layers, a width of 2048, 32 query heads and 8 key
 # heads of 64 numbers, 8192 numbers in the middle, a vocabulary of 128 000, and bf16.
 #
-# 1. How many weights has one layer? (Leave out the norms.)
+# 1. How many weights does one layer have? (Leave out the norms.)
 # 2. How many bytes must a step read, with an empty cache?
 # 3. How many bytes does a token leave in the cache?
 # 4. With how many tokens in the cache does a step read as many bytes of the cache as of the weights?

@@ -170,7 +170,8 @@ record(
 # ///
 #
 # /// claim | rise.m64.us < 2 * rise.m1.us
-# Nobody optimised anything between one row and 64, and 63 more guests have eaten in no more time, or hardly any. The weights had to come up anyway.
+# Nobody optimised anything between one row and 64, and 63 more guests have eaten in no more time, or hardly any more. The weights
+# had to come up anyway.
 # /// otherwise
 # From one row to 64 the time grows {{ rise.m64.us / rise.m1.us:.2f}} times on this card.
 # ///
@@ -228,7 +229,7 @@ record(
 # Attention looks back at every earlier token. So the keys and values of all tokens are kept, in the [KV cache](../one_token.py#the-kv-cache-and-heads-that-share).
 # One token takes this many bytes there:
 #
-# `2 × layers × key heads × numbers of a head × bytes of a number`
+# `2 × layers × key heads × numbers in a head × bytes in a number`
 #
 # The 2 is for keys and values. Only *key* heads count: with **GQA**, grouped-query attention, several query heads share one head
 # of keys and one of values.
@@ -915,7 +916,7 @@ record(
 # /// answer
 # The intensity is 2 · M / b, so M is the ridge times b / 2: about {{ ends.bits16:.0f}} rows for 2 bytes, {{ ends.bits8:.0f}} for
 # 1, {{ ends.bits4:.0f}} for a half. MARLIN, another team's kernel for four bits, is reported to come close to four times the
-# speed up to 16 to 32 rows, and to lose that by 64 to 128 [^frantar2025].
+# speed up to 16 to 32 rows, with a gain that shrinks by 64 to 128 [^frantar2025].
 # ///
 #
 # Now the clock: the grid for gate and up in an 8B model, {{ grid.n:,.0f}} × {{ grid.k:,.0f}}, with one row to 128.

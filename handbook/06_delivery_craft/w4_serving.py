@@ -2,36 +2,38 @@
 # id: teach_w4
 # title: "Teaching W4: inference-serving kernels"
 # nav: W4 · Serving
-# description: How to lead a room through prefill and decode, the cache in pages, a fused kernel with its receipt, and short weights.
+# description: How to lead a class through prefill and decode, the cache in pages, a fused kernel with its receipt, and short weights.
 # ---
 
 # %% [markdown]
 # # Teaching W4: inference-serving kernels
 #
-# After this page you can take a room from two drawings on a board to a kernel that each of them typed, and to a piece of paper that says
-# which trips it saves. You will have done every sum of the evening yourself, and you will know which two sentences that everybody says
-# about serving are only sometimes true.
+# After this page you can take a class from two drawings on a board to a kernel that each student has typed, and to a piece of
+# paper that says which trips it saves. You will have done every sum of the evening yourself, and you will know two popular
+# sentences about serving that are only sometimes true.
 #
-# You need this page, [the map of the three hours](../05_the_frontier/w4_map.md) and [the page for students](../../docs/workshops/w4_serving.py), which has the
-# clock's answers to all that is done with a pencil here. The files that you hand out stand whole on this page.
+# You need this page, [the map of the three hours](../05_the_frontier/w4_map.md) and [the page for students](../../docs/workshops/w4_serving.py),
+# which has the clock's answers to everything that is done with a pencil here. This page has the full text of the files that you
+# hand out.
 
 # %% [markdown]
 # ## What it is really about
 #
 # One number. When a layer multiplies, how many **rows** does it multiply? In *prefill* the whole prompt comes in at once, and there are
-# thousands. In *decode* the answer goes out one token at a time, and there is one row for each user. Call it M. The weights are the same,
-# the card is the same, and of a multiply the mathematics is the same. M decides who waits for whom. (Attention changes its shape as well: a square
-# in prefill, one row against the cache in decode. Its turn comes with the cache.)
+# thousands. In *decode* the answer goes out one token at a time, and there is one row for each user. Call that number M. The
+# weights are the same, the card is the same, and so is the mathematics of the multiply. M decides who waits for whom. (Attention
+# changes its shape as well: a square in prefill, one row against the cache in decode. Its turn comes with the cache.)
 #
 # All serving kernels follow from that. *More rows*: batches that change at every step, and a cache in pages, so that more users fit.
-# *Fewer trips*: fusion. *Shorter numbers*: quantisation. Three medicines, and your students shall leave knowing which one to ask for.
+# *Fewer trips*: fusion. *Shorter numbers*: quantisation. These are three medicines, and your students should leave knowing which
+# one to ask for.
 #
 # /// callout | metaphor
 # A restaurant with two rhythms. The banquet: two hundred guests sit down at once, each pot that comes from the pantry fills two
-# hundred plates, and the cooks are what you wait for. The trickle: one guest after another orders a single bite, and for every bite the
-# whole pantry comes down the hall once more. The cooks lean on their stoves.
+# hundred plates, and the cooks are what you wait for. The trickle: one guest after another orders a single bite, and for every
+# bite the whole pantry comes down the hall again. The cooks lean on their stoves.
 #
-# The cure for the trickle is not a quicker cook. It is a second guest at the same moment.
+# The cure for the trickle is not a faster cook. It is a second guest at the same moment.
 # ///
 #
 # /// figure | docs/assets/figures/banquet_and_trickle.svg
@@ -41,19 +43,22 @@
 # %% [markdown]
 # ## By hand: rows
 #
-# A layer with a grid of 8192 × 8192 weights in bf16, and M rows. Operations: 2·M·N·K. Bytes: rows in, weights, rows out, two bytes each.
-# Divide. The ridge comes from a data sheet: peak divided by bandwidth. Map and sheets take the card on which the students' page was measured, an {{ w4.gpu.name }}, so
-# that the page answers what the room worked out. What the cells of this chapter print is for an H200. Have both ready: their memories differ, so their ridges do.
+# Take a layer with a grid of 8192 × 8192 weights in bf16, and M rows. Operations: 2·M·N·K. Bytes: rows in, weights, rows out, two
+# bytes each.
+# Divide. The ridge comes from a data sheet: peak divided by bandwidth. The map and the sheets take the card on which the
+# students' page was measured, an {{ w4.gpu.name }}, so that the page answers what the class has worked out. What the cells of
+# this chapter print is for an H200. Have both ready: their memories differ, and so do their ridges.
 #
 # /// predict | From how many rows on does this layer wait for the cooks?
-# Ask the room, too, and keep the tally.
+# Ask your class, too, and keep the tally.
 #
 # - [cross < 12] A handful
 # - [12 <= cross < 120] Some dozens
 # - [120 <= cross < 1200] Some hundreds
 # - [cross >= 1200] Thousands
 # /// reveal
-# With an H200, from {{ cross:.0f}} rows on: its ridge is {{ peak:.0f}} ÷ {{ bandwidth:.1f}} = {{ ridge:.0f}} operations a byte; a few more rows are needed, because the rows have bytes of their own. On the page and on the sheets, an
+# With an H200, from {{ cross:.0f}} rows on: its ridge is {{ peak:.0f}} ÷ {{ bandwidth:.1f}} = {{ ridge:.0f}} operations a byte,
+# and it takes a few more rows, because the rows have bytes of their own. On the page and on the sheets, an
 # {{ w4.gpu.name }}, the ridge is {{ w4.sheet.peak:.0f}} ÷ {{ w4.sheet.bandwidth / 1000:.2f}} = {{ w4.ridge:.0f}}, and the layer crosses it at {{ w4.crosses:.0f}} rows.
 # ///
 
@@ -100,13 +105,13 @@ record(
 )
 
 # %% [markdown]
-# For few rows the answer is nearly M itself: almost all bytes are weights, two bytes each, and each weight gives 2·M operations. For 4096 it
-# is {{ row.m4096:.0f}}, a good deal less than 4096, since by then the rows weigh as much as the weights. Let them find that; it is why the
-# sheet counts rows in and rows out.
+# For few rows the answer is nearly M itself: almost all bytes are weights, two bytes each, and each weight is used for 2·M
+# operations. For 4096 rows it is {{ row.m4096:.0f}}, a good deal less than 4096, because by then the rows have as many bytes as
+# the weights. Let them find that out; it is why the sheet counts rows in and rows out.
 #
 # ### The cache: what one token weighs
 #
-# Attention looks back at every earlier token, so their keys and values are kept. The shapes are those of Llama 3.1
+# Attention looks back at every earlier token, so the keys and values of all tokens are kept. The shapes are those of Llama 3.1
 # 70B, 80 layers and 8 key heads of 128 [^meta-llama31]. Then six requests, the old way and in pages.
 
 # %%
@@ -146,11 +151,12 @@ record(
 # | pages of 1 | {{ taken.page1:.0f}} | {{ empty.page1:.1%}} |
 #
 # Our six are made up. In real servers of 2023 only 20.4 to 38.2 % of the cache held tokens [^kwon2023], and the authors of vLLM put the
-# waste at 60 to 80 % before and under 4 % with pages [^vllm2023]. What was wasted was *not padding*. It was room reserved for an answer that
-# never got so long, and gaps between such reservations. And what is saved is **room**. The time of a single attention does not shrink; it
-# even follows a table now. But more users fit, so M grows, so each weight that comes up serves more of them.
+# waste at 60 to 80 % before and under 4 % with pages [^vllm2023]. What was wasted was *not padding*. It was room reserved for an
+# answer that never got that long, and gaps between such reservations. And what is saved is **room**. A single attention does not
+# take less time; on the contrary, it now has to follow a table. But more users fit, so M grows, so each weight that comes up
+# serves more of them.
 #
-# The line that makes a kernel *paged* is one line. Here it is, with its trap:
+# A single line makes a kernel *paged*. Here it is, with its trap:
 
 # %%
 import numpy as np
@@ -175,18 +181,19 @@ assert (keys(pages, table, 37) == plain).all()
 print("37 keys out of three pages, in order")
 
 # %% [markdown]
-# Somebody will write `pages[table].reshape(-1, 4)`. That gives 48 rows for 37 tokens, and the last eleven are rubbish from the request that had the page
-# before. In a softmax rubbish is not ignored.
+# Somebody will write `pages[table].reshape(-1, 4)`. That gives 48 rows for 37 tokens, and the last eleven are rubbish from the
+# request that had the page before. A softmax does not ignore rubbish.
 #
-# The rest of the engine is built at home, by those who want it. The lab `paged` is [on the students' page](../../docs/workshops/w4_serving.py#build-it-a-cache-in-pages),
-# in Python alone, without a GPU. It asks for the same `keys`, for pages of any size; then `append`, the allocator `Pages`, what two texts share, and
-# the six slips in pages. The room's file has the name of the lab's: `nox -s lab -- paged --stage 0` writes the starter and keeps the other beside it.
+# Students who want to can build the rest of the engine's books at home. The lab `paged` is [on the students' page](../../docs/workshops/w4_serving.py#build-it-a-cache-in-pages),
+# in plain Python, without a GPU. It asks for the same `keys`, for pages of any size; then for `append`, the allocator `Pages`,
+# what two texts share, and the six slips in pages. The file from class has the same name as the lab's: `nox -s lab -- paged --stage 0`
+# writes the starter and keeps the other file beside it.
 # The two lines above are right there as well, under `import numpy as np` and with `pages.shape[1]` for `PAGE`.
 #
 # ### The receipt of a fused kernel
 #
-# Between two multiplies of a model: add what came round the side, then divide each row by its own size, and multiply by a weight.
-# In the room they count trips with a pencil, in units of one tensor. Here a pantry with a doorkeeper counts for us.
+# Between two multiplies, a model adds what came round the side, divides each row by its own size, and multiplies by a weight. In
+# class they count trips with a pencil, in units of one tensor. Here a pantry with a doorkeeper counts for us.
 
 # %%
 
@@ -248,10 +255,11 @@ record(
 )
 
 # %% [markdown]
-# {{ trips.five_operators:.2f}} against {{ trips.fused:.2f}}: the ten and the four of the pencil, and crumbs (a mean for each row, a weight for each
-# column). The quotient is a **forecast of bytes**, and it is good to write that word beside it. The clock has its own opinion.
+# {{ trips.five_operators:.2f}} against {{ trips.fused:.2f}}: the ten and the four of the pencil, plus crumbs (a mean for each
+# row, a weight for each column). The quotient is a **forecast of bytes**; write that word beside it. The clock has its own
+# opinion.
 #
-# This is the kernel that they type. It is in two halves on the map: down to the store of h, and the rest. (The lab that grades it calls w and h by the names g and s, and has an eps of 1e-5.)
+# This is the kernel that they type. The map has it in two halves: down to the store of h, and the rest. (The lab that grades it calls w and h by the names g and s, and has an eps of 1e-5.)
 #
 # ```python
 # import torch
@@ -301,19 +309,20 @@ record(
 # ```
 #
 # With a GPU: `python my_labs/add_rmsnorm.py`. Without one: `TRITON_INTERPRET=1 python my_labs/add_rmsnorm.py`, in the environment that the grader
-# made (`.nox/grade/bin/python`). A laptop where Triton does not install takes `fused` from the cell above, which is the same kernel with a
-# loop in place of a grid. The course's tests take this text, run it in the interpreter, and hold all four lines against float64: in fp32 the errors lie in
-# the last digits, in fp16 below a thousandth.
+# made (`.nox/grade/bin/python`). On a laptop where Triton does not install, use `fused` from the cell above, which is the same
+# kernel with a loop in place of a grid. The course's tests take this text, run it in the interpreter, and compare all four lines
+# with float64: in fp32 the errors are in the last digits, in fp16 below a thousandth.
 #
 # /// callout | teaching
-# Two mistakes are planted, and you warn of neither. `/ BLOCK`: N = 1024 passes and N = 1000 fails, and the two lines on their screen say more about ragged sizes
-# than you can. And the squares in fp16: the third line passes, in the fourth the inputs are ten times as large, and every y is 0. Ask: *how large may a
-# sum of a thousand squares be, in fp16?* A number near 14 has the square 200, and a thousand of those are past 65 504. So: square and add up in fp32,
-# store in fp16. (NVIDIA's and everybody's norms do that. On the way in and out the bytes are the same.)
+# Two mistakes are waiting for them, and you warn them of neither. `/ BLOCK`: N = 1024 passes and N = 1000 fails, and the two
+# lines on their screen say more about ragged sizes than you can. And the squares in fp16: the third line passes; in the fourth
+# the inputs are ten times as large, and every y is 0. Ask: *how large may a sum of a thousand squares be, in fp16?* The square of
+# a number near 14 is about 200, and a thousand of those are past 65 504. So: square and add up in fp32, store in fp16. (NVIDIA's
+# norms do that, and everybody else's. The bytes in and out stay the same.)
 # ///
 #
-# A student who is late at minute 110 gets this file instead, `add_rmsnorm_planted.py`, and hunts. The launcher and the check are those from above. It has one fault,
-# the second.
+# Students who are behind at minute 110 get this file instead, `add_rmsnorm_planted.py`, and hunt. The launcher and the check are
+# those from above. It has one fault, the second.
 #
 # ```python
 # @triton.jit
@@ -331,11 +340,12 @@ record(
 #     tl.store(y_ptr + row * N + n, y, mask=mask)
 # ```
 #
-# There *is* a conversion in it, one line too late: what has overflowed stays so. That is the usual way to write this mistake.
+# There *is* a conversion in it, but one line too late: what has overflowed stays infinite. That is the usual way to make this mistake.
 #
 # ### Slips of paper: the coach and the bus
 #
-# Four seats, six requests. A coach leaves when everyone on board is done. A bus lets people off and on at every stop.
+# Four seats, six requests. A coach takes four, and the next ones only when everyone on board is done. A bus lets people
+# on and off at every stop.
 
 # %% tags=["fold"]
 REQUESTS, SEATS = (3, 9, 4, 6, 2, 5), 4  # steps that each request needs
@@ -378,14 +388,14 @@ record(
 )
 
 # %% [markdown]
-# {{ ride.coach.empty:.0f}} empty seats against {{ ride.bus.empty:.0f}}, and {{ ride.coach.steps:.0f}} steps against {{ ride.bus.steps:.0f}}. Scheduling at
-# every step came with Orca [^yu2022]. For a kernel writer the lesson is in the row of M: it changes all the time. A kernel that is good only at
-# one M is no serving kernel.
+# {{ ride.coach.empty:.0f}} empty seats against {{ ride.bus.empty:.0f}}, and {{ ride.coach.steps:.0f}} steps against {{ ride.bus.steps:.0f}}.
+# Scheduling at every step came with Orca [^yu2022]. For kernel writers the lesson is in the row of M: it changes all the time. A
+# kernel that is good at only one M is not a serving kernel.
 #
 # ### Short weights, and where they stop helping
 #
-# A weight of b bytes gives 2·M operations, so with M rows the intensity is 2·M / b, the rows' own bytes left out. Where that meets the ridge of bf16 arithmetic, shorter
-# storage has nothing left to give.
+# A weight of b bytes is used for 2·M operations, so with M rows the intensity is 2·M / b, leaving out the rows' own bytes. Where
+# that meets the ridge of bf16 arithmetic, shorter storage has nothing left to give.
 
 # %%
 ends = {bits: ridge * (bits / 8) / 2 for bits in (16, 8, 4)}
@@ -397,22 +407,24 @@ record(ends={f"bits{bits}": quantity(rows) for bits, rows in ends.items()})
 
 # %% [markdown]
 # On the sheets, with an {{ w4.gpu.name }}: {{ w4.ends.bits16:.0f}} rows for 2 bytes, {{ w4.ends.bits16:.0f}} ÷ 2 = about {{ w4.ends.bits8:.0f}} for 1, {{ w4.ends.bits16:.0f}} ÷ 4 = about {{ w4.ends.bits4:.0f}} for ½. With an H200: {{ ends.bits16:.0f}}, {{ ends.bits8:.0f}} and {{ ends.bits4:.0f}}. The authors of MARLIN, a kernel for four-bit weights and 16-bit arithmetic, report close to
-# the full factor of four up to 16 to 32 rows, and a gain that shrinks by 64 to 128, and is still there [^frantar2025]. A pencil forecast and a measurement by
-# somebody else, on another card, and the same shape. (With 8-bit weights *and* 8-bit arithmetic the flat roof rises as well, and the ridge in
-# rows is back where it was.)
+# the full factor of four up to 16 to 32 rows, and a gain that shrinks by 64 to 128, and is still there [^frantar2025]. A pencil's
+# forecast and somebody else's measurement, on a different card, have the same shape. (With 8-bit weights *and* 8-bit arithmetic
+# the flat roof rises as well, and the ridge in rows is back where it was.)
 
 # %% [markdown]
 # ### Who pays: three kinds of traffic
 #
-# Minute 67 asks who pays the bill. Have an answer that is a count. A model of the size in [L1](../../docs/lectures/l1_what_a_gpu_is.py#the-receipt), in bf16, on
-# one card as if it fitted, with 32 users in each step of decode. Four things are paid for:
+# Minute 67 asks who pays the bill. Have an answer that you have counted. Take a model of the size in
+# [L1](../../docs/lectures/l1_what_a_gpu_is.py#the-receipt), in bf16, on one card as if it fitted, with 32 users in each decode
+# step. You pay for four things:
 #
 # - **prefill, the weights**: 2 operations for each weight and token; or their bytes, once, if the prompt is short;
-# - **prefill, attention**: each token looks at all before it, 4 operations for each of 128 numbers of 64 query heads in 80 layers: it grows with the *square*;
-# - **decode, the weights**: their bytes, once for a step, shared by the 32;
+# - **prefill, attention**: each token looks at all tokens before it, 4 operations for each of 128 numbers of 64 query heads in 80
+#   layers: this grows with the *square*;
+# - **decode, the weights**: their bytes, once for each step, shared by the 32 users;
 # - **decode, the cache**: all that *this* user has said and heard, fetched for every token, and shared with nobody.
 #
-# These are *floors*, at the roofs of the data sheet: no real server reaches them, and it is their order that you need.
+# These are *floors*, at the roofs of the data sheet: no real server reaches them, but what you need is their order.
 
 # %%
 WEIGHTS = 69_501_714_432  # the receipt of L1
@@ -481,65 +493,71 @@ record(
 )
 
 # %% [markdown]
-# That was an H200. For the pencil, as the sheets have it, with an {{ w4.gpu.name }} and T thousand tokens in: prefill takes {{ w4.ms.thousand_in:.0f}} ms × T and {{ w4.ms.square:.1f}} ms × T² of attention. A token of decode takes
+# That was an H200. For the pencil, as on the sheets, with an {{ w4.gpu.name }} and T thousand tokens in: prefill takes {{ w4.ms.thousand_in:.0f}}
+# ms × T for the weights and {{ w4.ms.square:.1f}} ms × T² for attention. A token of decode takes
 # {{ w4.ms.share:.2f}} ms for the weights, one of 32 shares, and {{ w4.ms.thousand_kept:.4f}} ms for each thousand tokens in the cache.
 #
-# | traffic, {{ w4.gpu.name }} | tokens in | tokens out | prefill, s | of it attention, s | decode, one of 32 shares, s | of it cache, s | decode alone, s |
+# | traffic, {{ w4.gpu.name }} | tokens in | tokens out | prefill, s | attention's part of it, s | decode, one of 32 shares, s | the cache's part of it, s | decode alone, s |
 # |---|---:|---:|---:|---:|---:|---:|---:|
 # | chat | 300 | 500 | {{ w4.pays.chat.prefill:.2f}} | {{ w4.pays.chat.attention:.2f}} | {{ w4.pays.chat.decode:.2f}} | {{ w4.pays.chat.cache:.2f}} | {{ w4.pays.chat.alone:.1f}} |
 # | a question on a long report | 30 000 | 300 | {{ w4.pays.report.prefill:.2f}} | {{ w4.pays.report.attention:.2f}} | {{ w4.pays.report.decode:.2f}} | {{ w4.pays.report.cache:.2f}} | {{ w4.pays.report.alone:.1f}} |
 # | an agent with its preface | 8 200 | 400 | {{ w4.pays.agent.prefill:.2f}} | {{ w4.pays.agent.attention:.2f}} | {{ w4.pays.agent.decode:.2f}} | {{ w4.pays.agent.cache:.2f}} | {{ w4.pays.agent.alone:.1f}} |
 # | the same, preface still in the cache | 200 | 400 | {{ w4.pays.kept.prefill:.2f}} | {{ w4.pays.kept.attention:.2f}} | {{ w4.pays.kept.decode:.2f}} | {{ w4.pays.kept.cache:.2f}} | {{ w4.pays.kept.alone:.1f}} |
 #
-# So: chat is decode, the report is prefill, and the agent turns over with one question, *is the preface still there?* The other number that turns it is the users in a
-# step: alone, even the report is decode. More users share the weights, and never the cache: look at the report, where the cache is the larger part of each
-# decoded token. And 32 such reports have {{ reports / 1e9:.0f}} GB of it, which no one card holds; pages decide how many users there can be.
+# So the chat pays for decode, the report for prefill, and for the agent it depends on one question, *is the preface still there?*
+# The other number that decides is how many users share a step: with a single user, even the report pays for decode. More users
+# share the weights, but never the cache: look at the report, where the cache is the larger part of each decoded token. And 32
+# such reports have {{ reports / 1e9:.0f}} GB of it, which does not fit on one card; pages decide how many users there can be.
 
 # %% [markdown]
 # ## In production today
 #
 # /// callout | production
-# Pages are what vLLM became known for, and its launch post has the numbers above [^vllm2023]. Scheduling at every step is older [^yu2022].
+# vLLM became known for its pages, and its launch post has the numbers above [^vllm2023]. Scheduling at every step is older [^yu2022].
 # Today every large serving engine does both.
 #
-# What they fuse is less romantic than the textbook says. Usual is residual add + RMSNorm in one kernel, sometimes with the quantisation
-# for the next multiply, and Q, K and V as *one* multiply, by laying their weights side by side. RMSNorm *inside* the QKV multiply can be
-# built; it is not the usual thing. So we teach the usual pair.
+# What they fuse is less romantic than the textbook says. They usually put residual add + RMSNorm into one kernel, sometimes with
+# the quantisation for the next multiply, and do Q, K and V as *one* multiply, with their weights side by side. RMSNorm *inside*
+# the QKV multiply can be built, but it is unusual. So we teach the usual pair.
 # ///
 #
 # Two sentences that are only sometimes true. Have both answers ready.
 #
-# - *"Decode is memory-bound."* For one user, and for the attention of most models, yes. The weights stop being so near {{ cross:.0f}} rows on an H200, near {{ w4.crosses:.0f}} on an {{ w4.gpu.name }}. And the
-#   attention of DeepSeek's models, MLA, is near the ridge in decode: at 128 query heads it does {{ w4.mla.h128:.0f}} operations a byte. That is right of an H200's ridge, {{ ridge:.0f}}. It is left of an H100's on paper,
-#   989 ÷ 3.35 = 295 [^nvidia-h100]. Its makers' H800 slows down under load, to 865 ÷ 3.35 = 258, and they call the decode compute-bound, from 128 heads on [^flashmla]. So name the card when you say it. [W6](w6_frontier.py) does that sum, and corrects today's board by one word.
+# - *"Decode is memory-bound."* For one user, and for the attention of most models, yes. The weights are no longer the limit near
+#   {{ cross:.0f}} rows on an H200, near {{ w4.crosses:.0f}} on an {{ w4.gpu.name }}. And the
+#   attention of DeepSeek's models, MLA, is near the ridge in decode: at 128 query heads it does {{ w4.mla.h128:.0f}} operations a
+#   byte. That is right of an H200's ridge, {{ ridge:.0f}}. On paper it is left of an H100's, 989 ÷ 3.35 = 295 [^nvidia-h100]. Its
+#   makers' H800 throttles under load, to 865 ÷ 3.35 = 258, and they call the decode compute-bound from 128 heads on [^flashmla].
+#   So name the card when you say it. [W6](w6_frontier.py) does that sum, and corrects today's board by one word.
 # - *"Decode is where the money goes."* For a chat, mostly. For questions on long documents, and for agents that send a long preface each
 #   time, prefill can be the larger part. Tokens in, tokens out: count first.
 
 # %% [markdown]
 # ## The click
 #
-# It happens at minute 20 to 30, and it needs silence.
+# It happens between minutes 20 and 30, and it needs silence.
 #
 # /// callout | click
-# On the students' page a grid of 8192 × 8192 meets one row, and then 64, in bf16. 64 times the arithmetic. The time goes, on an {{ w4.gpu.name }}, from
-# {{ w4.rise.m1.us:.1f }} µs to {{ w4.rise.m64.us:.1f }} µs: a factor of {{ w4.rise.m64.us / w4.rise.m1.us:.2f }}. 63 people ate
-# for nothing.
+# On the students' page a grid of 8192 × 8192 meets one row, and then 64, in bf16. That is 64 times the arithmetic. On an {{ w4.gpu.name }}
+# the time goes from {{ w4.rise.m1.us:.1f }} µs to {{ w4.rise.m64.us:.1f }} µs: a factor of {{ w4.rise.m64.us / w4.rise.m1.us:.2f }}.
+# 63 people ate for nothing.
 # ///
 #
-# The demo repeats it live, with 4096 rows besides. They are there so that the room sees the end of the free lunch.
+# The demo repeats it live, and adds 4096 rows, so that the class sees the end of the free lunch.
 #
 # /// callout | demo
 # Two demos, both on the map with their waits. *1, 64 and 4096 rows* runs three processes one after the other: take the
-# guesses first, then press Enter. *Two kernels, or one* is the pair of [L3](../../docs/lectures/l3_memory.py#do-it-while-you-hold-it): eager takes
-# {{ l3.fuse.eager.us / l3.fuse.cuda.us:.1f}} times as long as the fused kernel by hand there, on an {{ l3.gpu.name }}, with {{ l3.counted.fuse.eager.gb / l3.counted.fuse.cuda.gb:.1f}} times
-# the bytes. That it is *not* the same number is the lesson.
+# guesses first, then press Enter. *Two kernels, or one* is the pair of
+# [L3](../../docs/lectures/l3_memory.py#do-it-while-you-hold-it): there, on an {{ l3.gpu.name }}, eager takes {{ l3.fuse.eager.us / l3.fuse.cuda.us:.1f}}
+# times as long as the fused kernel by hand, with {{ l3.counted.fuse.eager.gb / l3.counted.fuse.cuda.gb:.1f}} times the bytes. The
+# lesson is that these are *not* the same number.
 # ///
 #
-# The race has a third line, `torch.compile`, and you should want it there.
+# The race has a third line, `torch.compile`, and you will be glad of it.
 #
 # /// claim | l3.fuse.compiled.us > 1.2 * l3.fuse.cuda.us and l3.counted.fuse.compiled.gb < 1.3 * l3.counted.fuse.cuda.gb
-# It moves the bytes of the fused kernel and takes {{ l3.fuse.compiled.us / l3.fuse.cuda.us:.2f}} times as long on that {{ l3.gpu.name }}. Bytes are a forecast. Arithmetic that does
-# not fit under them shows.
+# It moves the same bytes as the fused kernel and takes {{ l3.fuse.compiled.us / l3.fuse.cuda.us:.2f}} times as long on that {{ l3.gpu.name }}.
+# Bytes are a forecast. When arithmetic does not fit under them, the clock shows it.
 # /// otherwise
 # It takes {{ l3.fuse.compiled.us / l3.fuse.cuda.us:.2f}} times as long as the fused kernel on that {{ l3.gpu.name }}.
 # ///
@@ -548,24 +566,25 @@ record(
 # ## Where students trip
 #
 # /// callout | trip
-# **"The big prefill multiply is the expensive part."** Or, an hour later: **"decode is the expensive part, always."** Both are answers without a
-# count. The line that helps: *how many tokens came in, how many went out?* Then let the sheet decide.
+# **"The big prefill multiply is the expensive part."** Or, an hour later: **"decode is the expensive part, always."** Nobody has
+# counted for either answer. What helps is the question *how many tokens came in, how many went out?* Then let the sheet decide.
 # ///
 #
-# - *"Decode is slow because its matrix is small."* The grid is the same. Only the rows are few.
-# - *"Paging makes attention quicker."* It makes room. Room makes rows. Rows make use of what was fetched anyway.
-# - *"It saves padding."* Reservation and gaps, not padding.
-# - *"fp16 is fine, it passed."* At one size of input. Ten times as large, and the squares overflow: add up in fp32.
-# - *"Query heads."* The cache is counted by key heads: eight here, not 64.
+# - *"Decode is slow because its matrix is small."* The grid is the same. It just has few rows.
+# - *"Paging makes attention faster."* It makes room. Room makes rows. Rows make use of what was fetched anyway.
+# - *"It saves padding."* It saves reservations and gaps, not padding.
+# - *"fp16 is fine, it passed."* It passed for one size of input. Make the input ten times as large, and the squares
+#   overflow: add up in fp32.
+# - *"Query heads."* The cache holds keys and values, so count key heads: eight here, not 64.
 # - *"Ten trips to four, so I know the time."* You know the bytes. Say *forecast* every time.
-# - *"Four bits, so a quarter of the wait."* Up to some dozens of rows. After that the cooks are what you wait for.
+# - *"Four bits, so a quarter of the wait."* True up to some dozens of rows. After that you wait for the cooks.
 
 # %% [markdown]
 # ## Say this at the board
 #
 # /// callout | say
 # "You pay the full price to bring the weights down the hall. Then you use each of them once, and let it go. For one bite. And you
-# do that for every token of every answer. So do not ask me for a quicker cook. Ask me who else is hungry."
+# do that for every token of every answer. So do not ask me for a faster cook. Ask me who else is hungry."
 # ///
 #
 # And at the end:
@@ -592,7 +611,7 @@ record(
 #
 # ***Rows*, back.** A weight of 2, of 1 and of ½ byte, arithmetic in bf16: the M at which the roof turns flat = ____, ____, ____
 #
-# ***Pages*.** Box 1: one token = 2 × ____ × ____ × ____ × 2 bytes = ____; into 40 GB go ____. Box 2, with pages of 16:
+# ***Pages*.** Box 1: one token = 2 × ____ × ____ × ____ × 2 bytes = ____; 40 GB hold ____ tokens. Box 2, with pages of 16:
 #
 # | request | tokens | empty of 2048 | pages | empty in pages |
 # |---|---|---|---|---|
@@ -606,7 +625,7 @@ record(
 # Block tables of A and B, when page numbers 7, 2, 5, 0, 4, 9, 1, 3, 8, 6 are handed out in this order: A ____, B ____.
 #
 # Box 3, with an {{ w4.gpu.name }}. Prefill: {{ w4.ms.thousand_in:.2f}} ms × thousands in + {{ w4.ms.square:.3f}} ms × their square; decode, for each token out: {{ w4.ms.share:.2f}} ms +
-# {{ w4.ms.thousand_kept:.4f}} ms × thousands in the cache, in their middle: those that came in, and half of those that go out.
+# {{ w4.ms.thousand_kept:.4f}} ms × thousands in the cache; take the middle: those that came in, and half of those that go out.
 #
 # | traffic | in | out | prefill | decode | which is larger? | which number would turn it? |
 # |---|---|---|---|---|---|---|
@@ -626,11 +645,11 @@ record(
 # | **together** | | | |
 # | **one kernel** | | | |
 #
-# Foot: three guesses for the race, three times, one word on why.
+# At the foot: three guesses for the race, three times, one word on why.
 #
 # ### The answer key
 #
-# For you, not to print with the rest. The course's tests work it out again from what the sheets give.
+# This is for you; do not print it with the rest. The course's tests work it out again from what the sheets give.
 #
 # ***Rows*, front.** The sheets' card is an {{ w4.gpu.name }}: {{ w4.sheet.peak:.0f}} ÷ {{ w4.sheet.bandwidth / 1000:.2f}} = {{ w4.ridge:.0f}}. With the ridge of an H100 the line falls between 256 and 1024, with that of an H200 between 64 and 256.
 #
@@ -657,11 +676,13 @@ record(
 # | F | 1500 | 548 | 94 | 4 |
 # | **all** | 3 299 | 8 989 | 209 | 45 |
 #
-# Empty: {{ empty.reserved:.1%}} of what is reserved, {{ empty.page16:.1%}} of the pages. Block tables: A 7, 2, 5; B 0, 4, 9, 1, 3, 8, 6. B's 100 tokens need seven
-# pages, since 6 × 16 = 96; the seventh holds 4. Token 36 of A lies on page 5, at place 4; token 99 of B on page 6, at place 3.
+# Empty: {{ empty.reserved:.1%}} of what is reserved, {{ empty.page16:.1%}} of the pages. Block tables: A 7, 2, 5; B 0, 4, 9, 1,
+# 3, 8, 6. B's 100 tokens need seven pages, because 6 × 16 = 96; the seventh holds 4. Token 36 of A is on page 5, at place 4;
+# token 99 of B on page 6, at place 3.
 #
 # Box 3: chat, decode; report, prefill; agent, prefill, and decode once its preface is in the cache. [The table](#who-pays-three-kinds-of-traffic) has the
-# seconds. What would turn them: a longer prompt or a shorter answer; fewer users in a step, or many more tokens out; a preface kept.
+# seconds. What would turn the answers round: a longer prompt or a shorter answer; fewer users in a step, or many more tokens out;
+# a preface that is kept.
 #
 # ***Receipt*.**
 #
@@ -680,7 +701,7 @@ record(
 #
 # ### If the card fails
 #
-# Both demos have something to show without it. For *one row, 64 rows, 4096 rows* show [the page](../../docs/workshops/w4_serving.py#the-crossing-measured), which ran all three on an {{ w4.gpu.name }}; the floors are those of its data sheet:
+# Both demos have something to show without a card. For *1, 64 and 4096 rows* show [the page](../../docs/workshops/w4_serving.py#the-crossing-measured), which ran all three on an {{ w4.gpu.name }}; the floors follow from its data sheet:
 #
 # | M, {{ w4.gpu.name }} | floor, µs | recorded, µs | it waits for |
 # |---:|---:|---:|---|
@@ -694,15 +715,17 @@ record(
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../05_the_frontier/w4_map.md) has every step. The fused kernel, minutes 85 to 140, is the artifact: if you are late, take the minutes from
-# *who pays the bill* or from the last block, never from the typing.
+# [The map](../05_the_frontier/w4_map.md) has every step. The fused kernel, minutes 85 to 140, is the artifact: if you are behind,
+# take the minutes from *who pays the bill* or from the last block, never from the typing.
 #
 # /// exercise | Rehearse
 # A student says: "Our server runs at M = 40 with bf16 weights. Four-bit weights will shrink a step as much as they shrink the weights." Answer with two numbers.
 # Another says: "We have 37 tokens in pages of 16, so we waste 16." What do you ask?
 # /// answer
-# With an H200, at M = 40 bf16 weights are left of their ridge ({{ ends.bits16:.0f}} rows), four-bit weights are nearly at theirs ({{ ends.bits4:.0f}}); with an {{ w4.gpu.name }} it is {{ w4.ends.bits16:.0f}} and {{ w4.ends.bits4:.0f}}. So up to
-# four times less to wait for, if all else is free, and MARLIN's authors report nearly the full gain only up to 32 rows [^frantar2025].
+# With an H200, at M = 40 bf16 weights are left of their ridge ({{ ends.bits16:.0f}} rows), four-bit weights are nearly at theirs
+# ({{ ends.bits4:.0f}}); with an {{ w4.gpu.name }} it is {{ w4.ends.bits16:.0f}} and {{ w4.ends.bits4:.0f}}. So the step waits up
+# to four times less, if everything else is free, and MARLIN's authors report nearly the full gain only up to 32 rows
+# [^frantar2025].
 # Say *up to*, and say *measure*. To the second: how many pages are there, and how many places? 3 × 16 = 48, so 11 are empty.
 # ///
 
@@ -712,9 +735,10 @@ record(
 # - prefill and decode as one number, M, and where the ridge falls between them;
 # - the weight of a token in the cache, and six requests reserved or in pages;
 # - the one line that makes a kernel paged, and the rubbish in the last page;
-# - a fused add + RMSNorm, in two halves, with its receipt and its two planted mistakes;
+# - a fused add + RMSNorm, in two halves, with its receipt and its two likely mistakes;
 # - batches as coach and bus, and short weights with the M at which they stop helping;
 # - two sentences about serving that need the word *sometimes*.
 #
-# **Where this leads.** The board says *how many bits*: [teaching W5](w5_blackwell.py) has four of them. The lecture behind the fusion:
-# [memory](../../docs/lectures/l3_memory.py). The loop that follows the table: [FlashAttention](../../docs/workshops/w1_flash_attention.py).
+# **Where this leads.** The board says *how many bits*: [teaching W5](w5_blackwell.py) has four of them. The lecture on which the
+# fusion rests: [memory](../../docs/lectures/l3_memory.py). The loop that follows the table:
+# [FlashAttention](../../docs/workshops/w1_flash_attention.py).

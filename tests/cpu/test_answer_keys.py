@@ -96,7 +96,7 @@ def test_the_block_tables_of_w4():
     printed = dict(re.findall(r"([AB]) ((?:\d, )+\d)", KEY))
     tokens = {name: int(count) for name, count, *_ in tables(SHEETS)[1]}
     places = re.findall(
-        r"[Tt]oken (\d+) of ([AB]) (?:lies )?on page (\d+), at place (\d+)", KEY.replace("\n", " ")
+        r"[Tt]oken (\d+) of ([AB]) (?:is )?on page (\d+), at place (\d+)", KEY.replace("\n", " ")
     )
     places += [
         (t, "B", p, at) for t, p, at in re.findall(r"token (\d+) of B on page (\d+), at place (\d+)", KEY)

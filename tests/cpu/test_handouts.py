@@ -299,7 +299,7 @@ def misses_of_the_bill(page, session):
     text = re.sub(r"<[^>]+>", "", page).replace("\u00a0", " ")
     (weights, square) = re.search(r"([\d.]+) ms × T \+ ([\d.]+) ms × T²", text).groups()
     (share, kept) = re.search(r"([\d.]+) ms \+ ([\d.]+) ms × thousands in the cache", text).groups()
-    assert "take its middle: T + half of the thousands that come out" in text
+    assert "take the middle: T + half of the thousands that come out" in text
     wrong = []
     for kind, given, taken in ((0, 300, 500), (1, 30_000, 300), (2, 8_200, 400)):
         T, middle = given / 1000, (given + taken / 2) / 1000
@@ -1034,7 +1034,7 @@ def test_the_first_page_tells_every_sheet_its_copies_sides_cut_and_minute(course
             "n × (talks + 1)",
             "21 × (talks + 1)",
         ),
-        ("for whoever is behind at minute 110", "a few", "a few"),
+        ("for anyone who is behind at minute 110", "a few", "a few"),
         ("for everyone", "", ""),
     ],
 )
