@@ -445,7 +445,7 @@ record(
 #   limit, and the clock goes down. The peak assumes a clock that the card cannot hold.
 # - **In between, it is rounds**: how many tiles there are for {{ sheet.sms:.0f}} SMs, and how full the last round is. Gate and up are the example.
 #
-# This page cannot say how much of what is missing is the clock and how much is waiting: no counter runs beside a burst.
+# This page cannot say how much of what is missing is the clock and how much is waiting, since no counter runs beside a burst.
 # ///
 
 # %% tags=["fold"]

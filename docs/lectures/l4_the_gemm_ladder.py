@@ -913,7 +913,7 @@ for rung, kinds in found.items():
 #   - [register column, "{{ ladder.register_column.of_peak:.0%}}", "{{ vital.register_column.calls:.0%}}", "{{ vital.register_column.tray:.0%}}", "{{ vital.register_column.l2:.0%}}", "{{ vital.register_column.hbm:.0%}}"]
 #   - [register tile, "{{ ladder.register_tile.of_peak:.0%}}", "{{ vital.register_tile.calls:.0%}}", "{{ vital.register_tile.tray:.0%}}", "{{ vital.register_tile.l2:.0%}}", "{{ vital.register_tile.hbm:.0%}}"]
 #   - ["*cuBLAS*", "{{ ladder.cublas.of_peak:.0%}}", "{{ vital.cublas.calls:.0%}}", "{{ vital.cublas.tray:.0%}}", "{{ vital.cublas.l2:.0%}}", "{{ vital.cublas.hbm:.0%}}"]
-# caption: "Lanes: per cent of the data sheet's peak, by the clock. The rest: per cent of what the unit could do, counted."
+# caption: "Lanes: percent of the data sheet's peak, by the clock. The rest: percent of what the unit could do, counted."
 # ///
 #
 # /// claim | max(vital.naive.l2, vital.coalesced.l2, vital.shared_tiles.l2, vital.register_column.l2, vital.register_tile.l2) < 0.4 and max(vital.naive.hbm, vital.coalesced.hbm, vital.shared_tiles.hbm, vital.register_column.hbm, vital.register_tile.hbm) < 0.4 and vital.cublas.calls > 0.7

@@ -189,7 +189,7 @@ record(by_hand=by_hand)
 
 # %% [markdown]
 # /// table
-# columns: [register tile, bytes in one load, "of all instructions, multiply-adds", "bytes from shared memory for one multiply-add"]
+# columns: [register tile, bytes in one load, "share of multiply-adds", "bytes from shared memory for one multiply-add"]
 # rows:
 #   - [8 × 8, "4", "{{ by_hand.t8x8_by4.share:.1%}}", "{{ by_hand.t8x8_by4.bytes:.2f }}"]
 #   - [8 × 8, "16", "{{ by_hand.t8x8_by16.share:.1%}}", "{{ by_hand.t8x8_by16.bytes:.2f }}"]
@@ -309,7 +309,7 @@ record(
 
 # %% [markdown]
 # /// table
-# columns: [kernel, "issue slots used", "of the instructions, multiply-adds", "both together", "% of peak, timed"]
+# columns: [kernel, "issue slots used", "share of multiply-adds", "both together", "% of peak, timed"]
 # rows:
 #   - [5 register tile, "{{ vital.register_tile.issued:.0%}}", "{{ vital.register_tile.share:.0%}}", "{{ vital.register_tile.issued * vital.register_tile.share:.0%}}", "{{ ladder.register_tile.of_peak:.0%}}"]
 #   - [12 persistent, "{{ vital.persistent.issued:.0%}}", "{{ vital.persistent.share:.0%}}", "{{ vital.persistent.issued * vital.persistent.share:.0%}}", "{{ ladder.persistent.of_peak:.0%}}"]
@@ -370,7 +370,7 @@ record(
 #
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "loads from shared memory for one multiply-add", "instructions that carry", "of the instructions, multiply-adds"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "loads from shared memory for one multiply-add", "instructions that carry", "share of multiply-adds"]
 # rows:
 #   - [5 register tile, "{{ ladder.register_tile.of_peak:.1%}}", "{{ vital.register_tile.registers:.0f }}", "{{ vital.register_tile.shared_kib:.1f }}", "{{ vital.register_tile.occupancy:.0%}}", "{{ vital.register_tile.loads:.4f }}", "{{ vital.register_tile.carried:.4f }}", "{{ vital.register_tile.share:.1%}}"]
 #   - ["**6 vector loads**", "**{{ ladder.vectorised.of_peak:.1%}}**", "{{ vital.vectorised.registers:.0f }}", "{{ vital.vectorised.shared_kib:.1f }}", "{{ vital.vectorised.occupancy:.0%}}", "{{ vital.vectorised.loads:.4f }}", "{{ vital.vectorised.carried:.4f }}", "{{ vital.vectorised.share:.1%}}"]
@@ -474,7 +474,7 @@ record(
 #
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "wavefronts for one load", "of them queues", "wavefronts for one multiply-add"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "wavefronts for one load", "of these, lost in queues", "wavefronts for one multiply-add"]
 # rows:
 #   - [6 vector loads, "{{ ladder.vectorised.of_peak:.1%}}", "{{ vital.vectorised.registers:.0f }}", "{{ vital.vectorised.shared_kib:.1f }}", "{{ vital.vectorised.occupancy:.0%}}", "{{ vital.vectorised.turns_a_load:.2f }}", "{{ vital.vectorised.conflicts:.2f }}", "{{ vital.vectorised.turns:.3f }}"]
 #   - ["**7 conflict-free**", "**{{ ladder.conflict_free.of_peak:.1%}}**", "{{ vital.conflict_free.registers:.0f }}", "{{ vital.conflict_free.shared_kib:.1f }}", "{{ vital.conflict_free.occupancy:.0%}}", "{{ vital.conflict_free.turns_a_load:.2f }}", "{{ vital.conflict_free.conflicts:.2f }}", "{{ vital.conflict_free.turns:.3f }}"]
@@ -623,7 +623,7 @@ record(
 #
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "issue slots used", "of the instructions, multiply-adds", "waiting for global memory", "waiting for each other"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "issue slots used", "share of multiply-adds", "waiting for global memory", "waiting for each other"]
 # rows:
 #   - [8 warp tiles, "{{ ladder.warp_tiles.of_peak:.1%}}", "{{ vital.warp_tiles.registers:.0f }}", "{{ vital.warp_tiles.shared_kib:.1f }}", "{{ vital.warp_tiles.occupancy:.0%}}", "{{ vital.warp_tiles.issued:.1%}}", "{{ vital.warp_tiles.share:.1%}}", "{{ vital.warp_tiles.long_scoreboard:.2f }}", "{{ vital.warp_tiles.barrier:.2f }}"]
 #   - ["**9 asynchronous**", "**{{ ladder.asynchronous.of_peak:.1%}}**", "{{ vital.asynchronous.registers:.0f }}", "{{ vital.asynchronous.shared_kib:.1f }}", "{{ vital.asynchronous.occupancy:.0%}}", "{{ vital.asynchronous.issued:.1%}}", "{{ vital.asynchronous.share:.1%}}", "{{ vital.asynchronous.long_scoreboard:.2f }}", "{{ vital.asynchronous.barrier:.2f }}"]
@@ -702,7 +702,7 @@ record(
 #
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "of the instructions, multiply-adds", "wavefronts for one multiply-add"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "share of multiply-adds", "wavefronts for one multiply-add"]
 # rows:
 #   - [9 asynchronous, "{{ ladder.asynchronous.of_peak:.1%}}", "{{ vital.asynchronous.registers:.0f }}", "{{ vital.asynchronous.shared_kib:.1f }}", "{{ vital.asynchronous.occupancy:.0%}}", "{{ vital.asynchronous.share:.1%}}", "{{ vital.asynchronous.turns:.3f }}"]
 #   - ["**10 tuned**", "**{{ ladder.tuned.of_peak:.1%}}**", "{{ vital.tuned.registers:.0f }}", "{{ vital.tuned.shared_kib:.1f }}", "{{ vital.tuned.occupancy:.0%}}", "{{ vital.tuned.share:.1%}}", "{{ vital.tuned.turns:.3f }}"]
@@ -815,7 +815,7 @@ record(
 #
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "multiply-adds from one drawer", "waiting for dispatch", "issue slots used", "of the instructions, multiply-adds"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "multiply-adds from one drawer", "waiting for dispatch", "issue slots used", "share of multiply-adds"]
 # rows:
 #   - [10 tuned, "{{ ladder.tuned.of_peak:.1%}}", "{{ vital.tuned.registers:.0f }}", "{{ vital.tuned.shared_kib:.1f }}", "{{ vital.tuned.occupancy:.0%}}", "{{ drawer.tuned:.0%}}", "{{ vital.tuned.dispatch_stall:.2f }}", "{{ vital.tuned.issued:.1%}}", "{{ vital.tuned.share:.1%}}"]
 #   - ["**11 register banks**", "**{{ ladder.register_banks.of_peak:.1%}}**", "{{ vital.register_banks.registers:.0f }}", "{{ vital.register_banks.shared_kib:.1f }}", "{{ vital.register_banks.occupancy:.0%}}", "{{ drawer.register_banks:.0%}}", "{{ vital.register_banks.dispatch_stall:.2f }}", "{{ vital.register_banks.issued:.1%}}", "{{ vital.register_banks.share:.1%}}"]
@@ -904,7 +904,7 @@ record(
 #
 # /// table
 # turned: true
-# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "SMs in use, of all ticks", "issue slots used, of all ticks", "of the instructions, multiply-adds", "multiply-adds from one drawer", "hits in L2", "MB from HBM", "MB written"]
+# columns: [kernel, "% of peak", registers, "shared memory, KiB", occupancy, "SMs in use, of all ticks", "issue slots used, of all ticks", "share of multiply-adds", "multiply-adds from one drawer", "hits in L2", "MB from HBM", "MB written"]
 # rows:
 #   - [11 register banks, "{{ ladder.register_banks.of_peak:.1%}}", "{{ vital.register_banks.registers:.0f }}", "{{ vital.register_banks.shared_kib:.1f }}", "{{ vital.register_banks.occupancy:.0%}}", "{{ vital.register_banks.rooms:.1%}}", "{{ vital.register_banks.issued:.1%}}", "{{ vital.register_banks.share:.1%}}", "{{ drawer.register_banks:.0%}}", "{{ vital.register_banks.l2_hits:.0%}}", "{{ counted.register_banks.read_bytes / 1e6:.0f }}", "{{ counted.register_banks.write_bytes / 1e6:.0f }}"]
 #   - ["**12 persistent**", "**{{ ladder.persistent.of_peak:.1%}}**", "{{ vital.persistent.registers:.0f }}", "{{ vital.persistent.shared_kib:.1f }}", "{{ vital.persistent.occupancy:.0%}}", "{{ vital.persistent.rooms:.1%}}", "{{ vital.persistent.issued:.1%}}", "{{ vital.persistent.share:.1%}}", "{{ drawer.persistent:.0%}}", "{{ vital.persistent.l2_hits:.0%}}", "{{ counted.persistent.read_bytes / 1e6:.0f }}", "{{ counted.persistent.write_bytes / 1e6:.0f }}"]
@@ -993,7 +993,7 @@ record(
 # rows:
 #   - ["clock, of the highest", "{{ load.persistent.mhz / l1.card.clock_mhz:.1%}}", "{{ load.cublas.mhz / l1.card.clock_mhz:.1%}}"]
 #   - ["× issue slots used, of all ticks", "{{ vital.persistent.issued:.1%}}", "{{ vital.cublas.issued:.1%}}"]
-#   - ["× of the instructions, multiply-adds", "{{ vital.persistent.share:.1%}}", "{{ vital.cublas.share:.1%}}"]
+#   - ["× share of multiply-adds", "{{ vital.persistent.share:.1%}}", "{{ vital.cublas.share:.1%}}"]
 #   - ["= % of peak, by counters", "{{ product.persistent:.1%}}", "{{ product.cublas:.1%}}"]
 #   - ["**% of peak, timed**", "**{{ ladder.persistent.of_peak:.1%}}**", "**{{ ladder.cublas.of_peak:.1%}}**"]
 #   - ["SMs in use, of all ticks", "{{ vital.persistent.rooms:.1%}}", "{{ vital.cublas.rooms:.1%}}"]

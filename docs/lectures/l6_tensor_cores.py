@@ -1109,7 +1109,7 @@ record(
 # ///
 #
 # Random numbers around zero hide this limit. Their sum grows with the square *root* of its length: 4096 products add up to about
-# 64 times one of them, not 4096 times. So the error of FP8 above shows nothing of it. A test on random numbers is a test on
+# 64 times one of them, not 4096 times. So the FP8 error above does not show it. A test on random numbers is a test on
 # random numbers.
 #
 # /// exercise | Which type?
