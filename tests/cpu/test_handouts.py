@@ -1034,7 +1034,7 @@ def test_the_first_page_tells_every_sheet_its_copies_sides_cut_and_minute(course
             "n × (talks + 1)",
             "21 × (talks + 1)",
         ),
-        ("for whoever is behind at minute 110", "a few", "a few"),
+        ("for anyone who is behind at minute 110", "a few", "a few"),
         ("for everyone", "", ""),
     ],
 )

@@ -36,6 +36,7 @@ def test_the_first_pages_say_what_is_so():
         "Eight labs can be typed in Triton.",
         "A claim holds when it is true in all of the resamples.",
         "It holds in 95 % of the resamples.",
+        "It holds in every one of the resamples.",
         "It is true in 95 of 100 resamples.",
         "Of 10 000 resamples most are so.".replace(" 000", ",000"),
     ],

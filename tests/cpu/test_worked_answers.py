@@ -11,7 +11,7 @@ from course_site.pages.blocks import parse, spoken, walk_blocks
 from course_site.pages.page import read_page
 from course_site.sessions.handouts import read_handouts, worked_out
 from course_site.sessions.session import load_sessions
-from course_site.sessions.worked_answers import module_of, of_exercise, of_map, of_sheet
+from course_site.sessions.worked_answers import module_of, of_board, of_exercise, of_map, of_sheet
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = load_sessions(ROOT)
@@ -122,7 +122,7 @@ def test_of_every_answer_the_last_number_is_held(exercises):
 
 @pytest.mark.parametrize("name", SESSIONS)
 def test_todays_maps_are_worked_out(name):
-    assert list(of_map(ROOT, SESSIONS[name])) == []
+    assert [*of_map(ROOT, SESSIONS[name]), *of_board(ROOT, SESSIONS[name])] == []
 
 
 def with_step(name, title, **texts):
@@ -181,6 +181,18 @@ def test_another_exit_answer_is_refused(name, i, right, wrong):
     tickets[i] = dataclasses.replace(pair, answer=pair.answer.replace(right, wrong))
     ((place, _),) = of_map(ROOT, dataclasses.replace(session, exit_ticket=tuple(tickets)))
     assert place == f"exit_ticket {i + 1}, answer"
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [("l3", "4, 8, 32 and 32 boxes", "4, 8, 16 and 32 boxes"), ("l5", "128, 72 and 16", "128, 16 and 72")],
+)
+def test_a_drawn_board_shows_what_the_steps_put_there(name, right, wrong):
+    session = SESSIONS[name]
+    assert right in session.alt
+    ((place, said),) = of_board(ROOT, dataclasses.replace(session, alt=session.alt.replace(right, wrong)))
+    assert place == "board, alt"
+    assert f"_worked_out/{name}.py" in said
 
 
 @pytest.mark.parametrize("name", SESSIONS)

@@ -151,3 +151,4 @@ CHECK_ANSWERS = {
     "Step 9: fetch while you multiply": 1,
     "Why not faster, and the wall": False,
 }
+BOARD_ALT = [read_for_64(*shape) for shape in ((1, 1), (8, 1), (8, 8))]

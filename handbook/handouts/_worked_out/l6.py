@@ -125,7 +125,6 @@ CHECK_ANSWERS = {
     "Fed or hungry": (64 * 256 // 32, 4),
     "Through shared memory": (2 * 2, 2 * 2),
     "What a type costs, what it buys": (2**3, 2, 2, 2, 2),
-    "The climb, live": False,
 }
 _BITS = {
     "fp32": (8, 23),

@@ -1,3 +1,3 @@
 """The answers of the page of what is often said."""
 
-ANSWERS = {"Mend three": ("(a) of what", "(b) than what", "(c) room or trips")}
+ANSWERS = {"Correct three": ("(a) of what", "(b) than what", "(c) room or trips")}

@@ -108,7 +108,7 @@ ANSWERS = {
 }
 BOARDS = {
     "Six jobs, four rungs": 160,
-    "Masks where an if stood": 0,
+    "Masks in place of an if": 0,
     "One word for two lectures": 1,
     "The last k, and count": (12, 13, 12),
     "A layout is a measuring cup": (place(2, 3, 8, 1), place(2, 3, 1, 4), 16),

@@ -43,7 +43,9 @@ _MADE = re.compile(
     r" (?:[-+*/%<>&|^]|//|[<>=]=) |\w[\[(](?![)\]])|\w<\w|="
 )  # a formula, a call: more than a name
 _CODE, _ITEM = "\ue000", "\ue001"  # where a piece of code was, and the number of an item
-_VERDICT = re.compile(rf"(?:\A|\([a-h]\) |: |{_ITEM} ?)(?P<says>yes|no|true|false)\b", re.IGNORECASE)
+_VERDICT = re.compile(
+    rf"(?:\A|\([a-h]\) |: |{_ITEM} ?)(?P<says>yes|no|true|false)(?=[,.:;]|$)", re.IGNORECASE
+)
 _LETTER = re.compile(r"(?<![\w`])\((?P<letter>[a-h])\)")
 _LIST = re.compile(
     r"(?<![\w.,])\d+(?:\.\d+)?(?:(?: · |, | and |, and | )\d+(?:\.\d+)?(?![\w.,]\d)){2,}(?!\w)"

@@ -323,13 +323,13 @@ def faults_of_row(head: list[str], cells: list[str], scope: Scope) -> Iterator[s
 
 def _of_row(head: str, text: str, scope: Scope) -> Iterator[str]:
     """Yield that a row is called by the name of a neighbour of what it shows."""
-    names = [
-        name for name in parse(text).names if (scope.resolve(name).leaf or {}).get("kind") == "measurement"
-    ]
     called = re.sub(r"\W+", "_", re.sub(r"^\W*(?:k?\d+\s+)?", "", head.casefold())).strip("_")
-    if "{{" not in head and not any(called in name.split(".") for name in names):
-        for name in names[:1]:
+    if len(called) < 4 or "{{" in head or called in text:
+        return
+    for name in parse(text).names:
+        if (scope.resolve(name).leaf or {}).get("kind") == "measurement":
             yield from other_name(name, [called], scope)
+            return
 
 
 def _rival(text: str, scope: Scope) -> str:

@@ -12,8 +12,11 @@ from collections.abc import Iterator, Mapping
 from course_site.lint.lint import BARE
 from course_site.lint.typed_numbers import in_sentence
 from course_site.pages.bibliography import Entry
+from course_site.pages.placeholders import PLACEHOLDER
 from course_site.pages.plain_text import CITE, Text, plain, sentences
 
+_PARAGRAPHS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+|]|\d+\.)\s)")
+_DIGIT = re.compile(r"\d|\btwice\b|\btimes\b|\bhalf\b")
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:[ ,]\d{3})+(?![\w])|(?<![\w.])\d+(?:\.\d+)?(?!\w)")
 _YEAR = re.compile(r"19[5-9]\d|20(?:0[1-9]|[1-3]\d)")
 _FOUR = {"twice": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "ten": 10, "half": 0.5}
@@ -22,13 +25,19 @@ _WORD = re.compile(rf"\b(?:{'|'.join(_FOUR)})\b", re.IGNORECASE)
 
 def faults_of(text: str, sources: Mapping[str, Entry]) -> Iterator[str]:
     """Yield the figures of some Markdown that none of the sources cited beside them is known for, a line each."""
-    if "[^" not in text:
-        return
+    for paragraph in _PARAGRAPHS.split(text) if "[^" in text else ():
+        if "[^" in paragraph and _DIGIT.search(PLACEHOLDER.sub("", CITE.sub("", paragraph))):
+            yield from _of_paragraph(paragraph, sources)
+
+
+def _of_paragraph(text: str, sources: Mapping[str, Entry]) -> Iterator[str]:
     said = plain(Text.of(text), BARE)[0].text
     for start, end in sentences(said):
         sentence = said[start:end]
         keys = [key for key in dict.fromkeys(CITE.findall(sentence)) if key in sources]
-        hits = in_sentence(sentence, in_claim=False, condition=None) if keys else ()
+        if not (keys and _DIGIT.search(CITE.sub("", sentence))):
+            continue
+        hits = in_sentence(sentence, in_claim=False, condition=None)
         if not hits:
             continue
         known = {figure for key in keys for figure in sources[key].figures}

@@ -31,7 +31,13 @@ _WINS = (
     r"|(?:catch(?:es)?|caught)\s+up|(?:has|have|had)\s+caught|gap\b[^.;:]{0,40}\b(?:gone|closed?s?|shut|small|tiny|nothing"
     r"|vanish\w*|rounding|none)|closes?\s+(?:half|most|all|the)\s|for\s+every\s+\w+\s+(?:that\s+)?\S+\s+\w+(?=,)"
     rf"|in\s+the\s+time\s+(?:of|that|it\s+takes)|before\s+(?:the\s+)?{LIBRARY}\s+(?:has\s+|had\s+|is\s+)?"
-    r"(?:start|finish|done|begun|began|ends?)\w*|takes?\s+the\s+(?:lead|crown)|in\s+the\s+lead|has\s+the\s+edge)\b"
+    r"(?:start|finish|done|begun|began|ends?)\w*|takes?\s+the\s+(?:lead|crown)|in\s+the\s+lead|has\s+the\s+edge"
+    r"|(?:takes|needs|lasts|took|needed)\s+(?:\w+\s+)?(?:longer|less\s+time|more\s+time|shorter)"
+    r"|as\s+(?:good|well|strong|far|high|capable)\s+as|has\s+found\s+its\s+(?:better|match|master|equal)"
+    rf"|(?:only|no)\s+(?:other\s+)?{LIBRARY}\s+[^.;:]{{0,30}}\b(?:more|better|higher|further|closer)"
+    rf"|while\s+(?:the\s+)?{LIBRARY}\s+(?:still|is|has)|(?:nothing|little)\s+left\s+to|tell\s+\w+\s+from\s+{LIBRARY}"
+    rf"|(?:is|are|stands?|lies|ends?)\s+where\s+(?:the\s+)?{LIBRARY}|between\s+[^.;:]*\b(?:lies|is|are|there\s+is)\s+(?:an?\s+)?"
+    r"(?:hair|nothing|little|whisker))\b"
 )
 # What a kernel of the page's own is among others, or at the end of a race.
 _OF_OURS = (
@@ -41,10 +47,22 @@ _OF_OURS = (
     r"(?:kernels?|multiply|attention|copy|softmax|version|of\s+all|of\s+them|on\s+(?:this|the)\s+\w+|anywhere|there\s+is)\b"
     r"|\bnothing\s+(?:[\w'’-]+\s+){1,6}(?:sooner|faster|quicker)\b"
 )
+_IN_A_CELL = (
+    rf"^\s*\|[^|]*\b(?:ours?|k\d\d|{LIBRARY})[^|]*\|(?:[^|]*\|)*?\s*\**(?:first|second|third|last|fastest|slowest|quickest"
+    r"|winner|best|worst)\**\s*\|"
+)
 _PEAK = (
     r"(?:(?:the|its|their|our|this|that)\s+(?:[\w'’-]+\s+){0,2}(?:peak|roof|machine|hardware|bandwidth|throughput"
     r"|data\s+sheet|ceiling)\b|(?:the|this|our|a)\s+(?:card|machine|hardware|GPU|tensor\s+cores|units?)\s+(?:can|has|have"
     r"|could|promises?|gives?|allows?|offers?)\b|what\s+(?:the\s+data\s+sheet|it|they)\s+(?:promises|can|could)\b)"
+)
+_NO_REST = (
+    r"\b(?:tensor\s+cores?|lanes?|units?|pipes?|SMs?|card|machine|memory|bus)\s+(?:\w+\s+)?(?:hardly|scarcely|barely|almost"
+    r"|nearly)\s+(?:ever|never|always)\s+(?:rests?|idles?|waits?|works?|is|are|stands?)\b",
+    r"\buses?\s+(?:the\s+|all\s+of\s+the\s+)?(?:[\w-]+\s+){1,3}to\s+the\s+full\b",
+    r"\b(?:speed|rate|throughput|bandwidth)\s+(?:is|was|equals)\s+(?:just\s+|nearly\s+|almost\s+)?that\s+of\s+the\s+"
+    r"(?:data\s+sheet|card|machine|hardware|memory)\b",
+    rf"\b[a-z]+\s+{FRACTION}\s+of\s+(?:the|its|our|a)\s+(?:machine|card|GPU|tensor\s+cores|hardware|lanes)\b",
 )
 _VAGUE = (
     r"(?:(?:nearly|almost|practically|virtually|just\s+about)\s+(?:all(?!\s+(?!of|that|the)\w)|everything|the\s+whole"
@@ -55,7 +73,9 @@ _VAGUE = (
 _WAYS = (
     ("a ranking in words, with a library's name", re.compile(_WINS, re.IGNORECASE)),
     ("a ranking in words", re.compile(_OF_OURS, re.IGNORECASE)),
+    ("a ranking in words", re.compile(_IN_A_CELL, re.IGNORECASE)),
     ("a share of a peak in words", re.compile(rf"\b{_VAGUE}[^.;:,]{{0,50}}?\b{_PEAK}", re.IGNORECASE)),
+    *(("a share of a peak in words", re.compile(pattern, re.IGNORECASE)) for pattern in _NO_REST),
     ("a share of a peak in words", re.compile(rf"\bof\s+{_PEAK}[^.;:,]{{0,30}}?\b{_VAGUE}", re.IGNORECASE)),
 )
 # Pieces of a library's name, of which one must be there: most sentences have none, and the first search takes long.
@@ -69,7 +89,7 @@ _LIBRARY = re.compile(rf"\b{LIBRARY}")
 _ASKS = re.compile(r"\?[\"'”’)\]*_\s]*$")
 _WHOLE_QUOTE = re.compile(r"\s*(?:#+\s*|[-*+]\s+)?[\"“”].*[\"“”]\s*¶?\s*")
 _SUPPOSED = re.compile(
-    r"\b(?:if|whether|unless|suppose|until|once|when(?:ever)?|where(?:ver)?|to|can|could|may|might|must|should|would"
+    r"\b(?:if|whether|unless|suppose|until|once|when(?:ever)?|where(?:ver)?|to|(?:can|could)(?!\s+not)|may|might|must|should|would"
     r"|does|do|did|no\s+longer|likely|perhaps|probably|expect|guess)\b[^,;:.]*$",
     re.IGNORECASE,
 )

@@ -460,7 +460,7 @@ def upside_down(text: str, words: str, scope: Scope) -> str:
         text: the expression, as written.
         words: such as *% of cuBLAS*, or the clause before a value.
     """
-    found = next(reversed(list(_SHARE_OF.finditer(words))), None)
+    found = next(reversed(list(_SHARE_OF.finditer(words))), None) if "of " in words else None
     who = found["who"].casefold().rstrip(".") if found else ""
     who = who if who in NAMED else f"the {who}"
     if found is None or who not in NAMED or _OF_TIME.match(found["what"] or ""):
@@ -564,7 +564,6 @@ def other_name(name: str, called: Iterable[str], scope: Scope) -> Iterator[str]:
     parts, words = name.split("."), [word for word in called if len(word) > 3]
     if any(part and (part == word or part.startswith(word)) for part in parts for word in words):
         return
-    unit = scope.resolve(name).unit
     for word in words:
         for at in range(len(parts)):
             if word not in _neighbours(parts[:at], scope):
@@ -573,7 +572,7 @@ def other_name(name: str, called: Iterable[str], scope: Scope) -> Iterator[str]:
                 other = scope.resolve(".".join([*parts[:at], word, *parts[at + 1 :]]))
             except ExpressionError:
                 continue
-            if other.unit == unit:
+            if other.unit == scope.resolve(name).unit:
                 called_so = word.replace("_", " ")
                 yield f"it is called {called_so!r}, and {name} is another of its group: take {word}'s, or name it"
                 return

@@ -182,8 +182,9 @@ class _Checker:
         self.check_anchors()
         self.check_questions()
         if worked_answers.are_kept(self.course.root):
-            for key, message in worked_answers.of_map(self.course.root, self.session):
-                self.wrong(key, message)
+            for wrong in (worked_answers.of_map, worked_answers.of_board):
+                for key, message in wrong(self.course.root, self.session):
+                    self.wrong(key, message)
 
     def check_files(self) -> None:
         session = self.session

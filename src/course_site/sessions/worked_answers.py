@@ -1,7 +1,7 @@
 """Answers of a session that are worked out again: its map's, its sheets', and those of its pages' exercises.
 
 The numbers come from the module beside the sheets, `handouts.worked_out`: ANSWERS by an exercise's title, BOARDS (with
-what the fingers do) and CHECK_ANSWERS by a step's, EXIT_ANSWERS in order, BLANKS by a sheet's title.
+what the fingers do) and CHECK_ANSWERS by a step's, EXIT_ANSWERS in order, BOARD_ALT, BLANKS by a sheet's title.
 """
 
 from __future__ import annotations
@@ -53,6 +53,14 @@ def of_map(root: Path, session: Session) -> Iterator[tuple[str, str]]:
             )
         for fault in faults_of(given, answers, kept[1].get(step.title)):
             yield f"{step.where}, check", f"{_told(fault)}: {_where(session.id, 'CHECK_ANSWERS', step.title)}"
+
+
+def of_board(root: Path, session: Session) -> Iterator[tuple[str, str]]:
+    """Yield what the drawing of the finished board is said to show, and no step of the map puts there."""
+    given = "\n".join(f"{step['say']}\n{step['board']}\n{step['fingers']}" for step in session.steps())
+    worked = worked_out(root, session.id).get("BOARD_ALT")
+    for fault in faults_of(given, session.alt, worked, words=False):
+        yield "board, alt", f"{_told(fault)}, nor in a step's board: {_where(session.id, 'BOARD_ALT')}"
 
 
 def of_sheet(handouts: Handouts, sheet: Sheet, session_id: str) -> Iterator[str]:

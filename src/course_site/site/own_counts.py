@@ -103,7 +103,7 @@ _SAMPLES = re.compile(
     re.IGNORECASE,
 )
 _SHARE = re.compile(
-    r"\b(?:(?P<percent>\d+(?:\.\d+)?)\s*(?:%|per\s?cent)|(?P<of>\d+)\s+(?:of|in)\s+(?:a\s+)?(?:100|hundred)|(?P<all>all|every"
+    r"\b(?:(?P<percent>\d+(?:\.\d+)?)\s*(?:%|per\s?cent)|(?P<of>\d+)\s+(?:of|in)\s+(?:a\s+)?(?:100|hundred)|(?P<all>all|every(?:\s+one)?"
     r"|each))\s+(?:of\s+)?(?:the\s+|its\s+|a\s+thousand\s+)?(?:of\s+them\s+)?resamples?\b",
     re.IGNORECASE,
 )

@@ -17,12 +17,13 @@ from typing import Any
 from course_site.lint import cards, cited_figures, lint, value_words, values_in_prose
 from course_site.lint.built_page import GIVEN, MADE
 from course_site.pages import folded_cells
+from course_site.pages.bibliography import Entry
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.build_cache import KEPT, digest
 from course_site.pages.code_spans import outside_verbatim
 from course_site.pages.page import Page
 from course_site.pages.placeholders import PLACEHOLDER
-from course_site.pages.plain_text import without_code
+from course_site.pages.plain_text import CITE, without_code
 from course_site.pages.urls import artifact_uri, site_uri
 from course_site.site import ledger
 from course_site.site.course import Course
@@ -195,7 +196,7 @@ class Writer:
         """Note every typed number."""
         for finding in _typed_numbers(text, frozenset(self.course.sources), **allowed):
             self.problem(f"typed number {finding.excerpt!r}: {finding.why}")
-        for fault in cited_figures.faults_of(text, self.course.sources):
+        for fault in _other_figures(text, self.course.sources) if "[^" in text else ():
             self.problem(fault)
 
     def lint_output(self, text: str) -> None:
@@ -337,6 +338,17 @@ def _typed_numbers(text: str, keys: frozenset[str], **allowed: Any) -> list[lint
     if KEPT.is_clean(name):
         return []
     found = lint.find_typed_numbers(text, keys=keys, **allowed)
+    if not found:
+        KEPT.clean(name)
+    return found
+
+
+def _other_figures(text: str, sources: Mapping[str, Entry]) -> list[str]:
+    known = {key: sources[key].figures for key in sorted(set(CITE.findall(text)) & sources.keys())}
+    name = digest("figures", text, sorted(known.items()))
+    if KEPT.is_clean(name):
+        return []
+    found = list(cited_figures.faults_of(text, sources))
     if not found:
         KEPT.clean(name)
     return found
