@@ -1,9 +1,9 @@
-"""Scheduler of the next step: who decodes, who reads a piece of his prompt, who waits, who must give his pages back.
+"""Scheduler of the next step: which requests decode, read a piece of their prompt, wait, or give their pages back.
 
-A step has room for so many tokens. Whoever is writing comes first, with one token each. What room is left goes to
-prompts, in pieces: so a long prompt holds nobody up (*chunked prefill*). A request joins as soon as there is room for
-it, in the middle of the others (*continuous batching*). If pages run out, the one that came last gives back all of
-his and waits; his text is kept, and read again when it is his turn (*pre-emption*).
+A step has room for a fixed number of tokens. Requests that are writing come first, with one token each. The room that
+is left goes to prompts, in pieces, so that a long prompt holds nobody up (*chunked prefill*). A request joins as soon
+as there is room for it, in the middle of the others (*continuous batching*). If pages run out, the request that came
+last gives back all of its pages and waits; its text is kept, and read again when its turn comes (*pre-emption*).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Share:
 
     @property
     def ends(self) -> bool:
-        """True if all of its tokens are in the cache then, so that the next one can be chosen."""
+        """True if all of its tokens are in the cache after the step, so that the next one can be chosen."""
         return self.tokens == self.running.left
 
 
@@ -34,8 +34,8 @@ class Schedule:
     Attributes:
         waiting: not begun, or pre-empted; in the order in which they came.
         running: under way, in the order in which they came.
-        preempted: how often somebody had to give his pages back.
-        shared: tokens that were in the cache already when their request began.
+        preempted: how often a request had to give its pages back.
+        shared: tokens that were already in the cache when their request began.
     """
 
     def __init__(self, pages: Pages, step_tokens: int, batch: int, *, continuous: bool = True) -> None:
@@ -44,10 +44,10 @@ class Schedule:
             pages: of the cache.
             step_tokens: tokens of a step, at most.
             batch: requests under way, at most.
-            continuous: whether others join while some are under way. Without it a batch is filled, and all wait for
-                the last one of it: *static batching*.
+            continuous: whether others join while some are under way. Without it a batch is filled, and everybody
+                waits for its last request: *static batching*.
         Raises:
-            ValueError: a step that does not hold a token of everybody.
+            ValueError: a step that does not hold a token for each request.
         """
         if not 1 <= batch <= step_tokens:
             raise ValueError(f"batch: expected 1 to step_tokens={step_tokens}, got {batch}")
@@ -57,22 +57,22 @@ class Schedule:
         self.preempted = self.shared = 0
 
     def plan(self) -> list[Share]:
-        """Return who computes how many tokens in the next step; their pages are theirs when this returns.
+        """Return which requests compute how many tokens in the next step; they hold their pages when this returns.
 
-        Those with one token come first. Empty if nobody is there.
+        Those with one token come first. The list is empty if there are no requests.
         """
         room, preempted = self.step_tokens, self.preempted
         shares: list[Share] = []
-        # A prompt that is still read and a text that is read again stand behind those who write.
+        # A prompt that is still being read, or a text that is read again, comes after the requests that write.
         for one in sorted(self.running, key=lambda one: one.left > 1):
             tokens = min(one.left, room)
             if tokens and one in self.running and self._has_pages(one, tokens):
                 shares.append(Share(one, tokens))
                 room -= tokens
-        # Whoever came earlier may have taken the pages of one who has a share already.
+        # An earlier request may have taken the pages of one that already has a share.
         shares = [share for share in shares if share.running in self.running]
         room = self.step_tokens - sum(share.tokens for share in shares)
-        # Where somebody had to go nobody comes.
+        # In a step in which a request had to leave, none joins.
         joins = self.preempted == preempted and (self.continuous or not self.running)
         while joins and room and self.waiting and len(self.running) < self.batch:
             tokens = self._begin(self.waiting[0], room)
@@ -95,7 +95,7 @@ class Schedule:
             one.filled += 1
 
     def leave(self, one: Running) -> None:
-        """Take out a request that is done or cancelled, wherever it stands."""
+        """Take out a request that is done or cancelled, wherever it is."""
         if one in self.running:
             self.running.remove(one)
         else:
@@ -110,7 +110,7 @@ class Schedule:
         one.pages, one.name, one.filled = list(shared.pages), shared.name, len(shared.pages)
         one.computed = len(shared.pages) * self.pages.page_tokens
         tokens = min(one.left, room)
-        # Somebody who is under way will want a page soon: that is no time to join.
+        # Requests under way will soon need a page: this is not the time to join.
         if self._lacks(one, tokens) > self.pages.free - len(self.running):
             self._give_back(one)
             return 0
@@ -119,7 +119,7 @@ class Schedule:
         return tokens
 
     def _has_pages(self, one: Running, tokens: int) -> bool:
-        """Get the pages for so many more tokens, from those who came later if it must be; False if he must wait."""
+        """Get the pages for so many more tokens, if need be from later requests; False if this one must wait."""
         while self._lacks(one, tokens) > self.pages.free:
             last = self.running.pop()
             self._give_back(last)
