@@ -201,6 +201,11 @@ record(
 # - **The judge has a clock of its own.** The process samples itself with events, which it may have patched. So the judge
 #   also times a batch of calls, each on new inputs, with every answer handed over. The samples are shown where the two
 #   clocks agree. Where they cannot both be true, the file is refused.
+# - **The verdict says what it is about.** Its last line names the file and the judge by a hash, and the card, or that there
+#   was none. With `--json` it lists every question that was asked, under a seal. If one of the two hashes is no longer the
+#   same, the verdict is another file's or another judge's: judge again.
+# - **Without a card** a kernel in Triton runs in its interpreter, with
+#   [a card's arithmetic](triton_for_numpy_people.py#what-judge-and-grader-add). What takes a card is *not judged*, and ends with 2.
 # - **The process has limits:** time, memory, processes, what it prints. It may write in one folder, which is gone
 #   afterwards, and it has no network. Anything it starts ends with it.
 #

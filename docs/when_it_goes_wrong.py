@@ -279,7 +279,8 @@ show("illegal_address", mended=True)
 #
 # ### printf
 #
-# `printf` works inside a kernel, without any include. A whole grid is a crowd, so let only a few threads speak:
+# `printf` works inside a kernel, without any include; so do `assert` and the maths. NVRTC has none of the host's headers, so
+# leave `#include <stdio.h>` and its like out, and write INFINITY as `__int_as_float(0x7f800000)`. A whole grid is a crowd, so let only a few threads speak:
 #
 # /// source | src/course_kernels/error_demos/device_printf.cu
 # title: src/course_kernels/error_demos/device_printf.cu
