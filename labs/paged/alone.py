@@ -23,7 +23,7 @@ def cases() -> list[Play]:
             look_at(asked, *drawn(draw))
 
     def longer(asked: Asked, draw: random.Random) -> None:
-        for _ in range(12):
+        for _ in range(40):
             look_at(asked, *drawn(draw, draw.choice((1, 16, 100, 256)), most=draw.choice((4, 12, 24))))
 
     return [
@@ -40,7 +40,7 @@ def cases() -> list[Play]:
             4,
         ),
         Play("thirty rooms by chance", by_chance, again=3),
-        Play("twelve rooms with longer texts by chance", longer, long=True),
+        Play("forty rooms with longer texts by chance", longer, long=True),
     ]
 
 
