@@ -10,6 +10,7 @@
 #
 # On [your first day](../start_here.py) one recipe went out to thousands of cooks. Here you learn who these cooks are,
 # how they are seated, and what it costs to call them.
+#
 # By the end you can
 #
 # - say which thread handles which element, in one, two and three dimensions, and check it against the card;
@@ -1242,7 +1243,7 @@ print("the module:", says)
 # /// claim | nvcc_here == 1
 # From text to machine code, NVRTC takes {{ made.nvrtc.ms:.0f }} ms. From text to a Python module, with nvcc, the C++
 # compiler and the linker, took {{ made.nvcc.s:.1f }} s, once, on a cold start. The kernel is the same, so most likely
-# the cost is the C++ around it, and the programs that must be started for that; we did not time them apart. We kept the
+# the cost is the C++ around it, and the programs that must be started for that; we did not time them separately. We kept the
 # C++ as small as we could: addresses are passed as plain numbers. A module that takes tensors includes PyTorch's own
 # headers, and we expect you to wait longer for those.
 # /// otherwise
