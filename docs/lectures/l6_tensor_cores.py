@@ -578,8 +578,8 @@ record(
 # It takes {{ climb.wmma.us / climb.cuda_cores.us:.2f }} of the time of the CUDA cores.
 # ///
 #
-# *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, multiply. These come
-# one after the other, and a warp uses the tensor core only in the last. Other warps, and a second block on the same SM, fill
+# *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, multiply, one after
+# the other. A warp uses the tensor core only in the last. Other warps, and a second block on the same SM, fill
 # some
 # of the gaps, but not all: we [count the waiting](#what-they-wait-for) further down.
 #
@@ -680,8 +680,8 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # Now Hopper's own instruction. The tiles stay in shared memory. A **warpgroup**, four warps that give one order together,
 # tells the tensor cores *where* they are with a **descriptor**: 64 bits with an address, two distances and the name of a swizzle.
-# The tensor cores do the fetching. The order is *asynchronous*: once it is given, the threads go on, and they must wait for it
-# to finish before they touch the sums.
+# The tensor cores do the fetching. The order is *asynchronous*: once it is given, the threads go on, but must wait for it
+# before they touch the sums.
 #
 # /// figure | docs/assets/figures/tensor_wgmma.svg
 # alt: "In shared memory are A, 64 rows, and B, up to 256 columns, 16 deep along k. An arrow leads to the four tensor cores of an SM. Each writes 16 rows of C into the registers of one of four warps. Below, four steps: fence, mma_async, commit, wait."
@@ -719,7 +719,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # {{ tensor.mma_sync.busy:.0%}}.
 # ///
 #
-# Those counters do not say which of its habits costs how much. But read the source and ask what a busier kernel would do differently.
+# Those counters do not say which of its habits costs how much. But the source shows what a busier kernel would do differently.
 # All its threads copy, in pieces of 16 bytes, and none has carrying as its only job. All of them meet at one barrier. The
 # card's **copy engine**, which NVIDIA calls TMA, *tensor memory accelerator*, is idle, although it can bring a whole tile on one
 # thread's order. And while a block writes out its sums, its own tensor cores have nothing to do. These are the suspects of the
@@ -727,7 +727,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # ### Triton: say what, not how
 #
-# Triton puts the same ideas into one loop. `tl.dot` becomes the instruction. The compiler takes care of the swizzle,
+# The same ideas, in one loop. `tl.dot` becomes the instruction. The compiler takes care of the swizzle,
 # the ring of buffers and the descriptors. And the tiles come by TMA.
 #
 # <details class="fold" markdown="1"><summary>The kernel, whole</summary>
@@ -739,7 +739,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # /// claim | gemm.triton_of_cublas.n4096 > 0.95 and gemm.triton_of_cublas.n8192 > 0.95
 # **{{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.** Take that for what it
-# is: two shapes, both suited to a tile of 128 × 256. The library has an answer for every shape, every type and every layout;
+# is: two shapes that suit a tile of 128 × 256. The library has an answer for every shape, every type and every layout;
 # this loop has one.
 # /// otherwise
 # {{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.
@@ -748,7 +748,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # /// claim | climb.triton.us < 0.95 * climb.wgmma.us
 # Compared with our own `wgmma` it has {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed, with the same tiles and the same
 # `HGMMA` in the middle. Three things differ. One thread orders a tile from the copy engine, where in ours 256 threads copy. The
-# sums leave by the copy engine too. And its blocks stay on the card and go from tile to tile. This page does not separate the three.
+# sums leave by the copy engine too. And its blocks stay, and go from tile to tile. This page does not separate the three.
 # /// otherwise
 # Compared with our own `wgmma` it has {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed.
 # ///
@@ -862,10 +862,10 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 #
 # /// figure | docs/assets/figures/tensor_formats.svg
 # alt: "Five formats in rows of bits. fp32: 8 bits of exponent, 23 of fraction. TF32: 8 and 10, stored in 32 bits. bf16: 8 and 7, with the range of fp32. fp16: 5 and 10, up to 65504. e4m3: 4 and 3, up to 448, no infinity."
-# caption: The exponent sets how far a format reaches, the fraction how fine its steps are.
+# caption: The exponent sets how far a format reaches, the fraction how fine its steps.
 # ///
 #
-# The *fraction* sets how fine the steps of a format are. With 7 bits there are 128 steps from one power of two to the next,
+# The *fraction* sets how fine the steps are. With 7 bits there are 128 steps from one power of two to the next,
 # with 3 bits
 # there are eight. The *exponent* sets how far it reaches. fp16 ends at 65504, e4m3 at 448 [^micikevicius2022]. By hand:
 
@@ -1252,8 +1252,7 @@ record(
 # The table in the answer above has one row for each multiply. Read it from the top.
 #
 # /// claim | tensor.fp32.operations == 0 and tensor.cuda_cores.operations == 0 and tensor.fp32.busy == 0 and 0.5 < tensor.tf32.busy < 1.5
-# **Not used at all.** There are two zeros. One is our kernel, which only takes bf16 in and does its arithmetic in fp32.
-# The other is `torch.mm` on fp32 tensors with
+# **Not used at all.** Two zeros. One is our kernel, which only loads bf16. The other is `torch.mm` on fp32 tensors with
 # PyTorch's default settings: it is busy and correct, and the strongest unit of the card is off. Flip one switch, and the same
 # call has its tensor cores at work in {{ tensor.tf32.busy:.0%}} of the ticks. (You have seen what the switch costs in precision.)
 # /// otherwise
@@ -1281,11 +1280,11 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # ///
 #
 # /// claim | odd.tflops < 0.3 * climb.cublas.tflops and tensor.odd.operations < 2500 * tensor.odd.instructions and tensor.odd.operations > 60000 * tensor.cublas.instructions
-# **The wrong shape.** In the last row of the table, the matrices are smaller by one in each dimension. There is less to do, and
+# **The wrong shape.** In the last row, the matrices are smaller by one in each dimension. There is less to do, and
 # yet the library
 # is down to {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed. Rows of 4095 numbers in bf16 do not begin at multiples of 16
-# bytes: neither the copy engine nor any 16-byte load can fetch them. So the library needs a kernel that can do without either,
-# and the counters show an older one: {{ tensor.odd.operations / tensor.odd.instructions:.0f}} FLOPs for each matrix instruction,
+# bytes: neither the copy engine nor any 16-byte load can fetch them. So the library needs a kernel without either, and the
+# counters show an older one: {{ tensor.odd.operations / tensor.odd.instructions:.0f}} FLOPs for each matrix instruction,
 # where at
 # 4096 it has {{ tensor.cublas.operations / tensor.cublas.instructions:.0f}}. That is less than one `mma.m16n8k16` does, and far
 # from any wide `wgmma`. Pad rows to a multiple of 8 numbers, 16 bytes.
@@ -1359,8 +1358,8 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # not this table.
 #
 # /// exercise | Six suspects
-# Your model is slow, and the counter says that the tensor pipe is hardly ever at work. Name as many causes as you can, and say
-# for each what you would look at first.
+# Your model is slow, and the counter says that the tensor pipe is hardly ever at work. Name as many causes as you can, and for
+# each what to look at first.
 # /// answer
 #
 # - The type: fp32 without TF32, or float64. Look at the operations of the tensor pipe: zero.
@@ -1378,7 +1377,7 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 #
 # 1. *Is the tensor core used?* The type, the shape, the instruction.
 # 2. *Is it fed?* Bytes for each instruction, against what shared memory delivers.
-# 3. *Does it wait?* Keep a pipeline in front of it, and keep everybody away from barriers.
+# 3. *Does it wait?* Keep a pipeline in front of it, and avoid barriers.
 # 4. *What does the type cost?* Work it out on a million numbers before you train on it.
 #
 # **Where this leads.** Attention is two multiplies with a softmax between them, and what passes between the two is larger than
