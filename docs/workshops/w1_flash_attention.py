@@ -913,7 +913,7 @@ record(
 # which do you choose, and what happens to the idle share of the tensor cores?
 # /// answer
 # Call the multiply 2 and the exponential 1, together 3. The first wish gives 2.5, the second 2. Take the
-# second. But now the tensor cores are idle in one beat out of two, instead of one out of three. Each card with faster tensor
+# second. But now the tensor cores are idle in one beat of two, instead of one of three. Each card with faster tensor
 # cores makes the softmax matter more.
 # ///
 
