@@ -279,7 +279,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # What percent of peak? {{ w1.flash.n16384.of_peak:.0%}} for the loop in Triton at N = 16384, {{ w1.cudnn.n16384.of_peak:.0%}} for cuDNN,
 # {{ w1.specialised.n16384.of_peak:.0%}} for ours with specialists.
 #
-# ### What may turn round on another card
+# ### What may change on a different card
 #
 # Before they ask, know which of your statements are about attention and which are about this card. The ones about attention hold
 # anywhere: the four numbers and their wrong slips, room from N² to N, 1 + N/d by hand, the order in which the grader complains.
