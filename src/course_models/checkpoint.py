@@ -1,13 +1,12 @@
 """Checkpoints: a folder with Hugging Face's `config.json` and safetensors, read and written.
 
-The same format serves a downloaded model of the Llama family and the small ones that the course trains: there is one
-way. `hugging_face` says which models are known. Everything is looked at before memory is taken, but for the numbers
-themselves: what does not fit is refused in one line that says what, where, and what to do.
+For the small models that the course trains and reads back: `pretrained` keeps them so. A model from elsewhere is read
+by `downloaded`, which takes the same format, knows every key of it and looks at every number. The pages that were
+measured with this file are measured with that one next, and then it goes.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import re
@@ -22,51 +21,26 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from course_models.config import Config
-from course_models.hugging_face import (
-    CONFIG,
-    CheckpointRefused,
-    bare,
-    config_json,
-    config_of,
-    in_a_line,
-    read_json,
-)
-from course_models.model import Model, rope_frequencies
+from course_models.config import Config, RopeScaling
+from course_models.model import Model
 
-__all__ = [
-    "CONFIG",
-    "INDEX",
-    "WEIGHTS",
-    "CheckpointRefused",
-    "config_json",
-    "config_of",
-    "load",
-    "save",
-    "slots",
-]
-
-WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-# A fine-tuning that was not worked into the weights lies in files of these names.
-ADAPTER = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin")
-EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+FAMILIES = ("llama", "mixtral")
 # The types of weights that are taken, as safetensors spells them; eight bits and fewer come with scales of their own.
 TYPES = ("BF16", "F16", "F32")
 # Old files carry RoPE's frequencies, which config.json says as well.
-FREQUENCIES = re.compile(r"model\.(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq")
-# Positions for which RoPE's tables are made without being asked: as many as the longest models of the family promise.
-LONGEST = 131072
+LEFT_ALONE = re.compile(r".*\.rotary_emb\.inv_freq")
+
+
+class CheckpointRefused(ValueError):
+    """A folder that is no checkpoint we can read; one line."""
 
 
 # --- reading ---------------------------------------------------------------------------------------
 
 
 def load(
-    folder: Path | str,
-    *,
-    dtype: torch.dtype = torch.bfloat16,
-    device: torch.device | str = "cpu",
-    max_tokens: int | None = None,
+    folder: Path | str, *, dtype: torch.dtype = torch.bfloat16, device: torch.device | str = "cpu"
 ) -> Model:
     """Return the model that lies in a folder.
 
@@ -74,83 +48,33 @@ def load(
         folder: with config.json, and either one *.safetensors or several with model.safetensors.index.json.
         dtype: what the weights become; the files hold bfloat16, float16 or float32.
         device: where they go.
-        max_tokens: how many positions will be used, at most those that config.json promises, which are taken without
-            it. RoPE's tables are as long as that: of a promise of a million they are gigabytes.
     Raises:
         CheckpointRefused: no such folder, another family of models, a file that is cut short, a tensor that is
-            missing, not expected, of another shape or of a type that is not taken, a number that is not finite.
+            missing, not expected, of another shape or of a type that is not taken.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise CheckpointRefused(f"{folder}: no such folder: name the one that holds {CONFIG}")
-    config = _within(config_of(read_json(folder / CONFIG), folder / CONFIG), max_tokens, folder / CONFIG)
-    for name in ADAPTER:
-        if (folder / name).exists():
-            raise CheckpointRefused(
-                f"{folder / name}: an adapter changes the weights and is not read: merge it into them, or move it away"
-            )
+    config = config_of(_json(folder / CONFIG), folder / CONFIG)
+    wanted = {slot.name: slot for slot in slots(config)}
     found = _tensors(folder)
-    wanted = _wanted(config, found, folder)
-    _look_at_names(config, wanted, found, folder)
+    for name, file in found.items():
+        if name not in wanted and not LEFT_ALONE.fullmatch(name):
+            raise CheckpointRefused(
+                f"{file}: {name} is not expected: the model of {CONFIG} has no such weight; "
+                "check that both files are of one model"
+            )
+    for name in wanted:
+        if name not in found:
+            raise CheckpointRefused(f"{folder}: {name} is missing: get the model's files again, all of them")
     _look_at(wanted, found)
-    _look_at_copies(config, found)
     model = Model.empty(config, dtype=dtype, device=device)
     for file in dict.fromkeys(found.values()):
         with _opened(file) as tensors, torch.no_grad():
             for name, slot in wanted.items():
                 if found[name] == file:
-                    slot.of(model).copy_(_finite(tensors.get_tensor(name), dtype, f"{file}: {name}"))
+                    slot.of(model).copy_(tensors.get_tensor(name))
     return model
-
-
-def _within(config: Config, max_tokens: int | None, where: Path) -> Config:
-    """Return the config with as many positions as are asked for."""
-    promised = config.max_tokens
-    if max_tokens is None and promised > LONGEST:
-        raise CheckpointRefused(
-            f"{where}: promises {promised} positions, and RoPE's tables would be as long: "
-            f"say how many you use, such as load(folder, max_tokens={LONGEST})"
-        )
-    if max_tokens is not None and not 1 <= max_tokens <= promised:
-        raise CheckpointRefused(
-            f"{where}: max_tokens: expected 1 to {promised}, which it promises, got {max_tokens}"
-        )
-    return config if max_tokens is None else dataclasses.replace(config, max_tokens=max_tokens)
-
-
-def _wanted(config: Config, found: Mapping[str, Path], folder: Path) -> dict[str, Slot]:
-    """Return the tensors of a model by their names; a config of a billion layers is not written out first."""
-    at_odds = CheckpointRefused(
-        f"{folder / CONFIG}: {config.layers} layers of {max(config.experts, 1)} blocks of {config.width} x "
-        f"{config.hidden}, and the files hold {len(found)} tensors: check that both are of one model"
-    )
-    if config.layers * max(config.experts, 1) > len(found):
-        raise at_odds
-    try:
-        return {slot.name: slot for slot in slots(config)}
-    except RuntimeError:  # more bytes than can be counted
-        raise at_odds from None
-
-
-def _look_at_names(
-    config: Config, wanted: Mapping[str, Slot], found: Mapping[str, Path], folder: Path
-) -> None:
-    """Refuse what is missing and what is not expected."""
-    for name, file in found.items():
-        known = name in wanted or FREQUENCIES.fullmatch(name) or (name == HEAD and config.tied)
-        if not known:
-            raise CheckpointRefused(
-                f"{file}: {bare(name)} is not expected: the model of {CONFIG} has no such weight; "
-                "check that both files are of one model"
-            )
-    missing = [name for name in wanted if name not in found]
-    if missing == [HEAD]:
-        raise CheckpointRefused(
-            f"{folder}: {HEAD} is missing, and {CONFIG} does not say that the embedding serves as the head: where it "
-            'does, write "tie_word_embeddings": true there; else get the model\'s files again'
-        )
-    for name in missing:
-        raise CheckpointRefused(f"{folder}: {name} is missing: get the model's files again, all of them")
 
 
 def _look_at(wanted: Mapping[str, Slot], found: Mapping[str, Path]) -> None:
@@ -174,58 +98,31 @@ def _look_at(wanted: Mapping[str, Slot], found: Mapping[str, Path]) -> None:
                     )
 
 
-def _look_at_copies(config: Config, found: Mapping[str, Path]) -> None:
-    """Hold what the files say a second time against the first: a tied head, and RoPE's frequencies."""
-    if (
-        config.tied
-        and HEAD in found
-        and not torch.equal(*(_read(found, n).float() for n in (EMBEDDING, HEAD)))
-    ):
-        raise CheckpointRefused(
-            f"{found[HEAD]}: {HEAD} differs from {EMBEDDING}, and {CONFIG} says tie_word_embeddings: where the head "
-            "was trained by itself write false there, else take the tensor out"
-        )
-    for name in filter(FREQUENCIES.fullmatch, found):
-        said, ours = _read(found, name), rope_frequencies(config)
-        # As exact as their type: half of them keep three digits, and float16 no more than so many places.
-        digits = max(1e-5, 4 * torch.finfo(said.dtype).eps) if said.is_floating_point() else 0.0
-        if said.shape != ours.shape or not torch.allclose(said.double(), ours, rtol=digits, atol=2**-24):
-            raise CheckpointRefused(
-                f"{found[name]}: {name} holds other frequencies than those of RoPE in {CONFIG} (rope_theta "
-                f"{config.rope_theta:g}): check that both files are of one model"
-            )
-
-
-def _read(found: Mapping[str, Path], name: str) -> Tensor:
-    with _opened(found[name]) as tensors:
-        return tensors.get_tensor(name)
-
-
-def _finite(tensor: Tensor, dtype: torch.dtype, where: str) -> Tensor:
-    """Return a tensor in another type, or refuse one that makes every logit NaN."""
-    taken = tensor.to(dtype)
-    if not taken.isfinite().all():
-        told = "get it again" if not tensor.isfinite().all() else "load it in a type of a larger range"
-        raise CheckpointRefused(f"{where} holds NaN or infinity as {dtype}: {told}")
-    return taken
-
-
 def _tensors(folder: Path) -> dict[str, Path]:
     """Return the file of every tensor, by the tensor's name."""
-    index, whole = folder / INDEX, folder / WEIGHTS
+    index = folder / INDEX
     if index.is_file():
-        names = _map_of(index)
-        shards = [file for file in dict.fromkeys(names.values()) if file != whole and file.is_file()]
-        if not whole.is_file() or whole in names.values():
-            return _shards(index, names)
-        if shards:
-            raise CheckpointRefused(
-                f"{folder}: holds {WEIGHTS}, and {shards[0].name}, which {INDEX} names: nobody can say which of them "
-                "are the weights; move one kind away"
-            )
-        files = [whole]  # the index is of another cut and was left over
-    else:
-        files = sorted(folder.glob("*.safetensors"))
+        listed = _json(index).get("weight_map")
+        if not isinstance(listed, dict) or not listed:
+            raise CheckpointRefused(f"{index}: has no weight_map: get the model's files again")
+        names = {}
+        for name, file in listed.items():
+            if not isinstance(file, str) or Path(file).name != file:
+                raise CheckpointRefused(f"{index}: {name} lies in {file!r}, expected a file of this folder")
+            if not (folder / file).is_file():
+                raise CheckpointRefused(
+                    f"{folder / file}: is missing, and {INDEX} names it: get the model's files again"
+                )
+            names[name] = folder / file
+        for file in dict.fromkeys(names.values()):
+            with _opened(file) as tensors:
+                there = set(tensors.keys())
+            for name in (name for name, where in names.items() if where == file and name not in there):
+                raise CheckpointRefused(f"{file}: {name} is missing, and {INDEX} says it is there")
+            for name in sorted(there - set(names)):
+                raise CheckpointRefused(f"{file}: {name} is not expected: {INDEX} does not name it")
+        return names
+    files = sorted(folder.glob("*.safetensors"))
     if len(files) != 1:
         said = "no *.safetensors" if not files else f"{len(files)} *.safetensors and no {INDEX}"
         raise CheckpointRefused(
@@ -233,47 +130,6 @@ def _tensors(folder: Path) -> dict[str, Path]:
         )
     with _opened(files[0]) as tensors:
         return dict.fromkeys(tensors.keys(), files[0])
-
-
-def _map_of(index: Path) -> dict[str, Path]:
-    """Return where an index says that each tensor lies."""
-    listed = read_json(index).get("weight_map")
-    if not isinstance(listed, dict) or not listed:
-        raise CheckpointRefused(f"{index}: has no weight_map: get the model's files again")
-    for name, file in listed.items():
-        if not isinstance(file, str) or Path(file).name != file:
-            raise CheckpointRefused(
-                f"{index}: {bare(name)} lies in {in_a_line(file)}, expected a file of this folder"
-            )
-    return {name: index.parent / file for name, file in listed.items()}
-
-
-def _shards(index: Path, names: dict[str, Path]) -> dict[str, Path]:
-    """Return the map of an index, held against its files."""
-    files = list(dict.fromkeys(names.values()))
-    for file in files:
-        if not file.is_file():
-            raise CheckpointRefused(f"{file}: is missing, and {INDEX} names it: get the model's files again")
-    for file in files:
-        with _opened(file) as tensors:
-            there = set(tensors.keys())
-            for name in (name for name, where in names.items() if where == file and name not in there):
-                raise CheckpointRefused(
-                    f"{file}: {bare(name)} is missing, and {INDEX} says it is there: get the model's files "
-                    "again"
-                )
-            for name in sorted(there):
-                if name not in names:
-                    raise CheckpointRefused(
-                        f"{file}: {bare(name)} is not expected: {INDEX} does not name it; get the model's "
-                        "files again"
-                    )
-                if names[name] != file and not torch.equal(tensors.get_tensor(name), _read(names, name)):
-                    raise CheckpointRefused(
-                        f"{file}: {bare(name)} has other numbers than in {names[name].name}, which {INDEX} "
-                        "names: get the model's files again"
-                    )
-    return names
 
 
 @contextmanager
@@ -284,6 +140,136 @@ def _opened(file: Path) -> Iterator[Any]:
     except (SafetensorError, OSError) as error:
         words = " ".join(str(error).split())
         raise CheckpointRefused(f"{file}: is cut short or no safetensors ({words}): get it again") from None
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CheckpointRefused(f"{file}: is missing: a checkpoint has {CONFIG} beside its weights") from None
+    except (OSError, ValueError) as error:
+        raise CheckpointRefused(f"{file}: cannot be read ({error}): get it again") from None
+    if not isinstance(data, dict):
+        raise CheckpointRefused(f"{file}: expected a JSON object, got {type(data).__name__}")
+    return data
+
+
+# --- config.json -----------------------------------------------------------------------------------
+
+
+def config_of(data: Mapping[str, Any], where: Path | str = CONFIG) -> Config:
+    """Return the sizes that a `config.json` says.
+
+    Args:
+        data: what stands in it.
+        where: said at the head of a refusal.
+    Raises:
+        CheckpointRefused: another family, a key that is missing, or a part of a model that ours does not have.
+    """
+
+    def take(key: str) -> Any:
+        if data.get(key) is None:
+            raise CheckpointRefused(f"{where}: has no {key}: take the {CONFIG} that came with the weights")
+        return data[key]
+
+    family = take("model_type")
+    if family not in FAMILIES:
+        raise CheckpointRefused(
+            f"{where}: model_type is {family!r}: only {' and '.join(FAMILIES)} are read, take a model of those"
+        )
+    # What would change the numbers and is not in our model: the value with which it is not there.
+    for key, plain in (
+        ("hidden_act", "silu"),
+        ("attention_bias", False),
+        ("mlp_bias", False),
+        ("sliding_window", None),
+        ("quantization_config", None),
+        ("partial_rotary_factor", 1.0),
+    ):
+        if key in data and data[key] not in (plain, None):
+            raise CheckpointRefused(
+                f"{where}: {key} is {data[key]!r}: only {plain!r} is known here, take a model without it"
+            )
+    mixtral = family == "mixtral"
+    heads, width = take("num_attention_heads"), take("hidden_size")
+    turning = _rope_of(data, where)
+    try:
+        return Config(
+            layers=take("num_hidden_layers"),
+            width=width,
+            heads=heads,
+            kv_heads=data.get("num_key_value_heads") or heads,  # the first Llamas do not say it
+            head_dim=data.get("head_dim") or width // heads,
+            hidden=take("intermediate_size"),
+            vocab=take("vocab_size"),
+            rope_theta=turning[0],
+            rope_scaling=turning[1],
+            norm_eps=float(take("rms_norm_eps")),
+            tied=bool(data.get("tie_word_embeddings", False)),
+            experts=take("num_local_experts") if mixtral else 0,
+            experts_per_token=take("num_experts_per_tok") if mixtral else 0,
+            max_tokens=take("max_position_embeddings"),
+        )
+    except CheckpointRefused:
+        raise
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise CheckpointRefused(f"{where}: its sizes do not fit together ({error})") from None
+
+
+def _rope_of(data: Mapping[str, Any], where: Path | str) -> tuple[float, RopeScaling | None]:
+    """RoPE's base and its scaling; newer files hold both in `rope_parameters`."""
+    said = data.get("rope_parameters") or data.get("rope_scaling") or {}
+    kind = said.get("rope_type", said.get("type", "default")) if isinstance(said, dict) else said
+    try:
+        theta = float(data.get("rope_theta") or (said.get("rope_theta") if said else None) or 10000.0)
+        if kind == "default":
+            return theta, None
+        if kind == "llama3":
+            return theta, RopeScaling(
+                factor=float(said["factor"]),
+                low_freq_factor=float(said["low_freq_factor"]),
+                high_freq_factor=float(said["high_freq_factor"]),
+                original_max_tokens=int(said["original_max_position_embeddings"]),
+            )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointRefused(f"{where}: RoPE is not said in full ({error!r}): take the {CONFIG} that came "
+                                "with the weights") from None  # fmt: skip
+    raise CheckpointRefused(
+        f"{where}: RoPE is scaled by {kind!r}: only llama3 is known here, take a model without it"
+    )
+
+
+def config_json(config: Config) -> dict[str, Any]:
+    """Return what `config_of` reads back: the keys of Hugging Face."""
+    data: dict[str, Any] = {
+        "architectures": ["MixtralForCausalLM" if config.experts else "LlamaForCausalLM"],
+        "model_type": "mixtral" if config.experts else "llama",
+        "hidden_act": "silu",
+        "num_hidden_layers": config.layers,
+        "hidden_size": config.width,
+        "num_attention_heads": config.heads,
+        "num_key_value_heads": config.kv_heads,
+        "head_dim": config.head_dim,
+        "intermediate_size": config.hidden,
+        "vocab_size": config.vocab,
+        "rope_theta": config.rope_theta,
+        "rms_norm_eps": config.norm_eps,
+        "tie_word_embeddings": config.tied,
+        "max_position_embeddings": config.max_tokens,
+        "torch_dtype": "bfloat16",
+    }
+    if config.experts:
+        data |= {"num_local_experts": config.experts, "num_experts_per_tok": config.experts_per_token}
+    if config.rope_scaling:
+        scaling = config.rope_scaling
+        data["rope_scaling"] = {
+            "rope_type": "llama3",
+            "factor": scaling.factor,
+            "low_freq_factor": scaling.low_freq_factor,
+            "high_freq_factor": scaling.high_freq_factor,
+            "original_max_position_embeddings": scaling.original_max_tokens,
+        }
+    return data
 
 
 # --- whose weight is it ----------------------------------------------------------------------------
