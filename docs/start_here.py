@@ -11,15 +11,15 @@
 # %% [markdown]
 # # Your first kernel
 #
-# Within 20 minutes of reading you begin to type a kernel of your own. The whole page takes longer, as the line above says; most
-# of that is your typing and your pencil. At the end you can
+# After at most 20 minutes of reading you begin to type a kernel of your own. The whole page takes longer, as the line above says;
+# most of that is typing and pencil work. By the end you can
 #
 # - say what a kernel is, and read one line by line, in CUDA C++ and in Triton;
 # - run both, check that they are right, and type one from nothing;
 # - work out on paper the least time that the job can take;
-# - say what percent of peak your kernel reaches, and why it is not all of it.
+# - say what percentage of peak your kernel reaches, and why it is not all of it.
 #
-# You need Python. You need no CUDA. No GPU at hand? Read on all the same: everything below was run for you, and [the lab](#type-it-yourself)
+# You need Python. You do not need CUDA. No GPU at hand? Read on all the same: everything below was run for you, and [the lab](#type-it-yourself)
 # can be typed without one. [What else you can do without one](#no-gpu-or-another-one) comes near the end.
 #
 # /// key
@@ -34,8 +34,8 @@
 # loop *is* the recipe.
 #
 # A GPU is a kitchen with thousands of cooks. Nobody writes thousands of recipes. You write **one** recipe,
-# for one cook, and it begins with a question: *which pair is mine?* Then you call the whole brigade, and
-# every cook follows the same card at the same time. The recipe is called a **kernel**. A cook is a
+# for one cook, and it begins with a question: *which pair is mine?* Then you call the whole brigade, and every cook
+# follows the same recipe at the same time. The recipe is called a **kernel**. A cook is a
 # **thread**.
 #
 # Cooks are called by the table, not one by one. A table of cooks is a **block**; all the tables together are the **grid**.
@@ -49,7 +49,7 @@
 # ///
 #
 # One thing can go wrong, and the picture shows it. The list rarely fills the last table. The spare cooks there must
-# touch nothing: their number lies past the end of the list. That is the one `if` of this
+# touch nothing: their number is past the end of the list. That is the one `if` of this
 # kernel.
 #
 # ### The kitchen key
@@ -71,11 +71,11 @@
 #
 # Read it from the top.
 #
-# - `__global__` marks a kernel: it is called from outside and run by the whole grid. `extern "C"` keeps its name
-#   plain, so that Python finds it.
+# - `__global__` marks a kernel: it is called from outside and run by the whole grid. `extern "C"` keeps its name plain,
+#   so that Python can find it.
 # - `const float* x` is the address of the first number of `x`. The GPU gets addresses, not lists. Nothing
-#   in an address says how long the list is, so the length is passed as a number of its own.
-# - `blockIdx.x` is the table, `blockDim.x` the seats per table, `threadIdx.x` the seat. The line with all
+#   in an address says how long the list is, so the length is passed separately.
+# - `blockIdx.x` is the number of the table, `blockDim.x` the seats per table, `threadIdx.x` the number of the seat. The line with all
 #   three is the question *which pair is mine?* It is worked out in 64 bits, because a list can be longer
 #   than 32 bits can count.
 # - The `if` sends the spare cooks home: their `i` is N or more.
@@ -90,7 +90,7 @@
 # ///
 #
 # It does four things, always in this order: check the inputs, make room for the output, count the tables
-# (rounded *up*, or the end of the list goes hungry), launch. `load_kernel` compiles the file on the first
+# (rounded *up*, or the end of the list goes hungry), and launch. `load_kernel` compiles the file on the first
 # call and remembers the result. `launch` only puts an order into the GPU's queue and returns at once.
 
 # %% [markdown]
@@ -134,7 +134,7 @@ print("CUDA C++ agrees:", torch.equal(k01_cuda.vector_add(x, y), x + y))
 print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 
 # %% [markdown]
-# Equal to the last bit, because one addition leaves no room for opinion. With a card of your own the same check is a few
+# They agree to the last bit, because one addition leaves no room for opinion. With a card of your own the same check is a few
 # lines. Without one, leave them out: [a command that needs no card](#no-gpu-or-another-one) comes near the end. From the
 # folder
 # of the course, with [its `.venv` activated](set_up.md#which-door-is-yours):
@@ -155,16 +155,16 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 #
 # It must say `True`.
 #
-# No compiler to install. The CUDA C++ file is compiled from Python when you first call it, by NVIDIA's own
+# There is no compiler to install. The CUDA C++ file is compiled from Python when you first call it, by NVIDIA's own
 # compiler library, NVRTC, which came with `pip`.
 
 # %% [markdown]
 # ## Type it yourself
 #
 # Reading a kernel is not writing one. You have read it in CUDA C++. Now type it in Triton, starting from an empty function, or in
-# CUDA C++ without looking up. No card, and no wish to install anything large? Take the NumPy door: it is ready in seconds.
+# CUDA C++ without looking back. No card, and no wish to install anything large? Take the NumPy door: it is ready in seconds.
 #
-# The commands are for the folder of the course, with its `.venv` activated. You have no such folder yet? Now is the moment:
+# The commands are for the folder of the course, with its `.venv` activated. No such folder yet? Now is the moment:
 # read the first section of [Set up](set_up.md#which-door-is-yours) and the one for your door. Then open one of the three doors
 # below, and
 # the file that its first command writes.
@@ -184,7 +184,7 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 #
 # Before you time anything, work out the best that can happen. It takes one line.
 #
-# What must happen? Read `x`, read `y`, write `z`. Three lists of four-byte numbers. The additions hardly count: there
+# What must happen? Read `x`, read `y`, write `z`: three lists of four-byte numbers. The additions hardly count: there
 # is one for every three numbers carried, and a trip to the pantry takes far longer than a sum, as
 # [the lecture on memory](lectures/l3_memory.py) measures. So the bytes should decide:
 #
@@ -207,8 +207,8 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # **{{ big.cuda.of_peak:.0%}}** in CUDA C++, **{{ big.triton.of_peak:.0%}}** in Triton.
 #
 # Surprised? Most of the road ahead is hard because the work is *not* like this one. Here every cook reads
-# its own numbers, neighbours read neighbours, and nothing is needed twice. Keep the hall full, and that is all there is
-# to it. The two kernels fill it differently, though, as you see in a moment.
+# its own numbers, neighbours read neighbours, and nothing is needed twice. Keep the hall full: that is all there is to
+# it. The two kernels fill it differently, though, as you see in a moment.
 # ///
 #
 # Here is the same floor in Python. Most cells that only write numbers down are folded; this one is open, because the
@@ -253,7 +253,7 @@ record(
 # ## The measured run
 #
 # Now the clock. `compare` checks every competitor against the truth first. Then it runs them in turns, on
-# the same lists, with a cold cache, until it has enough samples. How and why have [a page of their own](how_we_measure.py).
+# the same lists, with a cold cache, until it has enough samples. The how and the why have [a page of their own](how_we_measure.py).
 
 # %% tags=["show"]
 from course_kernels.measure import compare
@@ -283,19 +283,19 @@ record(big=big)
 #
 # /// claim | 0.94 < big.triton.us / big.torch.us < 1.06
 # Triton and PyTorch need the same time, to within six parts in a hundred: {{ big.triton.us:.0f }} µs and
-# {{ big.torch.us:.0f }} µs here. Two very different roads, one wall: both end at the same hall.
+# {{ big.torch.us:.0f }} µs here. These are two very different roads to one limit: both end at the same hall.
 # /// otherwise
-# Triton needs {{ big.triton.us / big.torch.us:.2f }} times the time of PyTorch.
+# Triton takes {{ big.triton.us / big.torch.us:.2f }} times the time of PyTorch.
 # ///
 #
 # /// claim | big.cuda.us > 1.1 * big.triton.us
-# And here is our first loss. The plain CUDA kernel needs {{ big.cuda.us / big.triton.us:.2f }} times the time
-# of the Triton one. The same bytes, the same sums. What differs is how they are *asked for*. In the CUDA
-# kernel each cook walks the hall for one number of each list. Triton has 1024 numbers to a table and far fewer cooks,
+# And here is our first loss. The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times the time
+# of the Triton one. The bytes are the same, and so are the sums. What differs is how the bytes are *asked for*. In the CUDA
+# kernel each cook walks the hall for one number from each list. Triton has 1024 numbers to a table and far fewer cooks,
 # so each takes several, and may fetch neighbours in one trip. The likely reason, then, is that more is under way at
 # once. You test that yourself, in the third exercise.
 # /// otherwise
-# The plain CUDA kernel needs {{ big.cuda.us / big.triton.us:.2f }} times the time of the Triton one: on this
+# The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times the time of the Triton one: on this
 # card one number for each cook fills the hall well enough.
 # ///
 
@@ -303,7 +303,7 @@ record(big=big)
 # ## Why not all of it?
 #
 # The data sheet counts what the hall carries when nobody ever stops. Real memory most likely stops now and then: to
-# refresh its cells, to open a row, to turn around between reading and writing. We can see none of that from here. But
+# refresh its cells, to open a row, to turn around between reading and writing. We cannot see any of that from here. But
 # we can see how far the plainest job gets.
 #
 # How do you know that the hall is to blame and not your recipe? You copy. A copy is the plainest job there is,
@@ -319,8 +319,8 @@ record(big=big)
 # ///
 #
 # /// claim | big.cuda.of_peak < 0.95 * measured.copy.gib4.torch.of_peak
-# The CUDA kernel, at {{ big.cuda.of_peak:.0%}}, is not there yet. What it lacks against the copy is not the memory's
-# fault; it is yours to find.
+# The CUDA kernel, at {{ big.cuda.of_peak:.0%}}, is not there yet. What it lacks compared with the copy is not the
+# memory's fault; it is yours to find.
 # /// otherwise
 # The CUDA kernel, at {{ big.cuda.of_peak:.0%}}, is there too.
 # ///
@@ -382,7 +382,7 @@ record(sweep=sweep)
 # You pay to open the kitchen. Most likely that means calling the tables, sending the first cook down the hall, waiting for the
 # first number to come back, seeing the last cook out. We have not timed these one by one, but for short lists the total is the
 # same, whatever is in the pot. And it is not even the whole bill. We send the orders ahead, so that the GPU never waits for the
-# CPU that writes them. In a program that sends one order and waits, the writing comes on top.
+# CPU that writes them. In a program that sends one order and waits, writing the order costs extra.
 #
 # Two things to take home. *Percent of peak means nothing without the size.* And: many small kernels in a
 # row are a problem of their own. Fusing them into one is half of this course.
@@ -396,7 +396,7 @@ record(sweep=sweep)
 #
 # - Build the site. `nox -s docs` fills every page from the records in the repository, measured on our card.
 #
-# - Run the Triton kernel without a card. Triton can play all the tables itself, in Python, one after the
+# - Run the Triton kernel without a card. Triton can act out all the tables itself, in Python, one after the
 #   other:
 #
 #     ```bash
@@ -487,8 +487,8 @@ record(sweep=sweep)
 # {{ l2.adds.vectors.of_peak:.0%}} of peak, Triton {{ l2.adds.triton.of_peak:.0%}}, and the plain kernel {{ l2.adds.plain.of_peak:.0%}}:
 # [the second lecture](lectures/l2_the_cuda_model.py#vector-add-once-more) has the table.
 #
-# Two traps. N need not be a multiple of four: let the last threads do the rest one by one. And a `float4` must
-# lie on a multiple of 16 bytes: a slice such as `x[1:]` does not. `src/course_kernels/copy/k01_vectorised.cu`
+# Two traps. N need not be a multiple of four: let the last threads do the rest one by one. And a `float4` must start at
+# a multiple of 16 bytes: a slice such as `x[1:]` does not. `src/course_kernels/copy/k01_vectorised.cu`
 # shows both handled.
 # ///
 #
@@ -497,9 +497,9 @@ record(sweep=sweep)
 # will the percent of peak be for N&nbsp;=&nbsp;2<sup>28</sup>, and for N&nbsp;=&nbsp;2<sup>12</sup>?
 # /// answer
 # The floor halves with the bytes: {{ by_hand.floor / 2:.0f }} µs instead of {{ by_hand.floor:.0f }} µs. For the long
-# list the time of a kernel that keeps the hall full should follow it down, and its *percent* should stay where it is:
-# the hall does not care what is in the crates. The plain CUDA kernel is a different matter. Its cooks
-# now carry two bytes a trip, so still less is under way. Expect its percent to fall.
+# list the time of a kernel that keeps the hall full should follow it down, and its *percentage* should stay where it is:
+# the hall does not care what is in the crates. The plain CUDA kernel is a different matter. Its cooks now carry two
+# bytes a trip, so even less is under way. Expect its percentage to fall.
 #
 # For the short list the time stays where it is, because you were paying for opening the kitchen. The floor still
 # halves. So the percent of peak goes down with it, though nothing got worse. Percent of peak is a question
@@ -509,7 +509,7 @@ record(sweep=sweep)
 # %% [markdown]
 # ## Where this leads
 #
-# Vector add is the easy dish. Two reads, one write, nothing used twice. The multiply is not: every number of a matrix
+# Vector add is the easy dish: two reads, one write, nothing used twice. The multiply is not: every number of a matrix
 # is needed again and again, and if you run to the pantry each time you are lost. *First we
 # make the multiply fast. Then we make the model fast.*
 #

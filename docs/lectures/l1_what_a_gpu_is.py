@@ -11,11 +11,11 @@
 # At the end of this page you can
 #
 # - count the work in a matrix multiply, and in one word of a language model, with a pencil;
-# - name a job that a GPU wins, a job that it loses, and the reason for both;
+# - name a job that a GPU wins, a job that it loses, and say why in each case;
 # - work out the best that a card can do, from four numbers that it tells you and one that it does not;
-# - say of a job, before you write a line of it, whether arithmetic or memory will hold it back.
+# - say about a job, before you write a line of it, whether arithmetic or memory will hold it back.
 #
-# You need Python, and enough arithmetic for a shopping list. You need no CUDA.
+# You need Python, and enough arithmetic for a shopping list. You do not need CUDA.
 #
 # /// key
 # ///
@@ -45,11 +45,12 @@ for i, who in enumerate(("Ann", "Ben")):
         print(f"{who}, {shop}: {total}")
 
 # %% [markdown]
-# A receipt has a technical name, the *dot product*. So has each of its lines: multiplying two numbers and adding the
+# A receipt has a technical name, the *dot product*. Each of its lines has one too: multiplying two numbers and adding the
 # product to a total is a *multiply-add*, and a processor does it in a single instruction, the FMA. It counts as two
 # operations: one multiplication, one addition.
 #
-# How many lines are there in all? One receipt for every row and every column, one line for every item. So an M × K grid
+# How many lines are there in all? There is one receipt for every pair of a row and a column, and one line for every
+# item. So an M × K grid
 # times a K × N grid takes M × N × K multiply-adds. Everything else on this page starts from there.
 #
 # /// predict | Two grids of 1000 by 1000. How many multiply-adds are in their product?
@@ -101,7 +102,7 @@ record(
 
 # %% [markdown]
 # One token: {{ token.multiplies:.0f}} multiplies of a list by a grid, and **{{ token.macs / 1e9:.1f}} billion
-# multiply-adds** in them. Attention adds some more, and more with every token that came before. So there are hundreds
+# multiply-adds** in them. Attention adds some more, the more, the more tokens came before. So there are hundreds
 # of multiplies, not millions, and billions of multiply-adds, not trillions. That is still a lot for one piece of one
 # word.
 #
@@ -142,8 +143,8 @@ record(
 # thing is ready is called **latency**.
 #
 # A **GPU** is a brigade. Its cooks do not guess and do not plan. They stand in rows of 32, and a row makes one
-# move together. No single cook is quick. But there are thousands of them, and when one row waits for the pantry,
-# another row steps up to the same stove. So the stoves never cool down. Everything is built to get *many* dishes done
+# move together. No single cook is quick. But there are thousands of them, and while one row waits for the pantry,
+# another steps up to the same stove. So the stoves never cool down. Everything is built to get *many* dishes done
 # in an evening. That is **throughput**.
 #
 # Neither kitchen is better. A brigade is a poor choice for an omelette, and so is a chef for a banquet.
@@ -231,12 +232,12 @@ record(card=card)
 # ///
 #
 # One number you cannot ask for: how many lanes an SM has. In the H200's generation it is 128 [^lockwood-h100], in four
-# quarters, each with its own scheduler [^nvidia-partitions]. Do not take it on trust: further down, a measurement will
+# quarters, each with its own scheduler [^nvidia-partitions]. Do not take that on trust: further down, a measurement will
 # find it. And do not look for everything on a data sheet: the one for the H200 does not say how large its L2 is
 # [^nvidia-h200]. The drawing below asks the card.
 #
 # /// predict | How many cooks can be inside at the same time, cooking or waiting?
-# Rooms, times rows in a room, times 32.
+# It is the rooms, times the rows of cooks in a room, times 32.
 #
 # - [card.sms * card.threads >= 100000] Hundreds of thousands
 # - [10000 <= card.sms * card.threads < 100000] Tens of thousands
@@ -265,25 +266,25 @@ record(card=card)
 # Look at the small square in the last box. It is all the memory that is near: hands, trays and shelf together. Every
 # dish must pass through it, and it holds one part in
 # {{ card.hbm_gib * 1024 / (card.sms * (card.registers / 256 + card.shared_kib) / 1024 + card.l2_mib):,.0f}} of what
-# fits in the pantry. The whole art of this course is to choose well what goes into the square.
+# fits in the pantry. The whole art of this course is choosing well what goes into that square.
 #
 # /// exercise | Hands
 # An SM has {{ card.registers:,.0f}} registers and room for {{ card.threads:,.0f}} threads.
 #
-# 1. If all of them are there, how many registers does each have?
+# 1. If the SM is full, how many registers does each thread have?
 # 2. Your kernel needs 64 for each thread. How many threads fit?
 # 3. Is that bad?
 # /// answer
 # 1. {{ card.registers / card.threads:.0f}}
 # 2. {{ card.registers / 64:,.0f}}
-# 3. Not in itself. There are fewer cooks to step in while others wait. But each of them holds more, and so walks less.
+# 3. Not in itself. Fewer cooks can step in while others wait. But each of them holds more, and so walks less.
 #    Only a run can say which matters more. You will meet the question again under the name *occupancy*.
 # ///
 
 # %% [markdown]
 # ## Two kitchens, three races
 #
-# Now they compete, on the same machine. First, who is the chef? The CPU may use every core that this machine gave us;
+# Now the two compete, on the same machine. First, who is the chef? The CPU may use every core that this machine gave us;
 # we try several numbers of cores and let it keep the one that suits it best. PyTorch's own CPU code does the cooking,
 # and it is good code.
 
@@ -336,7 +337,7 @@ record(
 #
 # Each step needs the result of the step before. A brigade is no help here: on either side, one cook does it all.
 # The GPU's cook does multiply-adds. The chef adds up a running total, once by PyTorch's recipe and once by NumPy's.
-# An addition is less work than a multiply-add, and many CPUs are done with it sooner. We allow for that.
+# An addition is less work than a multiply-add, and many CPUs finish one sooner. We allow for that.
 
 # %%
 import numpy as np
@@ -393,11 +394,11 @@ record(
 # ///
 #
 # /// claim | chain.cpu < 0.85 * chain.gpu
-# **The GPU loses.** Its one cook needs {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
+# **The GPU loses.** Its one cook takes {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
 # {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks, if the clock is at its highest, and nobody can shorten it. The
 # other {{ card.sms * card.lanes - 1:,.0f}} lanes stand idle.
 # /// otherwise
-# The GPU's cook needs {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
+# The GPU's cook takes {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
 # {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks of its clock. The other {{ card.sms * card.lanes - 1:,.0f}} lanes
 # stand idle: all of them together achieve no more here than one does.
 # ///
@@ -408,7 +409,7 @@ record(
 # again for the next, where PyTorch keeps it in the hand. Had we timed NumPy alone, we would have blamed the chef for
 # the recipe. That mistake is easily made, in favour of either kitchen.
 # /// otherwise
-# With NumPy's recipe the same chef needs {{ chain.numpy / chain.cpu:.1f}} times the time of PyTorch's, and
+# With NumPy's recipe the same chef takes {{ chain.numpy / chain.cpu:.1f}} times the time of PyTorch's, and
 # {{ chain.numpy / chain.gpu:.1f}} times that of the GPU's cook. Judge a kitchen only by its better recipe.
 # ///
 #
@@ -424,7 +425,7 @@ record(
 # - [0.7 * lists.gpu.n1024 <= lists.cpu.n1024 <= 1.4 * lists.gpu.n1024] About the same
 # - [lists.cpu.n1024 > 1.4 * lists.gpu.n1024] The GPU, clearly
 # /// reveal
-# The CPU needs {{ lists.cpu.n1024:.1f}} µs, the GPU {{ lists.gpu.n1024:.1f}} µs.
+# The CPU takes {{ lists.cpu.n1024:.1f}} µs, the GPU {{ lists.gpu.n1024:.1f}} µs.
 # ///
 
 
@@ -471,8 +472,8 @@ record(lists=lists)
 # series:
 #   - {name: lists.cpu.*, label: CPU}
 #   - {name: lists.gpu.*, label: GPU}
-# alt: "Time against the length of the list, both axes logarithmic. For 256 numbers the CPU needs {{ lists.cpu.n256:.1f }} µs and the GPU {{ lists.gpu.n256:.1f }} µs. For 268 million the CPU needs {{ lists.cpu.n268435456:.0f }} µs and the GPU {{ lists.gpu.n268435456:.0f }} µs."
-# caption: The bands are the middle nine tenths of the readings. We did not look into why the CPU's line bends on its way up.
+# alt: "Time against the length of the list, both axes logarithmic. For 256 numbers the CPU takes {{ lists.cpu.n256:.1f }} µs and the GPU {{ lists.gpu.n256:.1f }} µs. For 268 million the CPU takes {{ lists.cpu.n268435456:.0f }} µs and the GPU {{ lists.gpu.n268435456:.0f }} µs."
+# caption: The bands are the middle nine tenths of the readings. We did not investigate why the CPU's line bends on its way up.
 # ///
 #
 # /// claim | lists.cpu.n1024 < 0.63 * lists.gpu.n1024
@@ -485,7 +486,7 @@ record(lists=lists)
 # ///
 #
 # /// claim | lists.gpu.n65536 < 3 * lists.gpu.n256
-# And the call is the same for a spoonful as for a barrel. From 256 numbers to 65&nbsp;536 the GPU's time goes
+# And the call costs the same for a spoonful as for a barrel. From 256 numbers to 65&nbsp;536 the GPU's time goes
 # from {{ lists.gpu.n256:.1f}} µs to {{ lists.gpu.n65536:.1f}} µs.
 # /// otherwise
 # From 256 numbers to 65&nbsp;536 the GPU's time goes from {{ lists.gpu.n256:.1f}} µs to
@@ -494,10 +495,10 @@ record(lists=lists)
 #
 # /// claim | lists.gpu.n268435456 < 0.05 * lists.cpu.n268435456
 # The long list is a banquet. With 2<sup>28</sup> numbers the GPU wins, {{ lists.gpu.n268435456 / 1000:.1f}} ms
-# against {{ lists.cpu.n268435456 / 1000:.0f}} ms: the CPU needs
+# against {{ lists.cpu.n268435456 / 1000:.0f}} ms: the CPU takes
 # **{{ lists.cpu.n268435456 / lists.gpu.n268435456:.0f}} times** as long, with all its cores.
 # /// otherwise
-# With 2<sup>28</sup> numbers the GPU needs {{ lists.gpu.n268435456 / 1000:.1f}} ms, the CPU
+# With 2<sup>28</sup> numbers the GPU takes {{ lists.gpu.n268435456 / 1000:.1f}} ms, the CPU
 # {{ lists.cpu.n268435456 / 1000:.0f}} ms.
 # ///
 #
@@ -533,18 +534,18 @@ record(
 # ///
 #
 # /// claim | race.cpu > 17 * race.gpu
-# Here it is no contest: the CPU needs **{{ race.cpu / race.gpu:.0f}} times** as long. Its chefs are not slow: a core,
-# too, multiplies several numbers in one instruction. But there are {{ host.used:.0f}} of them
+# Here it is no contest: the CPU takes **{{ race.cpu / race.gpu:.0f}} times** as long. Its chefs are not slow: a CPU
+# core also multiplies several numbers in one instruction. But there are {{ host.used:.0f}} of them
 # against {{ card.sms * card.lanes:,.0f}} lanes, and every one
 # of 4096 × 4096 receipts can be written without looking at any other.
 # /// otherwise
-# The CPU needs {{ race.cpu / race.gpu:.1f}} times as long. Every one of 4096 × 4096 receipts can be written without
+# The CPU takes {{ race.cpu / race.gpu:.1f}} times as long. Every one of 4096 × 4096 receipts can be written without
 # looking at any other, so the kitchen with more cooks has the advantage.
 # ///
 #
-# So with one chain, or little work, the chefs win. With much work that does not wait for itself, the brigade does. A
-# CPU with more cores would lose by less, and a card with fewer SMs would win by less. Read the two words,
-# latency and throughput, not the two ratios.
+# So with one chain, or little work, the chefs win. With a lot of independent work, the brigade does. A
+# CPU with more cores would lose by less, and a card with fewer SMs would win by less. Remember the two words, latency
+# and throughput, not the two ratios.
 #
 # /// exercise | A hundred short steps
 # A program doubles a list of 1024 numbers, a hundred times in a row, each time with a call of its own, and then
@@ -610,7 +611,7 @@ record(
 # Can you get it? Give the lanes nothing but multiply-adds. No list, no pantry. Every thread holds eight totals in
 # its registers and does `total = total * a + 1` on each, thousands of times.
 #
-# /// predict | A kernel that does nothing but multiply-adds in registers. What percent of peak?
+# /// predict | A kernel that does nothing but multiply-adds in registers. What percentage of peak does it reach?
 # It needs hardly any memory. Nothing that you or I could name is in its way.
 #
 # - [fma.of_peak < 0.65] About a half
@@ -648,8 +649,8 @@ record(
 
 # %% [markdown]
 # /// claim | fma.of_peak > 0.85
-# **{{ fma.of_peak:.1%}} of peak.** This is the headline of the page, and close to the best that anything
-# on these lanes can do. The card said that its clock was at {{ fma.sm_mhz:.0f}} MHz while it ran, and its power at {{ fma.power_w:.0f}}
+# **{{ fma.of_peak:.1%}} of peak.** This is the headline of the page, and close to the best that anything can do on these lanes.
+# The card reported that its clock was at {{ fma.sm_mhz:.0f}} MHz while it ran, and its power at {{ fma.power_w:.0f}}
 # W.
 # /// otherwise
 # {{ fma.of_peak:.1%}} of peak, with the clock at {{ fma.sm_mhz:.0f}} MHz while it ran.
@@ -664,7 +665,7 @@ record(
 #
 # /// claim | 0.8 * card.lanes < lanes_found < 1.2 * card.lanes
 # Each SM finished {{ lanes_found:.1f}} multiply-adds at each tick. An SM with 64 lanes could not have done it, and one with 256
-# would have had nothing to do at every other tick. So the {{ card.lanes:.0f}} lanes of the documents are really there. You have
+# would have had nothing to do in every other tick. So the {{ card.lanes:.0f}} lanes of the documents are really there. You have
 # counted
 # the stoves without opening the door.
 # /// otherwise
@@ -676,7 +677,7 @@ record(
 # In the race of the chain, one step took {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks. A lane can start a step at
 # every tick.
 #
-# 1. How many chains that do not wait for each other does a lane need, to be always busy?
+# 1. How many chains that do not wait for each other does a lane need in order to be always busy?
 # 2. If every thread has one chain, how many warps is that for an SM with {{ card.lanes:.0f}} lanes?
 # 3. And if every thread has eight?
 # /// answer
@@ -684,7 +685,8 @@ record(
 # 2. {{ card.lanes:.0f}} lanes with {{ chain.gpu * card.clock_mhz / steps:.1f}} chains each, in warps of 32:
 #    {{ card.lanes / 32 * chain.gpu * card.clock_mhz / steps:.1f}} warps, rounded up, of the {{ card.warps:.0f}} that fit.
 # 3. An eighth of that. But each quarter of the SM needs its own, so take one warp for each. So there are two ways to
-#    keep a stove hot: many cooks, or cooks with several pots. *Chains under way = latency × throughput.* It is a law
+#    keep a stove hot: many cooks, or cooks with several pots each. *Chains under way = latency × throughput.* It is a
+#    law
 #    about queues, named after John Little, and it holds for memory as well.
 # ///
 
@@ -736,7 +738,7 @@ record(
 # A copy does not get all of it. Most likely memory pauses now and then, to refresh itself and to turn around between
 # reading and writing. We have not measured how long; [the measuring page](../how_we_measure.py#the-card-against-its-own-data-sheet)
 # says more. What the better copy reaches, {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}}, is a good yardstick for
-# everything that lives on bytes. It is no hard ceiling: a job that mixes reading and writing differently may end a
+# everything that lives on bytes. It is not a hard ceiling: a job that mixes reading and writing differently may end a
 # little above or below it.
 # /// otherwise
 # A copy reaches {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}} of it: on this card you can have very nearly all.
@@ -762,7 +764,7 @@ record(
 # %% [markdown]
 # ## The first roofline
 #
-# So there are two limits: so much arithmetic, so many bytes. Which of them stops *your* job? One number decides: how
+# So there are two limits: one on arithmetic, one on bytes. Which of them stops *your* job? One number decides: how
 # many operations the job does for each byte that it moves to or from the pantry. It is called **arithmetic intensity**.
 # Its picture is the roofline [^williams2009].
 #
@@ -878,7 +880,7 @@ record(jobs=jobs)
 #
 # /// claim | jobs.add.of_peak > 0.8 and jobs.add.of_compute < 0.008
 # **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes, and has little left to gain: it is at {{ jobs.add.of_peak:.0%}}
-# of what its roof allows. All but a few stoves are cold, and no cook could change that. Only fewer bytes could.
+# of what its roof allows. Nearly all stoves are cold, and no cook could change that. Only fewer bytes could.
 # /// otherwise
 # **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes and reaches {{ jobs.add.of_peak:.0%}} of what its roof
 # allows.
@@ -909,7 +911,7 @@ record(jobs=jobs)
 # /// claim | jobs.library.of_peak < fma.of_peak
 # The library is not at the top either. The multiply-adds show that {{ fma.of_peak:.0%}} can be reached, and the library
 # reaches {{ jobs.library.of_peak:.0%}}. Most likely that is because it has to fetch and store between its
-# multiply-adds, which they did not. This page does not count that; [the ladder](l4_the_gemm_ladder.py) does.
+# multiply-adds, and that kernel does not. This page does not count that; [the ladder](l4_the_gemm_ladder.py) does.
 # /// otherwise
 # The library is as near the top as multiply-adds alone.
 # ///
@@ -927,14 +929,14 @@ record(jobs=jobs)
 # 2. 2 × 60³ ÷ (3 × 4 × 60²) = 10: left of the ridge. Small multiplies are bound by bytes, if nothing else holds them up
 #    first.
 # 3. One operation for eight bytes, 0.125: far to the left.
-# 4. For one reader each weight is two operations and two bytes: intensity 1. With R readers it is R, as long as
-#    their own lists are small beside the weights. So it takes about {{ ridge_bf16:.0f}} of them.
+# 4. For one reader each weight is two operations and two bytes: intensity 1. With R readers it is R, as long as their
+#    own lists are small compared with the weights. So it takes about {{ ridge_bf16:.0f}} of them.
 # ///
 
 # %% [markdown]
 # ## Now type it
 #
-# You have worked all of it out with a pencil. Now put it into seven small functions, and have them checked.
+# You have worked all of it out with a pencil. Now put it into seven small functions, and have those checked.
 #
 # /// lab | roofline
 # ///
@@ -948,5 +950,5 @@ record(jobs=jobs)
 # - How is work shared out among all these threads? That is [the CUDA model](l2_the_cuda_model.py): grids, blocks and
 #   warps, drawn from real launches.
 # - How far can you trust the readings on this page? See [how every number here is measured](../how_we_measure.py).
-# - Would you rather cook at once? In [Your first kernel](../start_here.py) you type within twenty minutes.
+# - Would you rather start cooking at once? In [Your first kernel](../start_here.py) you type within twenty minutes.
 # - Every number above, with its spread and the run it comes from: [the ledger](../numbers.md).

@@ -11,7 +11,7 @@
 # On [your first day](../start_here.py) one recipe went out to thousands of cooks. Here you learn who these cooks are,
 # how they are seated, and what it costs to call them.
 #
-# At the end you can
+# By the end you can
 #
 # - say which thread handles which element, in one, two and three dimensions, and check it against the card;
 # - write a kernel for a picture, and run a `.cu` file of your own in one line;
@@ -132,8 +132,8 @@ record(
 # ///
 # ///
 #
-# Memory has one dimension, whatever the grid has. The rows of a picture lie one after the other, so the pixel in `row`
-# and `column` is number `row × W + column`.
+# Memory has one dimension, whatever the grid has. The rows of a picture are stored one after the other, so the pixel at
+# `row` and `column` is number `row × W + column`.
 #
 # Work it out by hand for one thread: number (5, 2) in block (1, 1). Then ask the card.
 
@@ -164,7 +164,7 @@ print(f"the card says: warp {plane.warp[it][0]}, lane {plane.lane[it][0]}")
 # caption: "A cube of 4 × 4 × 4 is 64 threads as well, so it is two warps, like the blocks above."
 # ///
 #
-# The dimensions are for your comfort. The card numbers the threads in one long row and cuts it every 32. What matters
+# The dimensions are for your convenience. The card numbers the threads in one long row and cuts it after every 32. What matters
 # for speed is who runs with whom and who reads next to whom. You see that only when you number the threads the card's
 # way.
 #
@@ -182,7 +182,7 @@ print(f"the card says: warp {plane.warp[it][0]}, lane {plane.lane[it][0]}")
 # %% [markdown]
 # ## Vector add, once more
 #
-# You know this one: `z[i] = x[i] + y[i]`. On the first page the plain CUDA kernel, one number of each list to a
+# You know this one: `z[i] = x[i] + y[i]`. On the first page the plain CUDA kernel, one number from each list per
 # thread, reached {{ start.big.cuda.of_peak:.0%}} of peak, and an exercise asked you to give each thread four. Here is
 # that kernel. It goes one step further and asks for two such groups of four from each list before it adds the first.
 #
@@ -218,7 +218,7 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 # ///
 #
 # /// claim | adds.vectors.us < 0.97 * adds.plain.us
-# Larger bites take the time down to {{ adds.vectors.us / adds.plain.us:.0%}}. Most likely the cooks were waiting, not
+# Larger bites bring the time down to {{ adds.vectors.us / adds.plain.us:.0%}}. Most likely the cooks were waiting, not
 # working: a thread of the plain kernel has 8 bytes in the hall before it adds, and a thread of this one has 64.
 # [The lecture on memory](l3_memory.py) turns that into a law. But this kernel also needs only an eighth of the blocks, and
 # this run cannot tell the two causes apart. [Further down](#how-large-is-a-block) you see that blocks have a price too.
@@ -230,7 +230,7 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 # /// claim | 0.95 < adds.vectors.us / adds.torch.us < 1.05
 # Against PyTorch it is a draw, to within one part in twenty. Everybody waits for the same memory.
 # /// otherwise
-# It needs {{ adds.vectors.us / adds.torch.us:.2f }} times the time of PyTorch.
+# It takes {{ adds.vectors.us / adds.torch.us:.2f }} times the time of PyTorch.
 # ///
 #
 # /// exercise | How many cooks?
@@ -270,7 +270,7 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 # title: src/course_kernels/grey/k01_pixels.py
 # ///
 #
-# You need something to look at. NumPy paints a bowl of fruit; how it does so is not the point, and stays folded.
+# You need something to look at. NumPy paints a bowl of fruit; how it does so is beside the point, so that stays folded.
 
 # %% tags=["fold"]
 import base64
@@ -365,7 +365,7 @@ show(colour, grey_picture)
 # ### How good is it?
 #
 # The floor, by hand. A pixel costs three numbers in and one out: 16 bytes. A picture of 8192 × 8192 pixels costs
-# 16 × 2<sup>26</sup> bytes, a little over a gigabyte. The five operations that a pixel needs are nothing beside that.
+# 16 × 2<sup>26</sup> bytes, a little over a gigabyte. The five operations that a pixel needs are nothing compared with that.
 #
 # There are three rivals. Triton, where a picture is one long list of pixels and nobody asks for rows. PyTorch written
 # the way you would write it, `0.299 * red + 0.587 * green + 0.114 * blue`. And PyTorch with a trick: every pixel is a
@@ -443,20 +443,20 @@ record(
 # ///
 #
 # /// claim | grey.written_out.us > 3 * grey.cuda.us
-# The line that everybody writes needs {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. The
+# The line that everybody writes takes {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. The
 # card's counters say why: {{ traffic.written_out.kernels }} kernels and {{ traffic.written_out.gb:.1f }} GB down the
 # hall, where ours moves {{ traffic.cuda.gb:.1f }} GB. What is the rest? Your pencil finds two things.
 #
 # - *Two colours for nothing.* A product needs one colour, 4 bytes of every 12, and memory hands out whole pieces. So
 #   each of the three products fetches the whole picture, {{ traffic.cuda.read_gb:.1f }} GB, where one visit would do for
-#   all: {{ 2 * traffic.cuda.read_gb:.1f }} GB too many.
-# - *There and back.* The next kernel reads what one kernel writes: four lists of a third of the picture each, down the
+#   all three: {{ 2 * traffic.cuda.read_gb:.1f }} GB too many.
+# - *There and back.* What one kernel writes, the next one reads: four lists of a third of the picture each, down the
 #   hall and back. That is {{ 8 * traffic.cuda.read_gb / 3:.1f }} GB.
 #
 # None of those kernels is bad, and none of them can help it: each sees only its own line. Making one kernel out of
 # several is called *fusing*. It saves you both, and it is half of this course.
 # /// otherwise
-# PyTorch, written out, needs {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. It runs
+# PyTorch, written out, takes {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. It runs
 # {{ traffic.written_out.kernels }} kernels and moves {{ traffic.written_out.gb:.1f }} GB, ours one and
 # {{ traffic.cuda.gb:.1f }} GB.
 # ///
@@ -476,7 +476,7 @@ record(
 # ///
 #
 # /// exercise | Swap two words
-# Somebody writes `row` where `column` should be and the other way round: `threadIdx.x` now counts rows, and
+# Somebody writes `row` where `column` should be, and vice versa: `threadIdx.x` now counts rows, and
 # `threadIdx.y` columns. The grid is swapped too, so every pixel is still handled once. Is the answer still right? What
 # happens to the time?
 # /// answer
@@ -605,7 +605,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 # 128, 256, 512 and 1024 threads. So try a few, and start with 256.
 # ///
 #
-# Now the other question. 256 threads each time, but in different shapes.
+# Now for the shape: 256 threads each time, arranged in different ways.
 #
 # /// predict | 256 × 1, 16 × 16 or 1 × 256 threads: is one block much slower than 256 × 1 for this picture?
 # - [shapes.w1.us / shapes.w256.us >= 1.5 and shapes.w16.us / shapes.w256.us < 1.5] Yes, 1 × 256
@@ -642,7 +642,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 # What happens with a block of 33 × 1 threads? Is the answer right? What is wasted?
 # /// answer
 # It is right: the launcher rounds up, and the `if` does the rest. But 33 threads are two warps, and the second has one
-# cook and 31 empty seats. An SM keeps places for the whole warp. So nearly half of the places are occupied by nobody.
+# cook and 31 empty seats. An SM keeps places for the whole warp. So nearly half of the places are kept for nobody.
 # ///
 
 # %% [markdown]
@@ -655,7 +655,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 # caption: The warp walks both ways, one after the other. On each, the cooks who did not choose it stand still.
 # ///
 #
-# This is called **divergence**. To see its price we need a job with up to 32 ways of equal length. Each element takes
+# This is called **divergence**. To see its price we need a job with up to 32 branches of equal length. Each element takes
 # one of W branches; a branch is a loop of 256 multiply-adds with numbers of its own. The work is the same for every W.
 # Only each thread's company changes.
 #
@@ -675,7 +675,7 @@ for ways in WAYS:
 record(apart=apart, together=together)
 
 # %% [markdown]
-# /// predict | All 32 lanes of a warp take different branches. How many times as long as when all take the same one?
+# /// predict | All 32 lanes of a warp take different branches. How long does that take, compared with all of them taking the same one?
 # - [apart.w32.us / apart.w1.us < 1.4] As long
 # - [1.4 <= apart.w32.us / apart.w1.us < 6] A few times as long
 # - [6 <= apart.w32.us / apart.w1.us < 16] About ten times as long
@@ -699,10 +699,10 @@ record(apart=apart, together=together)
 # ///
 #
 # /// claim | apart.w32.us > 20 * apart.w1.us
-# {{ apart.w32.us / apart.w1.us:.0f }} times as long, with not one addition more. A GPU with 32 branches in each warp is
+# {{ apart.w32.us / apart.w1.us:.0f }} times as long, without a single extra addition. A GPU with 32 branches in each warp is
 # a GPU with one cook to a row.
 # /// otherwise
-# {{ apart.w32.us / apart.w1.us:.1f }} times as long, with not one addition more.
+# {{ apart.w32.us / apart.w1.us:.1f }} times as long, without a single extra addition.
 # ///
 #
 # /// claim | 0.75 < (apart.w32.us - apart.w16.us) / (16 * (apart.w2.us - apart.w1.us)) < 1.3
@@ -737,7 +737,7 @@ record(apart=apart, together=together)
 # |---|---|---|---|---|---|---|---|
 # | lanes at work | {{ active.w1:.1f }} | {{ active.w2:.1f }} | {{ active.w4:.1f }} | {{ active.w8:.1f }} | {{ active.w16:.1f }} | {{ active.w32:.1f }} | {{ active_sorted:.1f }} |
 #
-# It is a little more than 32 divided by the branches, because the whole warp still works together before and after
+# It is a little more than 32 divided by the number of branches, because the whole warp still works together before and after
 # them. When you suspect a kernel of divergence, look there first:
 #
 # ```bash
@@ -745,7 +745,7 @@ record(apart=apart, together=together)
 # ```
 #
 # The grey kernel has an `if` too. Why does that not matter? Because almost every warp agrees on it. Only a warp on the
-# right edge splits, and there the other way is to go home.
+# right edge splits, and there the other branch is to go home.
 #
 # /// exercise | Which of these splits a warp?
 # Blocks of 256 × 1. (a) `if (threadIdx.x % 2)`, (b) `if (threadIdx.x < 128)`, (c) `if (blockIdx.x % 2)`,
@@ -826,7 +826,7 @@ record(
 #
 # /// claim | order.ours.us > 0.5 * queue.ours.us
 # And in the queue the time is the host's: compare the row that waits at the end with the one that never waits. (They are
-# timed apart, so either may come out a little higher.) The GPU stands idle between two empty kernels and waits for Python.
+# timed separately, so either may come out a little higher.) The GPU sits idle between two empty kernels and waits for Python.
 # /// otherwise
 # The host takes {{ order.ours.us:.1f }} µs to write an order; the queue takes {{ queue.ours.us:.1f }} µs for each.
 # ///
@@ -859,7 +859,7 @@ record(
 # ## Many orders, written once: graphs {.beyond}
 #
 # If the same orders come again and again, write them down once and send the whole sheet. That is a **CUDA graph**.
-# You *capture* it: meanwhile, launches are noted down and not run. Then you *replay* it with one order.
+# You *capture* it: while you do, launches are noted down, not run. Then you *replay* it with one order.
 #
 # Here are 64 small vector adds in a row. Each adds 1 to the same 2<sup>12</sup> numbers, so at the end you can check
 # that every one of them ran.
@@ -905,14 +905,14 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # ///
 #
 # /// claim | chain.replayed.us < 0.2 * chain.one_by_one.us
-# The graph brings a kernel down from {{ chain.one_by_one.us:.0f }} µs to {{ chain.replayed.us:.1f }} µs. The kernels are
+# The graph brings the time for a kernel down from {{ chain.one_by_one.us:.0f }} µs to {{ chain.replayed.us:.1f }} µs. The kernels are
 # the same, and so is the GPU. Python and the driver no longer write 64 orders: that is all that changed.
 # /// otherwise
 # The graph takes {{ chain.replayed.us:.1f }} µs a kernel, one by one takes {{ chain.one_by_one.us:.1f }} µs.
 # ///
 #
 # /// claim | chain_order.one_by_one.us > 0.5 * chain.one_by_one.us
-# Now read across the rows (again, the columns are timed apart). One by one, the time is the host's: the GPU has little
+# Now read across the rows (again, the columns are timed separately). One by one, the time is the host's: the GPU has little
 # to do but wait for the next order. Replayed, the host is free after
 # {{ 64 * chain_order.replayed.us:.0f }} µs for all 64, and the GPU works through it alone.
 # /// otherwise
@@ -920,7 +920,7 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # through it alone.
 # ///
 #
-# The price is freedom. A graph holds addresses and sizes, not variables: to compute with other numbers, copy them into the *same*
+# The price is freedom. A graph holds addresses and sizes, not variables: to compute with different numbers, copy them into the *same*
 # tensors and replay. While you capture, Python may not ask for a result or branch on one. That is why engines keep
 # one graph for each batch size.
 #
@@ -938,13 +938,13 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # ## Two things at once: streams {.beyond}
 #
 # Everything so far went into one queue. A queue is called a **stream**: the work in one stream runs in order, and work
-# in two streams may overlap. What is worth overlapping? Above all the way into the card and out of it, because the
+# in two streams may overlap. What is worth overlapping? Above all, the way into the card and out of it, because the
 # host's memory is far away.
 #
 # ### The way in
 #
 # Between the host's memory and the card's there is one road, the *bus*. How quickly a list gets across depends on where
-# it is. The operating system may move ordinary memory about, and the GPU needs a place that stays put. So the driver,
+# it is. The operating system may move ordinary memory about, but the GPU needs a place that stays put. So the driver,
 # we assume, first copies a piece to a safe place and then sends it on. **Pinned** memory is a safe place from the
 # start.
 
@@ -1018,8 +1018,8 @@ for (name, copy), end in zip(transfers.items(), ends, strict=True):
 # {{ transfer_order.pinned_in.us:.0f }} µs of the {{ transfer.pinned_in.us:.0f }} µs that the copy takes.
 #
 # /// claim | transfer_order.ordinary_in.us > 0.5 * transfer.ordinary_in.us
-# With ordinary memory the host is held, `non_blocking=True` or not: for {{ transfer_order.ordinary_in.ms:.0f }} ms of
-# the {{ transfer.ordinary_in.ms:.0f }} ms that the copy takes. (They are timed apart, so either may come out a little
+# With ordinary memory the host is held up, `non_blocking=True` or not: for {{ transfer_order.ordinary_in.ms:.0f }} ms of
+# the {{ transfer.ordinary_in.ms:.0f }} ms that the copy takes. (They are timed separately, so either may come out a little
 # higher.)
 # /// otherwise
 # With ordinary memory the host is free after {{ transfer_order.ordinary_in.us:.0f }} µs of {{ transfer.ordinary_in.us:.0f }}
@@ -1038,7 +1038,7 @@ for (name, copy), end in zip(transfers.items(), ends, strict=True):
 # ///
 #
 # How much can two streams gain at best? A frame has 12 bytes in for every 4 bytes out. One after the other that is 16
-# parts of time. If the way out hides wholly behind the way in, it is 12.
+# parts of time. If the way out is completely hidden behind the way in, it is 12.
 
 # %%
 FRAMES = 24
@@ -1243,7 +1243,7 @@ print("the module:", says)
 # /// claim | nvcc_here == 1
 # From text to machine code, NVRTC takes {{ made.nvrtc.ms:.0f }} ms. From text to a Python module, with nvcc, the C++
 # compiler and the linker, took {{ made.nvcc.s:.1f }} s, once, on a cold start. The kernel is the same, so most likely
-# the cost is the C++ around it, and the programs that must be started for that; we did not time them apart. We kept the
+# the cost is the C++ around it, and the programs that must be started for that; we did not time them separately. We kept the
 # C++ as small as we could: addresses are passed as plain numbers. A module that takes tensors includes PyTorch's own
 # headers, and we expect you to wait longer for those.
 # /// otherwise
@@ -1251,7 +1251,7 @@ print("the module:", says)
 # {{ nvcc_road }}.
 # ///
 #
-# While you learn, the wait decides: with NVRTC you change a line and see what it does. When you ship a library, nvcc
+# While you learn, the wait is what counts: with NVRTC you change a line and see what it does. When you ship a library, nvcc
 # compiles once for all your users. The course takes the first road, and you lose nothing: you get the same kind of
 # machine code.
 #

@@ -11,14 +11,14 @@
 # By the end of this page you can
 #
 # - say how far away each level of memory is, in ticks of the clock, and how much it hands out in each tick;
-# - look at an index and say what it costs, in boxes carried and in turns waited, before anything runs;
+# - look at an index and say, before anything runs, what it costs in boxes carried and in turns spent waiting;
 # - work out, with one multiplication, how many bytes must be under way at every moment;
-# - turn a matrix round about as fast as the card can move the bytes;
+# - transpose a matrix about as fast as the card can move the bytes;
 # - and, beyond the core, add up a long list and fuse two steps into one, just as fast.
 #
-# **The headline: a matrix turned round at {{ turn.vectorised.of_peak:.0%}} of peak.** The first, obvious kernel
+# **The headline: a matrix transposed at {{ turn.vectorised.of_peak:.0%}} of peak.** The first, obvious kernel
 # for the same job reaches {{ turn.naive.of_peak:.0%}}. Same card, same numbers, no arithmetic in either. This page is
-# about all that lies between them.
+# about everything in between.
 
 # %% [markdown]
 # ## The cafeteria
@@ -33,7 +33,7 @@
 #
 # /// figure | docs/assets/figures/cafeteria.svg
 # alt: "A building, one GPU. Rooms, the SMs, each with cooks, whose hands are the registers, and a tray, the shared memory and L1. Below them one shelf, L2, for all rooms. Below that the pantry, HBM. Outside, a truck brings things from the host's memory."
-# caption: Every byte that you compute with was carried up this picture.
+# caption: Every byte that you compute with has come up through this building.
 # ///
 #
 # Two questions get mixed up here, even in textbooks. Keep them apart.
@@ -56,11 +56,11 @@
 #
 # /// exercise | Find the caches | 2 minutes
 # *"CUDA has five memory spaces: registers, shared memory, L1, L2 and global memory."* You find this sentence on a
-# slide. What do you write beside it?
+# slide. What do you write next to it?
 # /// answer
-# L1 and L2 are caches, not spaces, which leaves three right ones. Local, constant and parameter memory are missing, as
+# L1 and L2 are caches, not spaces, so only three of the five are right. Local, constant and parameter memory are missing, as
 # are texture and surface, and on Hopper the shared memory of the cluster. And *local* is the trap: it sounds near, but
-# its bytes have the address of a place in HBM. It only means *private*.
+# its bytes have addresses in HBM. It only means *private*.
 # ///
 
 # %% [markdown]
@@ -97,7 +97,7 @@ print("the walk: ", *walk, "and back at", box)
 # ///
 #
 # On the card it is the same line, `i = x[i]`, with one thread and the clock of its SM. If all the boxes fit into L1,
-# every trip ends there. If they fill a thousand megabytes, nearly every trip goes to the pantry.
+# every trip ends there. If they fill a gigabyte, nearly every trip goes to the pantry.
 
 # %% tags=["show"]
 from statistics import median
@@ -143,7 +143,7 @@ record(
 #
 # ### The hunt grows {.beyond}
 #
-# Now let the hunt grow. Use a few boxes, then more, until they fit nowhere but in the pantry.
+# Now let the hunt grow. Use a few boxes, then more, until only the pantry can hold them.
 
 # %%
 record(
@@ -176,8 +176,8 @@ record(
 # ///
 #
 # /// claim | abs(chase.k1048576 / hop.hbm - 1) < 0.15
-# The right end agrees with the table, {{ hop.hbm:.0f }}, and the two were measured in different ways: there every box
-# was met for the first time, here the walk has been round before.
+# The right end agrees with the table, {{ hop.hbm:.0f }}, and the two were measured in different ways: for the table
+# every box was met for the first time, while here the walk has been round before.
 # /// otherwise
 # The table says {{ hop.hbm:.0f }} for the pantry, the right end of the steps {{ chase.k1048576:.0f }}.
 # ///
@@ -201,7 +201,7 @@ record(
 # %% [markdown]
 # ## How much at once?
 #
-# A long hall can still be a wide one. So ask the other question: if everybody fetches at once, how many bytes arrive in
+# A long hall can still be a wide one. So ask a different question: if everybody fetches at once, how many bytes arrive in
 # each tick?
 #
 # For the tray you can work it out by hand. It has 32 windows, and each gives out one word of 4 bytes in a tick: 32 × 4 =
@@ -239,8 +239,9 @@ record(
 #
 # ### Round and round {.beyond}
 #
-# Now read a stretch of memory round and round, bypassing L1, with the whole card: once to warm it up; then everybody
-# waits for the last; then at least twice more, by the clock. A short stretch stays on the shelf. A long one does not.
+# Now read a stretch of memory round and round, bypassing L1, with the whole card. One lap warms it up, then everybody
+# waits for the slowest, and then at least two more laps are timed. A short stretch stays on the shelf. A long one does
+# not.
 
 # %%
 SPANS = {f"k{2**p}": 1024 * 2**p for p in range(6, 23)}  # 64 KiB to 4 GiB
@@ -322,13 +323,13 @@ record(
 # ///
 #
 # At the right end the pantry hands out {{ far.gb_per_s:.0f }} GB in a second, {{ far.gb_per_s / card.bandwidth:.0%}} of the
-# data sheet. There the curve must lie below the line. Ours once lay above it, and that is how we found three faults in our own
-# program: some blocks read while others still warmed up, a long stretch was read once and not round and round, and the clock
+# data sheet. There the curve must be below the line. Ours was once above it, and that is how we found three faults in our own
+# program: some blocks read while others were still warming up, a long stretch was read once and not round and round, and the clock
 # was read at a different moment. *A number above the data sheet is not good news. It is a fault that nobody has found yet.*
 #
 # Be clear about what this chart shows. The card reads again what it has just read, and that is the only way to see the
 # shelf at all. All *other* bandwidths on this page are measured with the shelf cleared before every sample, as [the measuring page](../how_we_measure.py)
-# explains. A kernel that meets cold data cannot have the left half of the chart, however small its job.
+# explains. A kernel that meets cold data cannot reach the left half of the chart, however small its job.
 #
 # /// table
 # columns: [level, "bytes in a tick", of what, "TB/s for the whole card"]
@@ -359,15 +360,15 @@ record(
 # reads and writes 1 GiB should stay far below.
 # ///
 #
-# Step back and look: the nearer the level, the shorter the walk *and* the wider the door. That is the whole reason for
+# Step back and look: the nearer the level, the shorter the walk *and* the wider the hall. That is the whole reason for
 # trays. A byte that is used ten times should be carried down the hall once.
 #
 # /// exercise | How often must it be used?
 # From the table: how many times as much does the tray hand out as the pantry? What does that say about a kernel that
 # reads every byte from the pantry and then exactly once from the tray?
 # /// answer
-# About {{ per_clock.shared * card.sms / reading.k4194304:.0f }} times, on this card. So a single detour by way of the
-# tray costs next to nothing in bandwidth. It pays when the byte is used more than once, or when, as in a
+# About {{ per_clock.shared * card.sms / reading.k4194304:.0f }} times, on this card. So a single detour via the tray
+# costs next to nothing in bandwidth. It pays when the byte is used more than once, or when, as in a
 # transpose, it lets you walk the hall in a better order.
 # ///
 
@@ -375,8 +376,8 @@ record(
 # ## Are these the right numbers? {.beyond}
 #
 # Others took Hopper apart before us, with programs of their own. Luo and others did it twice, in 2024 [^luo2024] and,
-# more thoroughly, in 2025 [^luo2025]. Their card was an H800 on a PCIe board: the same SM, fewer of them, a lower
-# clock, an older HBM. So compare only what is counted in ticks, and leave seconds aside.
+# more thoroughly, in 2025 [^luo2025]. Their card was an H800 on a PCIe board: the same SMs but fewer of them, a lower
+# clock, and an older HBM. So compare only what is counted in ticks, and ignore seconds.
 #
 # One thing first. Our `i = x[i]` is two steps: the load, and the arithmetic that turns `i` into an address. A chain can
 # also hold addresses, and then the load is alone. We do not know which of the two their programs time. So here is L1
@@ -412,25 +413,25 @@ record(
 #
 # /// claim | max(abs(hop.shared / paper.shared - 1), abs(hop_alone.l1 / paper.l1 - 1), abs(hop.l2 / paper.l2 - 1), abs(hop.hbm / paper.hbm - 1), abs(per_clock.shared / paper_bytes.shared - 1), abs(per_clock.l1 / paper_bytes.l1 - 1), abs(per_clock.l2 / paper_bytes.l2 - 1)) < 0.2
 # Seven numbers, two cards, two programs, and all seven agree within 20 %. For HBM in bytes we compare with our own data
-# sheet, above: their memory was a different one.
+# sheet, above: their card had a different memory.
 # /// otherwise
-# Here not all of them agree so closely. On a card that is not a Hopper they need not.
+# Here not all of them agree so closely. On a card that is not a Hopper they do not have to.
 # ///
 #
 # /// claim | hop.l1 > 1.1 * hop_alone.l1
 # With the address worked out in between, L1 takes {{ hop.l1:.1f }} ticks here instead of {{ hop_alone.l1:.1f }}. The
 # paper of 2024 had 40.7 for it [^luo2024], the paper of 2025 had 32.0 [^luo2025]. It is the same cache, and this is
-# very likely the whole difference. Of every latency, ask what else was in the chain.
+# very likely the whole difference. With every latency, ask what else was in the chain.
 # /// otherwise
 # With the address worked out in between, L1 takes {{ hop.l1:.1f }} ticks here, without it {{ hop_alone.l1:.1f }}.
 # ///
 #
 # And the odd step. Many repeat a number from 2024: 478.8 ticks for *global memory* [^luo2024]. Its authors later found
-# that the L2 has two halves, and that the far one answers later [^luo2025]; NVIDIA had drawn the two halves when the
+# that the L2 has two halves, and that the far one takes longer to answer [^luo2025]; NVIDIA had drawn the two halves when the
 # A100 came out [^nvidia-ampere]. Look at the steps again: at 32 MiB,
 # too much for one half and too little for the pantry, our card says {{ chase.k32768:.0f }}, while the pantry
 # takes {{ hop.hbm:.0f }}. These may be trips to the far end of the shelf, or short trips and long ones mixed: an
-# average does not tell. Either way it is not yet the pantry.
+# average does not tell which. Either way it is not yet the pantry.
 #
 # /// exercise | An older pantry
 # The HBM of their card hands out less than half as many bytes as ours. Yet a trip takes about the same number of ticks.
@@ -443,10 +444,10 @@ record(
 # %% [markdown]
 # ## Ask for neighbours
 #
-# The pantry has a rule: it hands out no single jars. Jars come in boxes of eight, and you carry a whole box. A jar is a
-# number of 4 bytes. A box is a *sector*: 32 bytes, side by side, from an address that 32 divides [^nvidia-sectors].
+# The pantry has a rule: it does not hand out single jars. Jars come in boxes of eight, and you carry a whole box. A jar is a
+# number of 4 bytes. A box is a *sector*: 32 bytes, side by side, starting at an address that is a multiple of 32 [^nvidia-sectors].
 #
-# Now recall that 32 cooks, a *warp*, step up together and order in one go. How many boxes must come? It depends only on
+# Now recall that 32 cooks, a *warp*, step up together and place one order. How many boxes must come? It depends only on
 # where their 32 jars are.
 #
 # /// figure | docs/assets/figures/sectors.svg
@@ -473,8 +474,8 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 # one, at most**, for numbers of 4 bytes. You will read that a bad stride costs you that much in time. But eight is the
 # bound on the boxes. The clock is a different matter.
 #
-# /// predict | A kernel reads all of a 512 MB list with stride 32, lap after lap, and writes it in order. How many times the time of stride 1?
-# By hand: eight times the boxes to read, the same to write. So (8 + 1) / 2 = 4.5 times the bytes.
+# /// predict | A kernel reads all of a 512 MB list with stride 32, lap after lap, and writes it in order. How long does it take, compared with stride 1?
+# By hand: eight times the boxes to read, the same number to write. So (8 + 1) / 2 = 4.5 times the bytes.
 #
 # - [stride.s32.us / stride.s1.us < 4] Less than 4 times
 # - [4 <= stride.s32.us / stride.s1.us < 6] 4 to 6 times
@@ -654,8 +655,8 @@ record(
 # pantry grow once more, from {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
 # {{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }} times those of stride 1. It seems that the pantry
 # hands out boxes in pairs. At stride 8 both boxes of a pair are wanted, at 16 only one. And the clock follows the
-# *bytes*: from {{ stride.s8.us:.0f }} to {{ stride.s16.us:.0f }} µs. So a bound on sectors is no bound on the time. (Nor are
-# the bytes everything: the last row has the bytes of the row above it, and a time of its own.)
+# *bytes*: from {{ stride.s8.us:.0f }} to {{ stride.s16.us:.0f }} µs. So a bound on sectors is not a bound on the time. (Bytes
+# are not everything either: the last row has the bytes of the row above it, and a time of its own.)
 # /// otherwise
 # From stride 8 to 16 the boxes stay the same. The bytes read go from
 # {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
@@ -666,7 +667,7 @@ record(
 # One more look at the chart in that answer, at its left end. Stride 1 wastes nothing, and still reaches only
 # {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy. So all the ratios in the last column are against a kernel that
 # could be better itself. Look at it: each thread divides two 64-bit numbers to find its place. We know of no single instruction
-# for that, so most likely it takes a whole row of others. Then the thread carries a single number of 4 bytes, and leaves. The
+# for that, so most likely it takes a whole series of others. Then the thread carries a single number of 4 bytes, and leaves. The
 # copy's threads divide nothing and carry 16 bytes at a time. This page does not measure how much each of the two costs; the
 # second has a [section of its own](#how-many-must-be-walking).
 # /// otherwise
@@ -717,8 +718,8 @@ record(
 # %% [markdown]
 # ## Thirty-two windows
 #
-# The tray plays by different rules. It has no boxes. It has 32 windows, called *banks*, and behind window w are the
-# words number w, w + 32, w + 64 and so on. A window serves one word in each turn. If 32 cooks want words behind 32
+# The tray plays by different rules. It has no boxes. It has 32 windows, called *banks*, and behind window w are words
+# w, w + 32, w + 64 and so on. A window serves one word per turn. If 32 cooks want words behind 32
 # different windows, all are served at once. If two want different words behind one window, the second waits.
 #
 # By hand again: lane k wants the word k × stride. The longest queue decides.
@@ -729,7 +730,7 @@ record(
 # - [turns.bank.s33 > 33] Worse than stride 32
 # /// reveal
 # As good as stride 1: {{ queue.s33:.0f }} turn by hand, {{ turns.bank.s33:.2f }} counted. Divided by 32, 33 leaves a
-# remainder of 1, so each lane stands one window further on. Any *odd* stride is harmless. Remember 33: it is about to
+# remainder of 1, so each lane is one window further along. Any *odd* stride is harmless. Remember 33: it is about to
 # save a transpose.
 #
 # /// figure | docs/assets/figures/banks.svg
@@ -775,7 +776,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # /// claim | 24 < bank.s32.us / bank.s1.us < 40 and 24 < turns.bank.s32 < 40
 # Here the clock follows the count closely: {{ turns.bank.s32:.0f }} turns for one load at stride 32, and
 # {{ bank.s32.us / bank.s1.us:.0f }} times the time of stride 1. This kernel does nothing but go to the windows, so
-# there is nowhere to hide.
+# nothing hides the queues.
 # /// otherwise
 # At stride 32 the hardware counted {{ turns.bank.s32:.1f }} turns for one load, and the kernel took
 # {{ bank.s32.us / bank.s1.us:.1f }} times the time of stride 1.
@@ -815,17 +816,17 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # ## Turn a matrix round
 #
 # The transpose: `y[n, m] = x[m, n]`. No arithmetic at all. It reads and writes each number once, exactly as a copy
-# does. So the copy is its yardstick, and any gap between the two is our own fault. The first three kernels here are a
-# classic of the trade [^harris2013].
+# does. So the copy is its yardstick, and any gap between the two is our own fault. The first three kernels here are
+# classics of the trade [^harris2013].
 #
 # ### The obvious kernel
 #
 # /// source | src/course_kernels/transpose/k01_naive.cu
 # ///
 #
-# Look at the last line with what you know from the last two sections. `threadIdx.x` counts along n. So the lanes of a
+# Look at the last line, knowing what the last two sections told you. `threadIdx.x` counts along n. So the lanes of a
 # warp are neighbours in `x`: 4 boxes. And in `y` they are a whole row apart, M numbers: 32 boxes, each for one number.
-# You could swap the two and read badly instead. *One of the two walks is always bad*, if you go straight from x to y.
+# You could swap the two and read badly instead. *One of the two walks is always bad* if you go straight from x to y.
 #
 # ### Turn it round on the tray
 #
@@ -844,7 +845,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # - [1.1 <= turn.tiled.us / copy.ours.us < 1.5] No: up to half as long again
 # - [turn.tiled.us / copy.ours.us >= 1.5] No: one and a half times as long, or more
 # /// reveal
-# This kernel needs {{ turn.tiled.us:.0f }} µs, the copy {{ copy.ours.us:.0f }}, the naive one
+# This kernel takes {{ turn.tiled.us:.0f }} µs, the copy {{ copy.ours.us:.0f }}, the naive one
 # {{ turn.naive.us:.0f }}. The reason is the columns of the tray. A row of the tile is 32 words long, so a column has
 # stride 32, and you know that queue.
 # ///
@@ -860,8 +861,9 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # **Swizzle.** Keep 32, but put the number from row r and column c into column `c ^ r`. The `^` is *exclusive or*.
 # Within a row that only changes the order. Down a column it gives 32 different windows. No word is wasted.
 #
-# **Vectorise.** Move 16 bytes in every instruction: a thread takes a square of 4 × 4, turns it in her own hands, and
-# passes on four vectors. The tray is swizzled again, this time by whole vectors. This one has far more bytes
+# **Vectorise.** Move 16 bytes in every instruction: a thread takes a square of 4 × 4, transposes it in its own
+# registers, and passes on four vectors. The tray is swizzled again, this time by whole vectors. This one has far more
+# bytes
 # under way. Why that matters is the next section.
 
 # %%
@@ -913,7 +915,7 @@ record(
 # ///
 #
 # /// claim | conflicts.tiled > 25 and conflicts.padded < 1 and conflicts.swizzled < 1
-# Then the tray. The tiled kernel waits {{ conflicts.tiled:.0f }} turns for nothing with every load, the padded one
+# Then the tray. The tiled kernel wastes {{ conflicts.tiled:.0f }} turns on every load, the padded one
 # {{ conflicts.padded:.1f }}, the swizzled one {{ conflicts.swizzled:.1f }}. So the queue is gone.
 # /// otherwise
 # Conflicts for 32 numbers at the tray: {{ conflicts.tiled:.1f }} in the tiled kernel, {{ conflicts.padded:.1f }} in
@@ -927,7 +929,7 @@ record(
 #
 # /// claim | transpose_of_copy > 0.92
 # And the last step gets there: **{{ transpose_of_copy:.1%}} of the copy yardstick**, or {{ turn.vectorised.of_peak:.1%}}
-# of peak. A matrix can be turned round in about the time it takes to copy it.
+# of peak. A matrix can be transposed in about the time it takes to copy it.
 # ///
 #
 # /// lab | transpose
@@ -950,7 +952,7 @@ record(
 # matters where you cannot spare the extra words, and where vectors, and the engines that carry whole tiles, need rows
 # without gaps.
 # /// otherwise
-# Padded needs {{ turn.padded.us:.0f }} µs, swizzled {{ turn.swizzled.us:.0f }} µs.
+# Padded takes {{ turn.padded.us:.0f }} µs, swizzled {{ turn.swizzled.us:.0f }} µs.
 # ///
 #
 # /// claim | turn.torch.us > 2 * turn.vectorised.us
@@ -963,14 +965,14 @@ record(
 #
 # /// exercise | Swap the indices
 # In `k01_naive.cu`, let `threadIdx.x` count along m instead, so that the *writes* are neighbours and the *reads* are 32
-# boxes. Both versions carry waste on one of the two walks. Do they cost the same? Guess first. Then, with a GPU, measure:
+# boxes. Both versions waste bytes on one of the two walks. Do they cost the same? Guess first. Then, with a GPU, measure:
 #
 # ```bash
 # PYTHONPATH=src python -m course_kernels.measure transpose/k01_naive \
 #     --workload dtype=float32,M=16384,N=16384
 # ```
 # /// answer
-# On paper it is the same: 36 boxes for 32 numbers either way. In the hardware it need not be. A scattered read
+# On paper they do: 36 boxes for 32 numbers either way. In the hardware they may not. A scattered read
 # may leave the rest of its box in a cache, where another warp of the block finds it. A scattered write leaves a box
 # that is only partly new, and we suspect that the L2 puts it together from several warps before it goes to the pantry. Write
 # down both times and both counters, sectors for loads and for stores. As it stands, with scattered writes, the kernel took
@@ -988,8 +990,8 @@ record(
 #
 # `under way = how long one takes × how many arrive in each tick`
 #
-# It is ten minutes to the pantry and back, and you need one jar each minute: ten cooks must be walking, always. Fewer,
-# and the stove waits. More, and they queue. Now take our own numbers, measured above.
+# It is ten minutes to the pantry and back, and you need one jar each minute. So ten cooks must be walking at all times.
+# With fewer, the stove waits. With more, they queue. Now take our own numbers, measured above.
 
 # %%
 trip = median(hops["hbm"])  # ticks
@@ -1017,7 +1019,7 @@ record(
 #
 # - **More threads.** The share of an SM's places that are taken is called *occupancy*. The usual advice is to get it to
 #   100 %.
-# - **More from each thread.** Let a thread ask for its second, third and fourth vector before it needs the first.
+# - **More from each thread.** Let a thread ask for its second, third and fourth vectors before it needs the first.
 #   When instructions of one thread do not wait for each other, that is *instruction-level parallelism*, ILP for short. A load of 16 bytes instead of 4
 #   helps in the same way: four times the bytes for one instruction.
 #
@@ -1104,13 +1106,14 @@ record(
 # caption: V × R × 4 KiB are under way on an SM. Eight vectors need so many registers that eight blocks no longer fit.
 # ///
 #
-# Start with the upper left corner of the table, by hand. V = R = 1: 256 threads with 16 bytes each are 4 KiB on an SM, and they
+# Start with the upper left corner of the table and work it out by hand. V = R = 1: 256 threads with 16 bytes each are 4 KiB on
+# an SM, and they
 # come back after one trip. 4 KiB × {{ card.sms:.0f }} SMs in {{ hop.hbm:.0f }} ticks, and the same again for writing:
 # {{ forecast:.0f }} GB/s at best.
 #
 # /// claim | 0.4 * forecast < flight.v1.r1.gb_per_s < 1.05 * forecast
-# Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s. The law keeps its word. It is a bound: the forecast assumes an empty
-# hall, and no work between two trips. The same holds for the {{ little.of_sm / 1024:.1f}} KiB above.
+# Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s. The law holds. It is a bound: the forecast assumes an empty hall, and
+# no work between two trips. The same holds for the {{ little.of_sm / 1024:.1f}} KiB above.
 # A copy waits only for its reads, so half of that should do. The table says that it takes more. Most likely the trips
 # are longer in a full hall; we timed them only in an empty one.
 # /// otherwise
@@ -1122,7 +1125,7 @@ record(
 # {{ flight.v1.r1.of_peak:.1%}} of peak to {{ flight.v8.r1.of_peak:.1%}}. Every seat taken, with V = 1, gives {{ flight.v1.r8.of_peak:.1%}}.
 # So one seat in eight buys {{ flight.v1.r8.us / flight.v8.r1.us:.0%}} of that speed. **Occupancy was never the goal**
 # [^volkov2010]. Bytes
-# under way are. A seat is one way to get them, a fuller hand is another, and the second costs no seat.
+# under way are. A seat is one way to get them. A fuller hand is another, and it does not cost a seat.
 # /// otherwise
 # With one block on an SM, V = 1 reaches {{ flight.v1.r1.of_peak:.1%}} of peak and V = 8 {{ flight.v8.r1.of_peak:.1%}}; with every seat
 # taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. Bytes under way are what counts [^volkov2010].
@@ -1138,7 +1141,7 @@ record(
 # loads of 16 bytes that do not wait for each other. (d) The same four loads, but each takes its address from the one
 # before.
 # /// answer
-# (a) 8 KiB: no, at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, with one warp where four could be. (d) Only one load of
+# (a) 8 KiB: no, at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, with one warp where there is room for four. (d) Only one load of
 # each thread can be under way: 8 KiB, no. It is a pointer chase, and all the registers in the world will not help.
 # ///
 #
@@ -1171,9 +1174,10 @@ record(
 # ///
 #
 # /// claim | abs(flight.v8.r4.us / flight.v8.r1.us - 1) < 0.2 and abs(flight.v4.r8.us / flight.v4.r2.us - 1) < 0.2
-# And that has an end. From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}} with V = 8,
-# {{ flight.v4.r2.of_peak:.1%}} and {{ flight.v4.r8.of_peak:.1%}} with V = 4. When enough are walking, more only queue. A few per
-# cent remain between the full rows, and this page does not know why.
+# But that comes to an end. From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}}
+# with V = 8,
+# {{ flight.v4.r2.of_peak:.1%}} and {{ flight.v4.r8.of_peak:.1%}} with V = 4. When enough are walking, more only queue. A few
+# percent remain between the full rows, and we do not know why.
 # /// otherwise
 # From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}} with V = 8.
 # ///
@@ -1213,10 +1217,10 @@ while step:
 # /// source | src/course_kernels/reduction/k03_shuffle.cu
 # ///
 #
-# **Read more before you talk.** In that kernel a thread fetches 4 bytes and at once begins to shuffle; and every block
-# still sends its sum to the one address. In `k04_vectorised` a few blocks stride through the whole list. A
+# **Read more before you talk.** In that kernel a thread fetches 4 bytes and begins to shuffle at once, and every block
+# still sends its sum to the same address. In `k04_vectorised` a few blocks stride through the whole list. A
 # thread sums in its own registers, with four 16-byte vectors under way. It shuffles once, at the end, and each block
-# writes its sum to a place of its own. A second launch, of one block, adds these up.
+# writes its sum to a place of its own. A second launch, with a single block, adds these up.
 #
 # ### First: is it right?
 #
@@ -1253,8 +1257,8 @@ record(
 #
 # The two numbers are *apart* by half of the sum: half is missing. Why then a *scaled error* of a quarter? It is the plain
 # difference over the sum of two sizes, that of the number itself and that of the answer as a whole (its root mean
-# square), so that numbers near zero are not judged too harshly. For an answer of one number the two sizes are the same:
-# half of it, over one and one.
+# square), so that numbers near zero are not judged too harshly. For an answer of one number the two sizes are the same,
+# so it is a half over one plus one.
 #
 # No line is wrong. The *order* is wrong: a huge number meets small ones, again and again. In a tree, sums of about
 # equal size meet each other, and only their sums go to the total.
@@ -1297,16 +1301,16 @@ record(
 #   - ["**shuffles, 16-byte loads**", "{{ short.vectorised.us:.0f }}", "{{ short.vectorised.error * 1e6:.2f }}", "{{ sums.vectorised.us:.0f }}", "**{{ sums.vectorised.of_peak:.1%}}**"]
 #   - [Triton, "{{ short.triton.us:.0f }}", "{{ short.triton.error * 1e6:.2f }}", "{{ sums.triton.us:.0f }}", "{{ sums.triton.of_peak:.1%}}"]
 #   - [torch.sum, "{{ short.torch.us:.0f }}", "{{ short.torch.error * 1e6:.2f }}", "{{ sums.torch.us:.0f }}", "{{ sums.torch.of_peak:.1%}}"]
-# caption: The error is for the shorter sum, relative to it. Per cent of peak is for the longer one.
+# caption: The error is for the shorter sum, relative to it. Percent of peak is for the longer one.
 # ///
 #
 # /// claim | 0.8 < sums.shuffle.us / sums.tree.us < 1.25 and 0.7 < (short.atomics.us / 16) / sums.tree.us < 1.2
 # Why did the shuffles save nothing? Do the sum. Atomics took {{ short.atomics.us / 1e3:.1f }} ms for 2<sup>24</sup>
 # additions to one address: {{ short.atomics.us * 1e3 / 16777216:.2f }} ns each, one after the other. In the tree and in the
 # shuffle kernel each block sends one sum, so at 2<sup>28</sup> numbers 2<sup>20</sup> of them stand in that line, for {{ short.atomics.us / 16:.0f }}
-# µs. The tree took {{ sums.tree.us:.0f }} µs. Whatever a block did before, with a tray or without, it did while others
-# stood in line. *You sped up the part that nobody was waiting for.* It will happen to you again, and only arithmetic like
-# this reveals it.
+# µs. The tree took {{ sums.tree.us:.0f }} µs. Whatever a block did before that, with a tray or without, it did while
+# others stood in line. *You sped up the part that nobody was waiting for.* It will happen to you again, and only
+# arithmetic like this will show it.
 # /// otherwise
 # Tree {{ sums.tree.us:.0f }} µs, shuffles {{ sums.shuffle.us:.0f }} µs. Each block of both sends one sum to one address; by
 # the time of the atomics at 2<sup>24</sup>, that line alone takes {{ short.atomics.us / 16:.0f }} µs.
@@ -1402,7 +1406,7 @@ record(
 #   - ["torch.compile", "{{ fuse_by_hand.fused / 1e9:.2f }}", "{{ counted.fuse.compiled.gb:.2f }}", "{{ fuse.compiled.us:.0f }}", "{{ fuse.compiled.of_peak:.1%}}"]
 #   - ["Triton, by hand", "{{ fuse_by_hand.fused / 1e9:.2f }}", "{{ counted.fuse.triton.gb:.2f }}", "{{ fuse.triton.us:.0f }}", "{{ fuse.triton.of_peak:.1%}}"]
 #   - ["**CUDA C++**", "{{ fuse_by_hand.fused / 1e9:.2f }}", "{{ counted.fuse.cuda.gb:.2f }}", "{{ fuse.cuda.us:.0f }}", "**{{ fuse.cuda.of_peak:.1%}}**"]
-# caption: Per cent of peak counts what the problem needs, x once and y once, for all four.
+# caption: Percent of peak counts what the problem needs, x once and y once, for all four.
 # ///
 #
 # /// claim | counted.fuse.eager.gb > 1.6 * counted.fuse.cuda.gb and fuse.eager.us > 2.8 * fuse.cuda.us
@@ -1418,8 +1422,8 @@ record(
 # /// claim | fuse.compiled.us > 1.25 * fuse.cuda.us and fuse.triton.us > 1.25 * fuse.cuda.us and counted.fuse.compiled.gb < 1.3 * counted.fuse.cuda.gb and counted.fuse.triton.gb < 1.3 * counted.fuse.cuda.gb and fuse.cuda.error < 1.2 * fuse.triton.error
 # Call two witnesses. The counters say that the kernel of `torch.compile` and our Triton kernel move as many bytes as the
 # CUDA one. And still they take {{ fuse.compiled.us / fuse.cuda.us:.2f }} and {{ fuse.triton.us / fuse.cuda.us:.2f }} times
-# as long. So they wait for something else, and most likely that is arithmetic. The Triton kernel calls the exact `erf` from
-# the compiler's library, dozens of instructions for a number of two bytes. Our CUDA kernel has a shorter formula:
+# as long. So they must be waiting for something else, most likely arithmetic. The Triton kernel calls the exact `erf` from
+# the compiler's library, which takes dozens of instructions for a number of two bytes. Our CUDA kernel has a shorter formula:
 #
 # /// source | src/course_kernels/bias_gelu/k01_fused.cu#gelu
 # ///
@@ -1467,7 +1471,7 @@ record(
 # 4. *Does anybody queue at the tray?* Count the windows.
 # 5. *Are enough of them walking?* Latency × bandwidth.
 #
-# Answer all five with a pencil. Then let the counters check your pencil.
+# Answer all five with a pencil. Then let the counters check your answers.
 #
 # **Where this leads.** A transpose uses every number once. A matrix multiply uses each of them thousands of times, and
 # there the tray stops being a detour and becomes the point: that is [the next lecture](l4_the_gemm_ladder.py). You can see the

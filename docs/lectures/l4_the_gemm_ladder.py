@@ -17,7 +17,8 @@
 # - and, beyond the core, use the words for tiles as the libraries use them.
 #
 # **The headline: {{ ladder.register_tile.of_peak:.0%}} of peak, four steps above the kernel that everybody writes first.** You
-# will get to guess where that one ends up. The library's kernel reaches {{ ladder.cublas.of_peak:.0%}}. The rest of the way is
+# will get to guess where that first kernel ends up. The library's kernel reaches {{ ladder.cublas.of_peak:.0%}}. The rest of
+# the way is
 # [the next lecture](l5_the_top_of_the_ladder.py).
 
 # %% [markdown]
@@ -103,21 +104,21 @@ record(
 #
 # The *arithmetic intensity*, FLOP per byte, has two values here, and one is {{ job.intensity / job.asked_intensity:.0f }}
 # times the other. The card's ridge is at {{ card.peak / card.bandwidth * 1e3:.0f }} FLOP per byte. So the *job* is
-# bound by arithmetic, by a wide margin. Whether a *kernel* is depends on how often it has the same number carried.
+# bound by arithmetic, by a wide margin. Whether a *kernel* is depends on how often it has the same number brought again.
 #
 # /// exercise | A flat multiply | 3 minutes
 # A is 1 × 4096, B is 4096 × 4096. How many FLOP per byte, at best? Which side of the ridge is that?
 # /// answer
 # 2 × 4096² FLOP, and B alone is 4 × 4096² bytes: half a FLOP per byte. That is far on the memory side, and no tile in
-# the world helps: each number of B is used *once*. You get reuse only when both M and N are large.
+# the world can help: each number of B is used *once*. You get reuse only when both M and N are large.
 # ///
 
 # %% [markdown]
 # ## What an SM can do in one tick
 #
 # The job has a roof on paper. But a kernel does not run on paper. It is held back by whatever runs out first on the SM
-# (the room) where it runs. There are four candidates. Three you know. The fourth is the *issue slot* (a call): each
-# scheduler has one in every tick, and uses it to give one warp its next instruction. From here on the words of the trade
+# (the room) where it runs. There are four candidates. You know three of them. The fourth is the *issue slot* (a call): each
+# scheduler has one per tick, and uses it to give one warp its next instruction. From here on the words of the trade
 # come first; the [kitchen key](../start_here.py#the-kitchen-key) has both. Here is what each can do in *one tick of the
 # clock*.
 #
@@ -135,7 +136,7 @@ record(
 # For L2 and HBM we have our own numbers. In the last lecture L2 delivered {{ l3.reading.k16384 / card.sms:.0f }} bytes
 # in a tick to each SM; HBM, by its data sheet, delivers {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }}.
 #
-# Now to the kernels. Here are all five, one line each. You need not see yet how they work: each has its own section below.
+# Now to the kernels. Here are all five, one line each. You need not see how they work yet: each has its own section below.
 #
 # | kernel | a thread makes, of C | words it takes in one step along K | multiply-adds |
 # |---|---|---|---|
@@ -145,7 +146,7 @@ record(
 # | **register column** | 8 numbers, one below the other; block tiles 64 wide | 8 of A, 1 of B | 8 |
 # | **register tile** | 8 × 8 numbers; block tiles 128 wide | 8 of A, 8 of B | 64 |
 #
-# Take one warp and one step along K. Which places do its 32 lanes want? The longest queue at a bank decides. L1 is the
+# Take one warp and one step along K. Which addresses do its 32 lanes want? The longest queue at a bank decides. L1 is the
 # same memory as shared memory, so we treat it as if it had the same 32 banks. The hardware's counters will say whether
 # that was right.
 #
@@ -199,7 +200,7 @@ record(hand=hand, hall=hall)
 # %% [markdown]
 # ### Five forecasts
 #
-# Divide, and you have the most multiply-adds that an SM can do in one tick. Here is the first row by hand:
+# Divide, and you get the most multiply-adds that an SM can do in one tick. Here is the first row by hand:
 #
 # - *By shared memory.* The 32 words of A are 4096 words apart. 32 divides 4096, so all are in one bank (a window): 32 wavefronts.
 #   The word of B is the same for all lanes: one wavefront. That makes 33 wavefronts for 32 multiply-adds, 32 ÷ 33 = {{ hand.naive.by_tray:.2f }}
@@ -355,7 +356,7 @@ record(
 # %% [markdown]
 # ## Rung 1: one thread, one number
 #
-# This is the formula as it stands. A thread picks an m and an n and adds up K products. It is the kernel that everybody
+# This is the formula, taken literally. A thread picks an m and an n and adds up K products. It is the kernel that everybody
 # writes first. Look at where m comes from: `threadIdx.x` counts rows.
 #
 # /// source | src/course_kernels/sgemm/k01_naive.cu
@@ -366,7 +367,7 @@ record(
 # caption: Neighbours in the warp are strangers in A.
 # ///
 #
-# /// predict | 33 wavefronts for 32 multiply-adds. What percent of peak will it reach?
+# /// predict | 33 wavefronts for 32 multiply-adds. What percentage of peak will it reach?
 # - [ladder.naive.of_peak < 0.03] About 1, or less
 # - [0.03 <= ladder.naive.of_peak < 0.2] About 10
 # - [ladder.naive.of_peak >= 0.2] About 30
@@ -491,7 +492,7 @@ record(
 # /// claim | ladder.coalesced.us < 0.2 * ladder.naive.us and abs(vital.coalesced.sectors - 2.5) < 0.2
 # A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, compared with {{ vital.naive.sectors:.1f }} before:
 # 4 for B and 1 for A, by hand 2.5. Two indices are swapped, and the kernel takes
-# {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time. No other step on this page is as cheap to type.
+# {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time. No other step on this page takes so little typing.
 # /// otherwise
 # A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, where it touched {{ vital.naive.sectors:.1f }}. The kernel
 # takes {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time.
@@ -528,7 +529,7 @@ record(
 # its row, a number of B by all threads of its column. So carry it once.
 #
 # Each thread brings one number of A and one of B into shared memory. They all wait. Then each thread reads 32 of each
-# from there. They all wait again, and the next tile comes.
+# from there. They all wait again, and then the next pair of tiles comes in.
 #
 # /// figure | docs/assets/figures/sgemm_shared_tiles.svg
 # alt: "A block makes one tile of C. A tile of A and a tile of B are in the block's shared memory; after use, the next tile along the row of A and the next tile down the column of B take their place. L1 and L2 are asked for one number instead of 32. Shared memory still delivers eight bytes for each multiply-add."
@@ -653,8 +654,8 @@ for rung, kinds in found.items():
 # the rungs below.
 #
 # /// claim | abs(vital.shared_tiles.turns - (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas) < 0.05
-# Does the number of wavefronts come out now? Bringing in the two tiles takes a thread four more moves in each round: two loads
-# and two stores. If every move were one wavefront, that would make
+# Does the number of wavefronts come out now? To bring in the two tiles, a thread makes four more moves in each round: two
+# loads and two stores. If every move were one wavefront, that would make
 # {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} wavefronts for 32 multiply-adds.
 # The counter says {{ vital.shared_tiles.turns:.2f }}. It fits if a load of *four* words takes two wavefronts:
 # {{ (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }}. Four words in one go save
@@ -689,7 +690,7 @@ for rung, kinds in found.items():
 #
 # Two words from shared memory for one multiply-add. How could it take fewer? By using a word *more than once* while it
 # is in a register. So let a thread make not one number of C but 8, one below the other. All 8 need the same number of
-# B. The thread takes it in its hand once and multiplies it by 8 numbers of A: 9 words, 8 multiply-adds.
+# B. The thread picks it up once and multiplies it by 8 numbers of A: 9 words, 8 multiply-adds.
 #
 # /// figure | docs/assets/figures/sgemm_register_column.svg
 # alt: "A block tile of C, 64 by 64, in which one thread owns a column of eight numbers. Enlarged: one number b of B is multiplied by eight numbers of A, a0 to a7, and added to eight sums in registers. Nine words from shared memory for eight multiply-adds, instead of sixteen."
@@ -710,7 +711,7 @@ for rung, kinds in found.items():
 # - [ladder.shared_tiles.us / ladder.register_column.us > hand.shared_tiles.turns / hand.register_column.turns] It rises, by more than 16/9
 # /// reveal
 # **{{ ladder.shared_tiles.us / ladder.register_column.us:.2f }} times** as fast. The pencil
-# allows {{ hand.shared_tiles.turns / hand.register_column.turns:.2f }}. Below the table is what the pencil left out.
+# allows {{ hand.shared_tiles.turns / hand.register_column.turns:.2f }}. What the pencil left out is below the table.
 #
 # /// define | forecast.register_column = 2 * hand.register_column.best * card.sms * ladder.register_column.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -740,7 +741,8 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | ladder.register_column.us < 0.7 * ladder.shared_tiles.us and vital.register_column.turns < 0.6 * vital.shared_tiles.turns and ladder.register_column.tflops > forecast.register_column
-# The counter to look at is the one for wavefronts: from {{ vital.shared_tiles.turns:.2f }} to {{ vital.register_column.turns:.2f }} for
+# The counter to look at is the one for wavefronts, which goes from {{ vital.shared_tiles.turns:.2f }} to {{ vital.register_column.turns:.2f }}
+# for
 # 32 multiply-adds. The instructions fell with them, from {{ vital.shared_tiles.instructions:.1f }} to
 # {{ vital.register_column.instructions:.1f }}. And the kernel exceeds its forecast. The pencil counts words, and here too the
 # compiler takes four words of A in one load.
@@ -751,8 +753,9 @@ for rung, kinds in found.items():
 # /// claim | vital.register_column.seats < 0.6 and 40 < vital.register_column.registers < 48.5 and ladder.register_column.tflops > 1.5 * ladder.shared_tiles.tflops
 # Half of the seats are empty now: {{ vital.register_column.seats:.0%}} are taken, compared with {{ vital.shared_tiles.seats:.0%}}
 # before.
-# The reason is registers. A thread needs {{ vital.register_column.registers:.0f }}, and a card allocates them in eights, so it
-# takes 48. A block of 512 threads takes 24 576 of the 65 536 registers of an SM: two blocks fit, a third does not. The kernel is
+# The reason is registers. A thread needs {{ vital.register_column.registers:.0f }}, and the card allocates them in multiples of
+# eight, so it takes 48. A block of 512 threads takes 24 576 of the 65 536 registers of an SM: two blocks fit, a third does not.
+# The kernel is
 # faster all the same.
 # /// otherwise
 # {{ vital.register_column.seats:.0%}} of the seats are taken; before it was {{ vital.shared_tiles.seats:.0%}}.
@@ -772,8 +775,8 @@ for rung, kinds in found.items():
 # ## Rung 5: both hands full
 #
 # Take eight numbers of A in one hand and eight of B in the other. Each number in one hand meets each number in the
-# other: 8 × 8 = 64 multiply-adds, for 16 words. Mathematicians call this an *outer product*. The words grow with the
-# sides of the tile, the work with its area. That is the whole idea behind every tile on this page.
+# other: 8 × 8 = 64 multiply-adds, for 16 words. Mathematicians call this an *outer product*. The number of words grows
+# with the sides of the tile, the work with its area. That is the whole idea behind every tile on this page.
 #
 # /// figure | docs/assets/figures/sgemm_register_tile.svg
 # alt: "A block tile of C, 128 by 128, in which one thread owns a square of 8 by 8. Enlarged: eight numbers of A, a0 to a7, at the left, eight of B, b0 to b7, on top, and 64 sums. Each sum adds one a times one b: an outer product. Sixteen words from shared memory for 64 multiply-adds."
@@ -825,7 +828,7 @@ for rung, kinds in found.items():
 #
 # /// claim | ladder.register_tile.us < 0.8 * ladder.register_column.us and vital.register_tile.turns < 0.7 * vital.register_column.turns
 # Wavefronts again: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }} now, and {{ vital.register_tile.instructions:.2f }}
-# instructions for 32 multiply-adds, of which one *is* the multiply-add. The idea works:
+# instructions for 32 multiply-adds, one of which *is* the multiply-add. The idea works:
 # {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times as fast, with {{ vital.register_tile.seats:.0%}} of the seats taken.
 # /// otherwise
 # Wavefronts for 32 multiply-adds: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }} now. Of the seats
@@ -847,8 +850,8 @@ for rung, kinds in found.items():
 # /// claim | 96 < vital.register_tile.registers < 160 and vital.register_tile.seats < 0.4
 # The warps wait. With {{ vital.register_tile.registers:.0f }} registers for each of 256 threads, an SM holds two blocks: 16
 # warps, four for each scheduler. When those four wait, there is no other warp to issue instead. In [the last lecture](l3_memory.py#how-many-must-be-walking)
-# empty seats did no harm, because full registers had enough under way. Here the registers are full of *sums*, and the code sends
-# for the next tile only when the last one has been used up. So very likely the warps of a block wait together; [the staircase](#the-staircase)
+# empty seats did no harm, because each thread had enough bytes under way. Here the registers are full of *sums*, and the code
+# fetches the next tile only when the last one has been used up. So very likely the warps of a block wait together; [the staircase](#the-staircase)
 # counts what they wait for.
 # /// otherwise
 # It takes {{ vital.register_tile.registers:.0f }} registers per thread, and {{ vital.register_tile.seats:.0%}} of the seats are taken.
@@ -938,7 +941,7 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | waits.naive.hall_queue > 0.7 and waits.shared_tiles.tray_queue > 0.25 and waits.register_column.tray > 0.25 and waits.register_tile.turn > 0.3 and vital.register_tile.calls < 0.7
-# It tells the same story as a walk through the kitchen. In the naive kernel everybody stands in line for L1. With shared
+# It reads like a walk through the kitchen. In the naive kernel everybody stands in line for L1. With shared
 # tiles the longest line is at shared memory. With the register column warps wait for the word itself. With the register tile {{ waits.register_tile.turn:.0%}}
 # of the waiting is of the good kind, and yet in {{ 1 - vital.register_tile.calls:.0%}} of the ticks no warp can be issued. Very
 # likely it comes in bursts: all wait for a tile, then all want to multiply at once.
@@ -955,7 +958,7 @@ for rung, kinds in found.items():
 # {{ vital.naive.tray:.0%}}, {{ vital.shared_tiles.tray:.0%}} and {{ vital.register_column.tray:.0%}}. So reduce the wavefronts:
 # let neighbours read neighbours, and use a word more often while it is in the hand. Is no roof near? Then the kernel is waiting.
 # The coalesced kernel comes no closer to a roof than {{ max(vital.coalesced.tray, vital.coalesced.calls):.0%}}, the register tile
-# no closer than {{ max(vital.register_tile.tray, vital.register_tile.calls):.0%}}. So find out in the second table what they wait
+# no closer than {{ max(vital.register_tile.tray, vital.register_tile.calls):.0%}}. So look up in the second table what they wait
 # for.
 # ///
 #
@@ -973,7 +976,8 @@ for rung, kinds in found.items():
 # %% [markdown]
 # ## Other sizes {.beyond}
 #
-# A ladder that is climbed at only one size proves only one size. So here are sizes from 128 to 4096 (up to 2048 for the
+# A ladder that is climbed at only one size proves something about only that size. So here are sizes from 128 to 4096
+# (up to 2048 for the
 # naive kernel, for the sake of your patience), and three that no tile divides.
 #
 # /// predict | 1023 is an ugly size: 1023 × 1023 × 1023, and no tile fits. Which kernel will be much faster there than at 1024?
@@ -1043,7 +1047,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ///
 #
 # /// claim | sizes.register_tile.n1024.us > 1.3 * sizes.register_column.n1024.us
-# It is not over at 1024. There the fourth rung still beats the fifth: {{ sizes.register_column.n1024.us:.0f }} µs against
+# That is not over at 1024. There the fourth rung still beats the fifth: {{ sizes.register_column.n1024.us:.0f }} µs against
 # {{ sizes.register_tile.n1024.us:.0f }}. Why? The last exercise of this section asks you.
 # /// otherwise
 # At 1024 the register column takes {{ sizes.register_column.n1024.us:.0f }} µs, the register tile
@@ -1059,7 +1063,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 #   - [register column, "{{ ugly.register_column.n1000.of_peak:.1%}}", "{{ ugly.register_column.n1023.of_peak:.1%}}", "{{ sizes.register_column.n1024.of_peak:.1%}}", "{{ ugly.register_column.n4095.of_peak:.1%}}", "{{ ladder.register_column.of_peak:.1%}}"]
 #   - [register tile, "{{ ugly.register_tile.n1000.of_peak:.1%}}", "{{ ugly.register_tile.n1023.of_peak:.1%}}", "{{ sizes.register_tile.n1024.of_peak:.1%}}", "{{ ugly.register_tile.n4095.of_peak:.1%}}", "{{ ladder.register_tile.of_peak:.1%}}"]
 #   - ["*cuBLAS*", "*{{ ugly.cublas.n1000.of_peak:.1%}}*", "*{{ ugly.cublas.n1023.of_peak:.1%}}*", "*{{ sizes.cublas.n1024.of_peak:.1%}}*", "*{{ ugly.cublas.n4095.of_peak:.1%}}*", "*{{ ladder.cublas.of_peak:.1%}}*"]
-# caption: Sizes that no tile divides, beside those that every tile does. All answers checked.
+# caption: Sizes that no tile divides, next to sizes that every tile divides. All answers checked.
 # ///
 #
 # /// claim | ugly.register_tile.n4095.us < 1.25 * ladder.register_tile.us and ugly.register_tile.n4095.us > 0.7 * ladder.register_tile.us
@@ -1183,8 +1187,8 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 #
 # 1. *naive*: the formula;
 # 2. *coalesced*: the lanes of a warp ask for neighbours;
-# 3. *shared tiles*: a number is carried once for a block;
-# 4. *register column*: a number of B is used eight times in the hand;
+# 3. *shared tiles*: a number is carried once for the whole block;
+# 4. *register column*: a number of B is used eight times while it is in the hand;
 # 5. *register tile*: so is a number of A.
 #
 # And you have a better question. Not "how do I make it fast?", but: **which roof holds it back, and what would raise

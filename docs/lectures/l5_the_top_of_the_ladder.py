@@ -19,9 +19,10 @@
 # reaches {{ ladder.naive.of_peak:.1%}}. The library, cuBLAS, reaches {{ ladder.cublas.of_peak:.0%}}, so we end at **{{ sgemm.last_of_cublas:.1%}}
 # of the library**.
 #
-# [The previous lecture](l4_the_gemm_ladder.py) climbed the first five steps. Each of them carried less: less from HBM, then less
-# from shared memory. It ended with three complaints: lanes queue at the banks, one instruction fetches one word, and everybody
-# waits with folded hands while the next tile comes. Each complaint is a step here, and there are more.
+# [The previous lecture](l4_the_gemm_ladder.py) climbed the first five steps. Each of them moved fewer bytes: first from HBM,
+# then from shared memory. It ended with three complaints: lanes queue at the banks, one instruction fetches one word, and
+# everybody
+# waits with folded hands while the next tile comes. Each complaint becomes a step here, and there are more steps besides.
 
 # %% [markdown]
 # ## The whole ladder, once
@@ -317,8 +318,8 @@ record(
 # caption: Nsight Compute counted the first two columns on one launch; the last one is timed.
 # ///
 #
-# **Issue slots used × share of multiply-adds.** Everything on this page works on one of the two. A step makes the share larger
-# (fewer other instructions), or it uses more of the slots (less waiting). And the product of the two nearly *is* the
+# **Issue slots used × share of multiply-adds.** Every step on this page works on one of the two. It makes the share larger
+# (fewer other instructions) or uses more of the slots (less waiting). And the product of the two nearly *is* the
 # percentage of peak. We come back to that at the end.
 #
 # /// exercise | A 4 × 4 register tile | 3 minutes
@@ -330,8 +331,8 @@ record(
 # may still work.
 # ///
 #
-# Now it is your turn. Everything that follows builds on the register tile of step 5. In the lab you type it, from the prediction
-# to the square of 8 × 8. It needs nothing from the rest of this page, so do it now, or after reading.
+# Now it is your turn. Everything that follows builds on the register tile of step 5. In the lab you write it yourself, from the
+# prediction to the 8 × 8 square. It needs nothing from the rest of this page, so do it now, or after reading.
 #
 # /// lab | register_tile
 # ///
@@ -347,7 +348,7 @@ record(
 # ///
 #
 # Four neighbours must *be* neighbours. In A and B they are: along a row. But from shared memory a thread wants 8 numbers of A
-# that are *one below the other*, so the tile of A is stored turned round, once, on the way in. That costs four stores of one
+# that are *one below the other*, so the tile of A is transposed, once, on the way in. That costs four stores of one
 # number each.
 #
 # /// diff | src/course_kernels/sgemm/k05_register_tile.cu | src/course_kernels/sgemm/k06_vectorised.cu
@@ -356,7 +357,7 @@ record(
 #
 # `template`, `alignas` and the other C++ that is new from here on are explained [on the page on C](../c_for_python_people.py#five-more-words-for-the-top-of-the-ladder).
 #
-# Besides the instructions in the picture, each load from global memory needs an address, and before it a question: am I still
+# Besides the instructions in the picture, each load from global memory needs an address and, before that, a question: am I still
 # inside the matrix? Two loads instead of eight mean a quarter of the questions.
 #
 # /// predict | The bytes stay the same. What falls: loads from shared memory, instructions that carry, or both?
@@ -379,7 +380,7 @@ record(
 #
 # /// claim | abs(vital.register_tile.loads / by_hand.t8x8_by16.loads - 1) < 0.1 and abs(vital.vectorised.loads / by_hand.t8x8_by16.loads - 1) < 0.1
 # Look at the loads from shared memory: {{ vital.register_tile.loads:.4f }} for one multiply-add *before* the change, where the
-# source reads single numbers and the pencil says {{ by_hand.t8x8_by4.loads:.2f }}. **The compiler was here first.** It saw that
+# source reads single numbers and the pencil says {{ by_hand.t8x8_by4.loads:.2f }}. **The compiler got there first.** It saw that
 # these numbers are neighbours and took 16 bytes at a time without being asked. On the way in it could not do so. There the source
 # of kernel 5 gives neighbouring numbers to neighbouring threads, and no thread has four in a row. Read the counter before you
 # improve something that is already done.
@@ -433,8 +434,8 @@ record(
 # ///
 #
 # So hand out the columns differently. A thread still owns 8, but four here and four half a tile further on. They are the same
-# sums, only dealt to different threads. And A's tile, which is written down its columns, gets four spare words at the end of each
-# row, so that the *writers* do not meet at one bank either.
+# sums, only dealt to different threads. And the tile of A, which is written column by column, gets four spare words at the end of
+# each row, so that the *writers* do not collide at one bank either.
 #
 # /// diff | src/course_kernels/sgemm/k06_vectorised.cu | src/course_kernels/sgemm/k07_conflict_free.cu
 # title: "What changes: k06_vectorised.cu → k07_conflict_free.cu"
@@ -483,7 +484,7 @@ record(
 #
 # /// claim | ladder.vectorised.us > ladder.conflict_free.us and vital.conflict_free.turns_a_load < 0.8 * vital.vectorised.turns_a_load
 # **{{ ladder.conflict_free.of_peak:.1%}} of peak**, {{ ladder.vectorised.us / ladder.conflict_free.us:.2f }} times the speed of
-# kernel 6, for wavefronts that fell from {{ vital.vectorised.turns_a_load:.2f }} to {{ vital.conflict_free.turns_a_load:.2f}} a load.
+# kernel 6, as the wavefronts fell from {{ vital.vectorised.turns_a_load:.2f }} to {{ vital.conflict_free.turns_a_load:.2f}} a load.
 # /// otherwise
 # {{ ladder.conflict_free.of_peak:.1%}} of peak, against {{ ladder.vectorised.of_peak:.1%}}; wavefronts for one load
 # {{ vital.conflict_free.turns_a_load:.2f }}, before {{ vital.vectorised.turns_a_load:.2f }}.
@@ -517,7 +518,7 @@ record(
 # /// claim | vital.vectorised.turns > 0.26 and vital.conflict_free.turns < 0.24 and vital.conflict_free.short_scoreboard < 0.5 * vital.vectorised.short_scoreboard
 # The last line of the table above is a roof. For one multiply-add of a warp, shared memory took {{ vital.vectorised.turns:.3f }}
 # wavefronts, and it has only 0.25 to give. So with its queues kernel 6 could never have passed {{ 0.25 / vital.vectorised.turns:.0%}}
-# of peak. It was still well below that. What its warps felt was the *wait*: for each instruction they spent {{ vital.vectorised.short_scoreboard:.2f }}
+# of peak. It was well below even that. What its warps felt was the *wait*: for each instruction they spent {{ vital.vectorised.short_scoreboard:.2f }}
 # ticks waiting for bytes from shared memory, and now it is {{ vital.conflict_free.short_scoreboard:.2f }}.
 # /// otherwise
 # For one multiply-add of a warp, shared memory takes {{ vital.conflict_free.turns:.3f }} wavefronts; before, it took {{ vital.vectorised.turns:.3f }}.
@@ -534,7 +535,7 @@ record(
 # ///
 #
 # So seat the warp 4 × 8. Its 32 × 64 sums are its **warp tile**. Of [the three tiles](l4_the_gemm_ladder.py#the-words-for-tiles),
-# it is the one that our kernels did not have yet. CUTLASS gives the same advice: choose it large, so that the warp reuses what it
+# it is the one that our kernels did not have yet. CUTLASS gives the same advice: make it large, so that the warp reuses what it
 # has read [^cutlass-gemm].
 #
 # /// diff | src/course_kernels/sgemm/k07_conflict_free.cu | src/course_kernels/sgemm/k08_warp_tiles.cu
@@ -578,9 +579,9 @@ record(
 # {{ ladder.conflict_free.us:.0f }} µs before, {{ ladder.warp_tiles.us:.0f }} now.
 # ///
 #
-# **Why not faster?** Hardly because of shared memory: for each instruction the warps wait {{ vital.warp_tiles.short_scoreboard:.2f }}
+# **Why not faster?** Shared memory is hardly the reason: for each instruction the warps wait {{ vital.warp_tiles.short_scoreboard:.2f }}
 # ticks for it, and {{ vital.warp_tiles.long_scoreboard:.2f }} for what comes from further away. Everybody stops twice in each
-# step: once until the tile has come, and once until all are done with it. The next step counts what that costs.
+# step: once until the tile has arrived, and once until all are done with it. The next step counts what that costs.
 #
 # /// exercise | The best seats
 # 32 threads, 8 × 8 sums each. Try 4 × 8, 8 × 4, 2 × 16 and 32 × 1. How many numbers does the warp want in each step?
@@ -592,15 +593,15 @@ record(
 # %% [markdown]
 # ## 9 · Fetch while you multiply
 #
-# Up to here every step of the outer loop has two halves. The whole block fetches, waits, multiplies, and waits again. While
+# So far, every step of the outer loop has had two halves. The whole block fetches, waits, multiplies, and waits again. While
 # it fetches, its lanes are idle, unless another block on the SM is at work.
 #
 # /// figure | docs/assets/figures/sgemm_two_trays.svg
 # alt: "Two time lines. With one buffer, fetch 0, multiply 0, fetch 1, multiply 1, fetch 2, multiply 2 come one after the other. With two buffers, tile 1 is fetched while tile 0 is multiplied, and so on: the last multiplication ends earlier."
 # ///
 #
-# Two things are new. First, there is a second buffer: while one tile is eaten, the next is on its way. Second, there is
-# `cp.async`, an instruction that brings up to 16 bytes from global memory *straight to shared memory*. A plain load puts them
+# Two things are new. First, there is a second buffer: while one tile is being eaten, the next is on its way. Second, there is
+# `cp.async`, an instruction that copies up to 16 bytes from global memory *straight to shared memory*. A plain load puts them
 # into a register, and somebody has to stand there, hand stretched out, until they come. `cp.async` does not go through registers
 # at all [^nvidia-ampere]. You order now, and ask later whether the order has arrived.
 #
@@ -610,8 +611,8 @@ record(
 #
 # Now look at the reasons for *waiting*. When a warp cannot be issued, the counters note why. `barrier`: it is waiting for the
 # other warps of its block. `long scoreboard`: for bytes from L2 or HBM. `short scoreboard`: for bytes from shared memory. The
-# numbers in the answer are ticks: how long all the warps of one scheduler together wait for that reason, for each instruction
-# that it issues.
+# numbers in the answer are ticks: how long the warps of one scheduler, taken together, wait for that reason per instruction
+# issued.
 #
 # /// predict | Which wait must shrink?
 # - [vital.asynchronous.long_scoreboard >= 0.8 * vital.warp_tiles.long_scoreboard and vital.asynchronous.barrier >= 0.8 * vital.warp_tiles.barrier and vital.asynchronous.short_scoreboard < 0.8 * vital.warp_tiles.short_scoreboard] The one for shared memory
@@ -665,7 +666,7 @@ record(
 # There is a price, and you see it in the share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}}
 # now. It is not the carrying: {{ vital.asynchronous.carried:.4f }} such instructions for one multiply-add, down from {{ vital.warp_tiles.carried:.4f }}.
 # What has grown is the number of instructions that neither carry, nor load from shared memory, nor multiply: from {{ extra_calls.warp_tiles:.3f }}
-# to {{ extra_calls.asynchronous:.3f }}. Very likely they are addresses and questions. `cp.async` cannot turn a tile round on its
+# to {{ extra_calls.asynchronous:.3f }}. Very likely they are addresses and questions. `cp.async` cannot transpose a tile on the
 # way, so A is copied number by number, each from its own place to its own place.
 # /// otherwise
 # The share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}} now.
@@ -674,7 +675,7 @@ record(
 # %% [markdown]
 # ## 10 · A larger tile, and the right one {.beyond}
 #
-# Put more sums in each thread, and every number from shared memory is used more often.
+# Give each thread more sums, and every number from shared memory is used more often.
 #
 # /// figure | docs/assets/figures/sgemm_larger_tile.svg
 # alt: "Two register tiles with the numbers they read. 8 by 8 reads 16 numbers for 64 multiply-adds, 4 for each number. 16 by 8 reads 24 numbers for 128 multiply-adds, 5.3 for each."
@@ -688,7 +689,8 @@ record(
 # ///
 #
 # This is the one step without an idea of its own: the same kernel with different constants, and a third buffer, because there is
-# room for it. Which constants? Nobody worked that out on paper. You try. The ones in the launcher, listed by compute capability,
+# room for it. Which constants? Nobody works that out on paper. You try them out. The ones in the launcher, listed by compute
+# capability,
 # come from [a race of shapes](#which-shape). That race cannot tell all of them apart, and on a different card a different shape
 # may be the best.
 #
@@ -720,8 +722,8 @@ record(
 # **Why not faster?** In {{ 1 - vital.tuned.issued:.0%}} of the ticks nothing is issued, even now.
 #
 # /// claim | vital.tuned.dispatch_stall > max(vital.tuned.long_scoreboard, vital.tuned.short_scoreboard, vital.tuned.barrier, vital.tuned.wait, vital.tuned.mio_throttle, vital.tuned.math_pipe_throttle, vital.tuned.lg_throttle)
-# And the longest wait that we counted among warps that could not be issued has a new name: {{ vital.tuned.dispatch_stall:.2f }}
-# ticks for each instruction, for *dispatch*.
+# And the longest wait that we counted among warps that could not be issued has a new name, *dispatch*: {{ vital.tuned.dispatch_stall:.2f }}
+# ticks for each instruction.
 # /// otherwise
 # For each instruction the warps wait {{ vital.tuned.dispatch_stall:.2f }} ticks for something called *dispatch*.
 # ///
@@ -794,7 +796,7 @@ record(
 # (The count ignores numbers that are *still at hand*; the exercise below does not. Number 12 comes in the next section.)
 #
 # So store C number by number. It happens once, at the very end, and in the loop the compiler is free. That is one of five
-# changes, because this step is a tuning bundle. There is one buffer fewer. The multiply-adds walk along a row of sums and back
+# changes, because this step is a tuning bundle. There is one fewer buffer. The multiply-adds walk along a row of sums and back
 # along the next one, so that each still has one number at hand from the one before. The next numbers are read from shared memory
 # while the current ones are multiplied. And instead of computing an address for every copy, a thread keeps one finger on its
 # place in A and one on its place in B, and moves both on.
@@ -823,10 +825,11 @@ record(
 #
 # /// claim | ladder.tuned.us > ladder.register_banks.us and vital.register_banks.dispatch_stall < 0.8 * vital.tuned.dispatch_stall and drawer.register_banks < 0.5 * drawer.tuned and vital.register_banks.share > 1.02 * vital.tuned.share
 # **{{ ladder.register_banks.of_peak:.1%}} of peak**, {{ ladder.tuned.us / ladder.register_banks.us:.3f }} times the speed of kernel 10.
-# An instruction is issued in {{ vital.register_banks.issued:.1%}} of the ticks, before in {{ vital.tuned.issued:.1%}}, and a
+# An instruction is issued in {{ vital.register_banks.issued:.1%}} of the ticks, against {{ vital.tuned.issued:.1%}}, and a
 # larger share of the instructions multiplies. The wait for dispatch fell to {{ vital.register_banks.dispatch_stall / vital.tuned.dispatch_stall:.0%}}
 # of what it was, as the rule of the drawers predicts. That is not proof: the bundle changed five things at once. [Further down](#one-change-at-a-time)
-# we change just one. But reading the source, you would never have looked there. A reason for waiting pointed to it, and then the
+# we change just one. But from the source alone you would never have thought to look there. A reason for waiting pointed to it,
+# and then the
 # machine code did.
 # /// otherwise
 # {{ ladder.register_banks.of_peak:.1%}} of peak, against {{ ladder.tuned.of_peak:.1%}}; waiting for dispatch: {{ vital.register_banks.dispatch_stall:.2f }}
@@ -881,7 +884,7 @@ record(
 # alt: "Ten tiles in four SMs take three waves, and in the last one two SMs are idle. Below, the last two tiles are cut along K: each is shared by two SMs, and the whole job ends half a wave earlier."
 # ///
 #
-# So change two things. Let the blocks **stay**: start as many as the card has places, once, and let each take tile after tile.
+# So change two things. Let the blocks **stay**: start as many as the card has places for, once, and let each take tile after tile.
 # Such a kernel is called *persistent*. And when there are too few tiles left for all blocks, lay them end to end and cut them
 # into equal lengths *along K*. A block that has a piece of a tile *adds* it to C. The idea is known as stream-K [^osama2023].
 #
@@ -898,7 +901,7 @@ record(
 # /// predict | {{ waves.n4096.full:.0%}} of the places are used. How much of the rest do we get back, in time?
 # All of it, part of it, or less than nothing? Pick one, and say why.
 # /// reveal
-# The SMs are in use {{ vital.persistent.rooms:.1%}} of the ticks; before, it was {{ vital.register_banks.rooms:.1%}}. The
+# The SMs are in use for {{ vital.persistent.rooms:.1%}} of the ticks; before, it was {{ vital.register_banks.rooms:.1%}}. The
 # kernel takes {{ ladder.persistent.us / ladder.register_banks.us:.3f }} times the time. If we had got all of the rest back, it
 # would be {{ waves.n4096.full:.3f }}; if none, 1.
 #
@@ -916,10 +919,10 @@ record(
 #
 # /// claim | vital.persistent.rooms > 1.01 * vital.register_banks.rooms and vital.persistent.issued > 1.01 * vital.register_banks.issued
 # The counters are clear. The empty SMs are gone: SMs are in use {{ vital.persistent.rooms / vital.register_banks.rooms:.3f }}
-# times as much, and instructions are issued in {{ vital.persistent.issued:.1%}} of the ticks, before in {{ vital.register_banks.issued:.1%}}.
+# times as much, and instructions are issued in {{ vital.persistent.issued:.1%}} of the ticks, against {{ vital.register_banks.issued:.1%}}.
 # Four things changed at once, and [further down](#one-change-at-a-time) we take three of them apart.
 # /// otherwise
-# The SMs are in use {{ vital.persistent.rooms:.1%}} of the ticks, and instructions are issued in {{ vital.persistent.issued:.1%}}.
+# The SMs are in use for {{ vital.persistent.rooms:.1%}} of the ticks, and instructions are issued in {{ vital.persistent.issued:.1%}}.
 # Four things changed at once, and [further down](#one-change-at-a-time) we take three of them apart.
 # ///
 # ///
@@ -1055,7 +1058,7 @@ record(
 # And the library? It is built in a similar way: as many warps, nearly all the registers. It takes *more* wavefronts of shared
 # memory, {{ vital.cublas.turns:.3f }} against our {{ vital.persistent.turns:.3f }}. A smaller share of its instructions
 # multiplies, {{ vital.cublas.share:.1%}} against {{ vital.persistent.share:.1%}}. In return it issues a little more often, in {{ vital.cublas.issued:.1%}}
-# of the ticks against {{ vital.persistent.issued:.1%}}. They are two roads to the same height. A kernel with the library's slots
+# of the ticks against {{ vital.persistent.issued:.1%}}. These are two roads to the same height. A kernel with the library's slots
 # and our share would reach {{ vital.cublas.issued * vital.persistent.share:.1%}}.
 # /// otherwise
 # The library issues in {{ vital.cublas.issued:.1%}} of the ticks, and {{ vital.cublas.share:.1%}} of its instructions are multiply-adds.
@@ -1171,7 +1174,7 @@ record(
 # ///
 #
 # /// claim | shape.wide.us < 1.07 * min(shape.small.us, shape.square.us, shape.tall.us, shape.turned.us, shape.flat.us)
-# We keep the last one. We do not say that it is the best: several shapes are closer together than two cards are, and this race
+# We keep the last one. We do not claim that it is the best: several shapes are closer together than two cards are, and this race
 # cannot put them in order. It does say that with this one we give away less than 7 %. The 8 × 8 tile of steps 5 to 9 takes
 # {{ shape.small.us / shape.wide.us:.2f }} times the time, with all the other ideas in it.
 # /// otherwise
@@ -1188,7 +1191,7 @@ record(
 # ### One change at a time
 #
 # Here are five changes, each to one piece of kernel 12. Same race, same check. Look at the **bold** one first: it stores the sums
-# themselves, without α, and is otherwise identical to the letter.
+# themselves, without α, and is otherwise identical, letter for letter.
 
 # %% tags=["fold"]
 import tempfile
@@ -1396,7 +1399,7 @@ record(
 # /// claim | smooth.shared.n512.host_us > 1.2 * smooth.shared.n512.us
 # And these are times on the card. At 512 kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs, and its caller is busy for {{ smooth.shared.n512.host_us:.0f }}
 # µs, in which Python allocates C, clears a part of it, and writes the order. In this race the caller turns to that work from
-# other work every time, which very likely makes it slower; the library's caller needs {{ smooth.cublas.n512.host_us:.0f }} µs. If
+# other work every time, which very likely makes it slower; the library's caller takes {{ smooth.cublas.n512.host_us:.0f }} µs. If
 # yours is as slow when it calls over and over, the card waits. Then a faster caller is worth more than a faster kernel.
 # /// otherwise
 # And these are times on the card. At 512 kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs; its caller is busy for
@@ -1406,7 +1409,7 @@ record(
 # /// claim | abs(smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops - 1) < 0.07 and abs(smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops - 1) < 0.07
 # At 4096 and at 8192 the two are level: {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} and {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}}
 # of the library in this race. On a different card either may be ahead, and we expect less than 7 % between them. Do not make more
-# of it than it is. The library does this for every type, shape and layout there is, and we do it for one.
+# of this than it is. The library does this for every type, shape and layout there is, and we do it for one.
 # /// otherwise
 # At 4096 we reach {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} of the library, at 8192 {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}}.
 # ///
@@ -1503,7 +1506,7 @@ record(
 # %% [markdown]
 # ## Few tiles, long K {.beyond}
 #
-# Now take this to the extreme: a small C with a very long K. Layers of models have such shapes when few rows meet a long sum.
+# Now take this to the extreme: a small C with a very long K. Model layers have such shapes when few rows meet a long sum.
 # Here cutting K does not just fill the last wave. It is everything.
 #
 # /// figure | docs/assets/figures/sgemm_split_k.svg
@@ -1511,7 +1514,7 @@ record(
 # ///
 #
 # Cutting K so that several blocks share a tile is called **split-K**. Kernel 12 does it without being asked: when there are fewer
-# tiles than SMs, *every* tile is one of those that are left over.
+# tiles than SMs, *every* tile is a leftover.
 
 # %%
 FEW = {
@@ -1558,8 +1561,8 @@ record(
 # ///
 #
 # /// claim | abs(few.m256.shared.us / few.m256.cublas.us - 1) < 0.07 and abs(few.m512.shared.us / few.m512.cublas.us - 1) < 0.07
-# Beside the library, it is level at 256 × 256 and at 512 × 512, with {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} and
-# {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}} of it here. If you measure again, we expect less than 7 % between the
+# It is level with the library at 256 × 256 and at 512 × 512, with {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} and
+# {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}} of its speed here. If you measure again, we expect less than 7 % between the
 # two.
 # /// otherwise
 # At 256 × 256 it reaches {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} of the library, at 512 × 512
@@ -1600,7 +1603,7 @@ record(
 # %% [markdown]
 # ## The same in bf16 {#the-same-in-bf16-and-a-wall}
 #
-# Numbers of half the length mean half the bytes to fetch. Take the structure of kernel 8 and feed it bf16. The numbers become
+# Numbers half as long mean half the bytes to fetch. Take the structure of kernel 8 and feed it bf16. The numbers become
 # fp32 on their way into shared memory, and are multiplied and added up as before. Against it we race the library, which knows a
 # different kind of instruction.
 

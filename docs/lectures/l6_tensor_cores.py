@@ -17,9 +17,9 @@
 #
 # **The headline: {{ climb.triton.of_peak:.0%}} of peak, in bf16, by a Triton kernel.** The warp tiles of the ladder, without
 # tensor cores, reach {{ climb.cuda_cores.of_peak:.1%}}. All the ordinary lanes together, at the same clock and without losing a
-# tick, would come to {{ mill.cores / mill.sheet:.0%}}. You cannot tune your way across that gap. You need the other unit.
+# tick, would come to {{ mill.cores / mill.sheet:.0%}}. You cannot tune your way across that gap. You need a different unit.
 #
-# If you have an hour less, read [the one instruction](#a-tiny-matmul-in-one-instruction), [the climb](#the-climb) and
+# If you are an hour short, read [the one instruction](#a-tiny-matmul-in-one-instruction), [the climb](#the-climb) and
 # [when the tensor cores stand still](#when-the-tensor-cores-stand-still), and leave the lab for another day.
 
 # %% [markdown]
@@ -97,7 +97,7 @@ record(
 #
 # /// claim | one.multiplies == 1 and one.exact == 1
 # {{ one.instructions:.0f }} machine instructions, and **one** of them is the matmul: `HMMA.16816`, with H for half-width numbers
-# and 16816 for 16, 8 and 16. All the others compute addresses and carry numbers.
+# and 16816 for 16, 8 and 16. All the others compute addresses and move numbers.
 # /// otherwise
 # {{ one.instructions:.0f }} machine instructions, {{ one.multiplies:.0f }} of them multiply matrices.
 # ///
@@ -177,8 +177,8 @@ record(
 
 # %% [markdown]
 # Shared memory delivers 128 bytes in a tick. With a warp tile of 64 × 64, each instruction needs {{ feed.m64n64:.0f }}. That is
-# all of it, with nothing left for storing the next tiles. A larger tile would be kinder. But 64 × 64 sums in
-# fp32 take 128 registers of each thread, and a thread has at most 255. Keep 64 × 256 in mind: {{ feed.m64n256:.0f }} bytes. One
+# all there is, with nothing left for storing the next tiles. A larger tile would need less. But 64 × 64 sums in fp32 take 128
+# registers in each thread, and a thread has at most 255. Keep 64 × 256 in mind: {{ feed.m64n256:.0f }} bytes. One
 # warp cannot hold it. Four can.
 #
 # /// exercise | TF32 and FP8 | 3 minutes
@@ -262,12 +262,12 @@ record(
 #   - {label: data sheet, value: mill.sheet}
 #   - {label: mma.sync, value: rate.mma}
 # alt: "FLOPs in each tick of an SM against the columns of B: {{ rate.wgmma.n8:.0f }} at 8 columns with both operands in shared memory, {{ rate.wgmma.n64:.0f }} at 64, {{ rate.wgmma.n256:.0f }} at 256. mma.sync is at {{ rate.mma:.0f }}, the data sheet at {{ mill.sheet:.0f }}."
-# caption: Sums of ones, checked after each run. The ticks are those of the SM's clock, so the card's power limit does not matter.
+# caption: Sums of ones, checked after each run. Ticks are those of the SM's clock, so the card's power limit does not matter.
 # ///
 #
 # /// claim | rate.mma < 0.8 * rate.wgmma.n256
 # This is the most important fact on the page. On this card, `mma.sync` tops out at {{ rate.mma / mill.sheet:.0%}} of the data
-# sheet, with 16 warps on the SM and nothing to carry. A kernel that does carry can hardly hope for more, however well it is
+# sheet, with 16 warps on the SM and nothing to carry. A kernel that does carry tiles can hardly hope for more, however well it is
 # tuned. The previous generation did not have `wgmma`, and much code still speaks only `mma.sync`. To get the rest out of a Hopper
 # card you must speak `wgmma`. NVIDIA does not say *why* that is so, and nothing that we count here explains it.
 # /// otherwise
@@ -279,7 +279,7 @@ record(
 # in a tick: N / 2 ticks of multiplying. For that, shared memory must deliver 64 rows of A and N columns of B, 32 bytes each. At
 # 128 bytes in a tick that leaves {{ forecast.n8:.0f }} FLOPs in a tick for 8 columns, {{ forecast.n16:.0f }} for 16, {{ forecast.n32:.0f }}
 # for 32. From 64 on the tensor core is the limit. Measured: {{ rate.wgmma.n8:.0f }}, {{ rate.wgmma.n16:.0f }}, {{ rate.wgmma.n32:.0f }},
-# {{ rate.wgmma.n64:.0f }}. It takes one division, and the curve follows it, to within 12 % if you measure again. A narrow order
+# {{ rate.wgmma.n64:.0f }}. One division predicts the curve, to within 12 % if you measure again. A narrow order
 # is not slow. It is hungry.
 # /// otherwise
 # With 8 columns `wgmma` reaches {{ rate.wgmma.n8:.0f }} FLOPs in a tick, by hand {{ forecast.n8:.0f }}; with 256 it reaches
@@ -288,9 +288,9 @@ record(
 #
 # /// claim | abs(rate.held.n16 / rate.held.n8 / 2 - 1) < 0.08 and rate.held.n8 > 1.2 * rate.wgmma.n8
 # With A in registers only B comes from shared memory, and the narrow orders are better off: {{ rate.held.n8:.0f }} FLOPs in a
-# tick at 8 columns. But the tensor cores are not full. An order of 8 columns is 2 × 64 × 8 × 16 FLOPs. Divide, and you find that
+# tick at 8 columns. But the tensor cores are not fully used. An order of 8 columns is 2 × 64 × 8 × 16 FLOPs. Divide, and you find that
 # it took {{ 16384 / rate.held.n8:.1f }} ticks, and one of 16 columns {{ 32768 / rate.held.n16:.1f }}: the same, to within 8 %. It
-# seems that handing over A takes that long, whatever it is multiplied by.
+# seems that handing over A takes that long, no matter how many columns it is multiplied by.
 # /// otherwise
 # With A in registers: {{ rate.held.n8:.0f }} FLOPs in a tick at 8 columns, {{ rate.held.n16:.0f }} at 16.
 # ///
@@ -304,7 +304,8 @@ record(
 #
 # ### Ask the assembler
 #
-# Much that is written about these instructions is a little wrong. You need not believe anybody: the assembler either
+# Much of what is written about these instructions is a little wrong. You do not have to take anybody's word for it: the
+# assembler either
 # takes a line or refuses it. You do not even need a GPU.
 
 # %% tags=["fold"]
@@ -535,7 +536,7 @@ record(
 # what: our Triton kernel over cuBLAS, bf16, 8192 × 8192 × 8192, speed
 # ///
 #
-# Nothing here reaches the data sheet's peak, not even the libraries. The clock alone cannot tell why. [Counters can](#when-the-tensor-cores-stand-still).
+# Nothing here reaches the data sheet's peak, not even the libraries. The clock alone cannot tell you why. [Counters can](#when-the-tensor-cores-stand-still).
 #
 # ### Without tensor cores
 #
@@ -553,12 +554,12 @@ record(
 #
 # ### WMMA: tensor cores for everybody
 #
-# The first way in is a small C++ library, `nvcuda::wmma`, for *warp matrix multiply-accumulate*. You declare a **fragment**, a
+# The easiest way in is a small C++ library, `nvcuda::wmma`, for *warp matrix multiply-accumulate*. You declare a **fragment**, a
 # tile spread over the registers of a warp; you load it, multiply it, store it. All 32 lanes make the same call.
 #
 # /// figure | docs/assets/figures/tensor_fragments.svg
 # alt: "In shared memory are a tile of A and a tile of B, 16×16 each. A load turns each into a fragment: little boxes with question marks in 32 pairs of hands. mma_sync takes both to the tensor core, out comes a fragment of C in fp32, and a store writes it to memory."
-# caption: A fragment is a tile in which you cannot tell where a number is. That makes it easy, and that limits it.
+# caption: A fragment is a tile in which you cannot tell where a number is. That is what makes it easy, and what limits it.
 # ///
 #
 # <details class="fold" markdown="1"><summary>The loop: a warp tile of 2 × 4 fragments of sums</summary>
@@ -577,8 +578,9 @@ record(
 # It takes {{ climb.wmma.us / climb.cuda_cores.us:.2f }} of the time of the CUDA cores.
 # ///
 #
-# *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, multiply. One after the
-# other, and only in the last does a warp use the tensor core. Other warps, and a second block on the same SM, fill some
+# *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, multiply, one after
+# the other. A warp uses the tensor core only in the last. Other warps, and a second block on the same SM, fill
+# some
 # of the gaps, but not all: we [count the waiting](#what-they-wait-for) further down.
 #
 # ### mma.sync: no waiting {.beyond}
@@ -586,7 +588,7 @@ record(
 # So do three things at once. This is the classic of the Ampere generation [^cutlass-gemm].
 #
 # **Carry ahead.** `cp.async` copies from global memory to shared memory without passing through anybody's registers,
-# and without waiting. Keep several tiles under way, each in its own buffer. That is a *multistage pipeline*.
+# and without waiting. Keep several tiles under way, each with its own buffer. That is a *multistage pipeline*.
 #
 # /// figure | docs/assets/figures/tensor_pipeline.svg
 # alt: "Two timelines. Above, with one buffer: carry tile 0, multiply tile 0, carry tile 1, multiply tile 1, and so on. Below, with four buffers, a row for each: while tile 0 is multiplied, tiles 1, 2 and 3 are already being carried, and the multiplies follow each other without a gap."
@@ -594,9 +596,9 @@ record(
 # ///
 #
 # **Fetch in the tensor core's order.** `ldmatrix` is an instruction made for this. Each lane names one row of 16 bytes, and the
-# numbers arrive spread over the lanes exactly as `mma.sync` needs them. One instruction brings four pieces of 8 × 8.
+# numbers arrive spread over the lanes exactly as `mma.sync` needs them. One instruction loads four pieces of 8 × 8.
 #
-# There is a catch, and you know it. A row of 64 numbers is 128 bytes, once round all 32 banks. So eight rows, one above the
+# There is a catch, and you know it. A row of 64 numbers is 128 bytes, once across all 32 banks. So eight rows, one above the
 # other, want the same banks. The cure is the one that saved the transpose: a *swizzle*.
 #
 # /// figure | docs/assets/figures/tensor_ldmatrix.svg
@@ -604,7 +606,7 @@ record(
 # caption: Eight rows, eight times four banks. The place of a piece is its number, xor its row.
 # ///
 #
-# Count by hand, for all eight pieces: how many wavefronts (turns) does shared memory need for one 8 × 8 piece?
+# Count by hand, for all eight pieces. How many wavefronts (turns) does shared memory need for one piece of 8 × 8?
 
 
 # %%
@@ -664,13 +666,13 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # ///
 #
 # /// claim | climb.mma_sync.us < 0.6 * climb.wmma.us and abs(tensor.mma_sync.instructions / tensor.wmma.instructions - 1) < 0.01 and stall.mma_sync.pantry + stall.mma_sync.tray + stall.mma_sync.counter + stall.mma_sync.barrier < 0.3 * (stall.wmma.pantry + stall.wmma.tray + stall.wmma.counter + stall.wmma.barrier)
-# Compared with WMMA it has {{ climb.wmma.us / climb.mma_sync.us:.1f }} times the speed, with the same instruction in the end,
+# Compared with WMMA it has {{ climb.wmma.us / climb.mma_sync.us:.1f }} times the speed, with the same machine instruction,
 # `HMMA`, and the same number of them. Most of the waiting has gone. We [count it](#what-they-wait-for) further down.
 # /// otherwise
 # It takes {{ climb.mma_sync.us / climb.wmma.us:.2f }} of WMMA's time.
 # ///
 #
-# *Why not faster?* You measured it: the instruction itself ends at {{ rate.mma / mill.sheet:.0%}} of the sheet. Of *that* ceiling
+# *Why not faster?* You measured it: the instruction itself tops out at {{ rate.mma / mill.sheet:.0%}} of the sheet. Of *that* ceiling
 # this kernel reaches {{ climb.mma_sync.of_peak * mill.sheet / rate.mma:.0%}}. (The picture has four buffers. On this card the
 # kernel has three, for a larger tile.)
 #
@@ -678,7 +680,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # Now Hopper's own instruction. The tiles stay in shared memory. A **warpgroup**, four warps that give one order together,
 # tells the tensor cores *where* they are with a **descriptor**: 64 bits with an address, two distances and the name of a swizzle.
-# The tensor cores do the fetching. The order is *asynchronous*: once it is given, the threads walk on, and they must wait for it
+# The tensor cores do the fetching. The order is *asynchronous*: once it is given, the threads go on, but must wait for it
 # before they touch the sums.
 #
 # /// figure | docs/assets/figures/tensor_wgmma.svg
@@ -717,7 +719,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # {{ tensor.mma_sync.busy:.0%}}.
 # ///
 #
-# Those counters do not say which of its habits costs how much. But read the source for what a busier kernel would do differently.
+# Those counters do not say which of its habits costs how much. But the source shows what a busier kernel would do differently.
 # All its threads copy, in pieces of 16 bytes, and none has carrying as its only job. All of them meet at one barrier. The
 # card's **copy engine**, which NVIDIA calls TMA, *tensor memory accelerator*, is idle, although it can bring a whole tile on one
 # thread's order. And while a block writes out its sums, its own tensor cores have nothing to do. These are the suspects of the
@@ -737,7 +739,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 #
 # /// claim | gemm.triton_of_cublas.n4096 > 0.95 and gemm.triton_of_cublas.n8192 > 0.95
 # **{{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.** Take that for what it
-# is: two shapes, both suited to a tile of 128 × 256. The library has an answer for every shape, every type and every layout;
+# is: two shapes that suit a tile of 128 × 256. The library has an answer for every shape, every type and every layout;
 # this loop has one.
 # /// otherwise
 # {{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.
@@ -746,7 +748,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # /// claim | climb.triton.us < 0.95 * climb.wgmma.us
 # Compared with our own `wgmma` it has {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed, with the same tiles and the same
 # `HGMMA` in the middle. Three things differ. One thread orders a tile from the copy engine, where in ours 256 threads copy. The
-# sums leave by the copy engine too. And its blocks stay, and walk from tile to tile. This page does not separate the three.
+# sums leave by the copy engine too. And its blocks stay, and go from tile to tile. This page does not separate the three.
 # /// otherwise
 # Compared with our own `wgmma` it has {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed.
 # ///
@@ -808,7 +810,7 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 #   - [mma.sync, "{{ code.mma_sync.FFMA:.0f}}", "{{ code.mma_sync.HMMA:.0f}}", "{{ code.mma_sync.HGMMA:.0f}}", "{{ code.mma_sync.LD:.0f}}", "{{ code.mma_sync.LDS:.0f}}", "{{ code.mma_sync.LDSM:.0f}}", "{{ code.mma_sync.MOVM:.0f}}", "{{ code.mma_sync.LDGSTS:.0f}}", "{{ code.mma_sync.UTMALDG:.0f}}"]
 #   - [wgmma, "{{ code.wgmma.FFMA:.0f}}", "{{ code.wgmma.HMMA:.0f}}", "{{ code.wgmma.HGMMA:.0f}}", "{{ code.wgmma.LD:.0f}}", "{{ code.wgmma.LDS:.0f}}", "{{ code.wgmma.LDSM:.0f}}", "{{ code.wgmma.MOVM:.0f}}", "{{ code.wgmma.LDGSTS:.0f}}", "{{ code.wgmma.UTMALDG:.0f}}"]
 #   - [Triton, "{{ code.triton.FFMA:.0f}}", "{{ code.triton.HMMA:.0f}}", "{{ code.triton.HGMMA:.0f}}", "{{ code.triton.LD:.0f}}", "{{ code.triton.LDS:.0f}}", "{{ code.triton.LDSM:.0f}}", "{{ code.triton.MOVM:.0f}}", "{{ code.triton.LDGSTS:.0f}}", "{{ code.triton.UTMALDG:.0f}}"]
-# caption: "Lines of machine code. FFMA is a multiply-add of one lane; HMMA and HGMMA are the tensor core. LDS reads shared memory, LD reads through a generic address, here one in shared memory, LDSM is ldmatrix, MOVM turns a small square round. LDGSTS carries past the registers, UTMALDG is the copy engine, TMA."
+# caption: "Lines of machine code. FFMA is a multiply-add of one lane; HMMA and HGMMA are the tensor core. LDS reads shared memory, LD reads through a generic address, here one in shared memory, LDSM is ldmatrix, MOVM transposes a small square. LDGSTS copies without going through registers, UTMALDG is the copy engine, TMA."
 # ///
 #
 # /// claim | code.cuda_cores.HMMA == 0 and code.wmma.HMMA > 20 and code.mma_sync.LDGSTS > 10 and code.wgmma.HGMMA == 4 and code.wgmma.LD + code.wgmma.LDS + code.wgmma.LDSM < 1
@@ -821,7 +823,7 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 #
 # /// claim | code.wmma.LDSM == 0 and code.wmma.MOVM > 20 and code.wmma_fp16.LDSM > 8 and code.wmma_fp16.MOVM == 0
 # And look at WMMA's loads. In bf16 they became `LD` and `MOVM`. `LD` does not even know that it reads shared memory, and `MOVM`
-# turns squares of 8 × 8 round in the registers. Compile the very same source for fp16, and they become `LDSM`, {{ code.wmma_fp16.LDSM:.0f}}
+# transposes squares of 8 × 8 in the registers. Compile the very same source for fp16, and they become `LDSM`, {{ code.wmma_fp16.LDSM:.0f}}
 # of them, without any `MOVM`. Both types have 16 bits. WMMA is convenient because the compiler chooses. Here it chose differently
 # for the two types, and you cannot tell it which way you want. (This page does not time what that costs.) With `mma.sync` we say
 # `ldmatrix` ourselves.
@@ -860,11 +862,12 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 #
 # /// figure | docs/assets/figures/tensor_formats.svg
 # alt: "Five formats in rows of bits. fp32: 8 bits of exponent, 23 of fraction. TF32: 8 and 10, stored in 32 bits. bf16: 8 and 7, with the range of fp32. fp16: 5 and 10, up to 65504. e4m3: 4 and 3, up to 448, no infinity."
-# caption: The exponent says how far a format reaches, the fraction how finely it steps.
+# caption: The exponent sets how far a format reaches, the fraction how fine its steps.
 # ///
 #
-# The *fraction* says how finely a format steps. With 7 bits there are 128 steps from one power of two to the next, with 3 bits
-# there are eight. The *exponent* says how far it reaches. fp16 ends at 65504, e4m3 at 448 [^micikevicius2022]. By hand:
+# The *fraction* sets how fine the steps are. With 7 bits there are 128 steps from one power of two to the next,
+# with 3 bits
+# there are eight. The *exponent* sets how far it reaches. fp16 ends at 65504, e4m3 at 448 [^micikevicius2022]. By hand:
 
 # %%
 FORMATS = {
@@ -884,8 +887,9 @@ for value in (1 / 3, 300.0, 70000.0, 0.0005):
 # fp16 is out of range and says *infinity*. e4m3 has no infinity; a conversion cuts the number off at 448 or gives *not a
 # number*. And 0.0005 is nothing at all in e4m3: its smallest step is 2<sup>−9</sup>.
 #
-# So FP8 needs help: a **scale**. Divide the whole tensor by one number so that its largest element becomes 448, multiply 8-bit
-# numbers, and multiply by the scale again at the end. That costs one multiplication for each sum of C, and a pass to find the
+# So FP8 needs help: a **scale**. Divide the whole tensor by one number so that its largest element becomes 448, multiply the
+# 8-bit numbers, and multiply the scale back in at the end. That costs one multiplication for each sum of C, and a pass to find
+# the
 # largest element.
 
 # %%
@@ -1080,7 +1084,7 @@ record(
 # ### Where a sum stops growing {.beyond}
 #
 # In [the lecture on memory](l3_memory.py#first-is-it-right) an fp32 sum of small numbers stopped growing at 2<sup>24</sup>. Do
-# the tensor cores have such a limit? Give them ones, and nothing but ones, and let them add.
+# the tensor cores have such a limit? Give them nothing but ones, and let them add.
 
 # %%
 sums = {kind: tensor.sum_of_ones(kind) for kind in ("tf32", "bf16", "e4m3")}
@@ -1248,7 +1252,7 @@ record(
 # The table in the answer above has one row for each multiply. Read it from the top.
 #
 # /// claim | tensor.fp32.operations == 0 and tensor.cuda_cores.operations == 0 and tensor.fp32.busy == 0 and 0.5 < tensor.tf32.busy < 1.5
-# **Not used at all.** Two zeros. One is our kernel, which only wears bf16. The other is `torch.mm` on fp32 tensors with
+# **Not used at all.** Two zeros. One is our kernel, which only loads bf16. The other is `torch.mm` on fp32 tensors with
 # PyTorch's default settings: it is busy and correct, and the strongest unit of the card is off. Flip one switch, and the same
 # call has its tensor cores at work in {{ tensor.tf32.busy:.0%}} of the ticks. (You have seen what the switch costs in precision.)
 # /// otherwise
@@ -1276,10 +1280,12 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # ///
 #
 # /// claim | odd.tflops < 0.3 * climb.cublas.tflops and tensor.odd.operations < 2500 * tensor.odd.instructions and tensor.odd.operations > 60000 * tensor.cublas.instructions
-# **The wrong shape.** The last row of the table is one number shorter in each dimension. There is less to do, and yet the library
+# **The wrong shape.** In the last row, the matrices are smaller by one in each dimension. There is less to do, and
+# yet the library
 # is down to {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed. Rows of 4095 numbers in bf16 do not begin at multiples of 16
-# bytes: the copy engine cannot take them, nor can any 16-byte load. So the library needs a kernel that can do without, and the
-# counters show an older one: {{ tensor.odd.operations / tensor.odd.instructions:.0f}} FLOPs for each matrix instruction, where at
+# bytes: neither the copy engine nor any 16-byte load can fetch them. So the library needs a kernel without either, and the
+# counters show an older one: {{ tensor.odd.operations / tensor.odd.instructions:.0f}} FLOPs for each matrix instruction,
+# where at
 # 4096 it has {{ tensor.cublas.operations / tensor.cublas.instructions:.0f}}. That is less than one `mma.m16n8k16` does, and far
 # from any wide `wgmma`. Pad rows to a multiple of 8 numbers, 16 bytes.
 # /// otherwise
@@ -1353,7 +1359,7 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 #
 # /// exercise | Six suspects
 # Your model is slow, and the counter says that the tensor pipe is hardly ever at work. Name as many causes as you can, and for
-# each the thing that you would look at first.
+# each what to look at first.
 # /// answer
 #
 # - The type: fp32 without TF32, or float64. Look at the operations of the tensor pipe: zero.
@@ -1371,10 +1377,11 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 #
 # 1. *Is the tensor core used?* The type, the shape, the instruction.
 # 2. *Is it fed?* Bytes for each instruction, against what shared memory delivers.
-# 3. *Does it wait?* Keep a pipeline in front of it, and nobody at a barrier.
+# 3. *Does it wait?* Keep a pipeline in front of it, and avoid barriers.
 # 4. *What does the type cost?* Work it out on a million numbers before you train on it.
 #
-# **Where this leads.** Attention is two multiplies with a softmax between them, and what is between the two is larger than all
-# the rest: see [the lecture on attention](l8_attention.py). The workshop on Hopper goes on from our `wgmma` kernel: a warp that
+# **Where this leads.** Attention is two multiplies with a softmax between them, and what passes between the two is larger than
+# all the rest: see [the lecture on attention](l8_attention.py). The workshop on Hopper goes on from our `wgmma` kernel: a warp
+# that
 # only carries, the copy engine, clusters. [How every number here is measured](../how_we_measure.py) explains the clock and the
 # counters; [the ledger](../numbers.md) has each number with its spread.

@@ -29,7 +29,7 @@
 #
 # /// figure | docs/assets/figures/arc_loop.svg
 # alt: "The loop as a ring of four words with arrows. Guess, code, profile, read the percent, and back to guess."
-# caption: The loop of day one. Today is its third word.
+# caption: The loop of day one. Today is about its third word.
 # ///
 #
 # Its first word is the one that people most often leave out. A *profiler* is a program that runs your kernel and reads the card's
@@ -53,7 +53,8 @@
 #
 # It is called *add and norm*. Rows have nothing to do with each other. The job: 8192 rows of 16384 numbers, in fp32.
 #
-# Here is how somebody wrote it, in an honest hour. A thread takes a row and walks along it three times: for the mean, for the spread, and to write.
+# Here is somebody's honest first attempt. A thread takes a row and walks along it three times: once for the mean, once for the
+# spread, and once to write.
 #
 # /// source | src/course_kernels/add_norm/k01_thread_a_row.cu
 # ///
@@ -255,13 +256,14 @@ record(
 # Sectors of a request: {{ sectors.thread:.1f }} before, {{ sectors.warp:.1f }} after. Time: {{ race.thread.us:.0f }} µs and {{ race.warp.us:.0f }} µs.
 # ///
 #
-# To look for yourself: the reports [before](artifact:turn_1_before.ncu-rep) and [after](artifact:turn_1_after.ncu-rep) open in Nsight Compute. They are of fewer
-# rows, and what named our machine is blotted out.
+# To look for yourself: the reports [before](artifact:turn_1_before.ncu-rep) and [after](artifact:turn_1_after.ncu-rep) open in
+# Nsight Compute. They cover fewer rows, and whatever named our machine is blanked out.
 #
 # /// exercise | Two things changed | 3 minutes
 # With a warp for each row there are also 32 times as many threads. So perhaps the cause was not the sectors at all: perhaps too few threads were waiting at once. How would you find out?
 # /// answer
-# Change one of the two alone. For instance, a warp a row whose lanes each take a *stretch* of the row: as many threads, and no neighbours. If it is as slow as the first kernel, the sectors were the
+# Change one of the two alone. For instance, give each row a warp whose lanes each take a *stretch* of the row: just as many
+# threads, and no neighbours. If it is as slow as the first kernel, the sectors were the
 # cause. Such a twin is half an hour of work, and it proves more than any counter.
 # ///
 #
@@ -278,10 +280,12 @@ record(
 # ## The second turn: is the road full of the right things?
 #
 # Read the percentage: {{ race.warp.of_peak:.0%}}. Better, and still far from what a copy reaches. So, the next guess. The
-# profiler has a page for it, *speed of light*: what share of the most that HBM can carry did it carry, and what share of the most
-# that the SMs can do did they do? Two percentages. The larger one is the road that is full. (Open a report, and you will find a
-# larger *memory* figure than ours. Nsight Compute takes the fullest part of the whole way, of L1, of L2 and of HBM,
-# `gpu__compute_memory_throughput`. This page reads HBM alone, `dram__throughput`. Where the two are far apart, a cache is the full road.)
+# profiler has a page for it, *speed of light*: how much did HBM carry, as a share of the most that it can, and how much did the
+# SMs do, as a share of the most that they can? Two percentages. The larger one is the road that is full. (Open a report, and you
+# will find a
+# larger *memory* figure than ours. Nsight Compute takes the fullest part of the whole path, L1, L2 or HBM,
+# `gpu__compute_memory_throughput`. This page reads HBM alone, `dram__throughput`. Where the two are far apart, a cache is the
+# full road.)
 #
 # /// predict | Your kernel reaches {{ race.warp.of_peak:.0%}} of the floor's speed. How busy is HBM while it runs?
 # - [memory.warp < 0.65] About as busy as that
@@ -293,7 +297,7 @@ record(
 # done."* The road may be full. But with what?
 # ///
 #
-# Hold two numbers against each other: the bytes that were **counted**, and the least that you worked out **by hand**.
+# Put two numbers side by side: the bytes that were **counted**, and the least that you worked out **by hand**.
 #
 # /// chart | bars
 # title: Bytes read from HBM
@@ -306,7 +310,7 @@ record(
 # ///
 #
 # Three walks along the row, and each walk goes to HBM again. Why did no cache help? By hand: 8192 warps are under way at once, each with its two rows of 64 KiB. That is 1 GiB, and
-# L2 holds {{ gpu.l2_mib:.0f }} MiB. When a warp comes back to the beginning of its row, it is long gone.
+# L2 holds {{ gpu.l2_mib:.0f }} MiB. When a warp comes back to the beginning of its row, that data is long gone.
 #
 # So the cause has a name: *the same bytes, carried three times*. The cure: carry them once, and keep the sum x + r on chip. A row is 64 KiB; the shared memory of a multiprocessor has room for three.
 #
@@ -327,8 +331,9 @@ record(
 #
 # {{ race.chip.of_peak:.0%}} of peak, and not a byte too many. HBM is busy {{ memory.chip:.0%}} of the time. So now the road has gaps, and the question is a new one: who should have been walking, and was not?
 #
-# Two more counters. At each tick, a scheduler looks for a warp that can go on. One that cannot has a reason, its **stall reason**, and the card keeps the tally: how many ticks all warps of the scheduler wait for each reason,
-# together, for every instruction that it issues. And **occupancy**: of the 64 warps that a multiprocessor could hold, how many were there?
+# Two more counters. At each tick, a scheduler looks for a warp that can go on. One that cannot has a reason, its **stall
+# reason**, and the card keeps the tally: how many ticks the scheduler's warps, all together, wait for each reason per instruction
+# issued. And **occupancy**: of the 64 warps that a multiprocessor could hold, how many were there?
 #
 # /// predict | What do the warps of this kernel wait for most?
 # - [stall.chip.long_scoreboard >= max(stall.chip.short_scoreboard, stall.chip.barrier, stall.chip.wait)] HBM or L2: *long scoreboard*
@@ -352,7 +357,7 @@ record(
 # an order to the tensor cores that is under way. [The dictionary](../stall_reasons.py) has them all.
 #
 # How many warps is that? Multiply by the instructions issued in a tick: {{ stall.chip.long_scoreboard:.2f }} × {{ issue.chip:.3f}}
-# is {{ stall.chip.long_scoreboard * issue.chip:.1f}} warps of each scheduler. With the row in registers, {{ stall.registers.long_scoreboard * issue.registers:.1f}}
+# is {{ stall.chip.long_scoreboard * issue.chip:.1f}} warps per scheduler. With the row in registers, {{ stall.registers.long_scoreboard * issue.registers:.1f}}
 # wait, and that
 # kernel is the faster one: more wait, because more are under way.
 # ///
@@ -366,12 +371,13 @@ record(
 # /// exercise | Enough for the hall? | 3 minutes
 # [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. By the data sheet, each
 # multiprocessor has a share of {{ gpu.gb_per_s / gpu.sms:.1f }} GB/s. Of every three bytes that move, one is written.
-# Nine warps. In the machine code the first loop is written out, and a thread asks for sixteen numbers of four bytes before it
+# Nine warps. In the machine code the first loop is unrolled, and a thread asks for sixteen numbers of four bytes before it
 # needs the first. Then they come and go, so assume that it has ten under way at once: how soon must an answer come for that to be
 # enough, if half of the time they add up or write?
 # /// answer
-# 9 × 32 × 10 × 4 = 11 520 bytes are under way while all of them fetch, and about half of that on average, 5760. GB in a second are bytes in a nanosecond: divide by the share, two thirds of it, since a third of what moves is written. Within {{ 5760 / (2 / 3 * gpu.gb_per_s / gpu.sms):.0f }} ns HBM must answer. On the {{ l3.gpu.name }} of L3 a trip
-# takes {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns when HBM has nothing else to do, and here it is busy and answers later. Not enough. It is a rough sum, and it says where to look.
+# 9 × 32 × 10 × 4 = 11 520 bytes are under way while all of them fetch, and about half of that on average, 5760. GB in a second are bytes in a nanosecond: divide by the share, two thirds of it, since a third of what moves is written. HBM must answer within {{ 5760 / (2 / 3 * gpu.gb_per_s / gpu.sms):.0f }} ns. On the {{ l3.gpu.name }} of L3 a trip
+# takes {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns when HBM has nothing else to do, and here it is busy and answers later. Not
+# enough. It is a rough estimate, but it says where to look.
 # ///
 #
 # The cure: the row must live where there is more room for those who fetch it. A multiprocessor has 256 KiB of registers. Give the row to 512 threads, 32 numbers each, and two such blocks fit.
@@ -428,14 +434,17 @@ record(
 #   - [torch.compile, "{{ race.compiled.us:.0f }}", "{{ race.compiled.of_peak:.1%}}"]
 # ///
 #
-# When do you stop? When you are where kernels are that do nothing but carry: [a plain copy](../one_token.py#the-floor-of-a-step-by-hand) reaches {{ one_token.copy.tb_per_s:.2f }} TB/s on this card, and this kernel {{ race.registers.tb_per_s:.2f }}. Then *this kernel* is done, and
+# When do you stop? When you have caught up with kernels that do nothing but carry: [a plain copy](../one_token.py#the-floor-of-a-step-by-hand)
+# reaches {{ one_token.copy.tb_per_s:.2f }} TB/s on this card, and this kernel {{ race.registers.tb_per_s:.2f }}. Then *this
+# kernel* is done, and
 # the next question is whether it must run at all.
 
 # %% [markdown]
 # ## Where does the time go?
 #
-# All this was about one kernel. A program has many, and the first question is for which of them anybody waits. A shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and the shift is
-# seven, so you gain 10 / 7. Buy an oven that takes no time at all, and four are left: 10 / 4 = 2.5, and nothing in the world makes it more [^amdahl1967].
+# All this was about one kernel. A program has many, and the first question is which of them anybody waits for. A shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and the shift is
+# seven, so you gain 10 / 7. Buy an oven that takes no time at all, and four are left: 10 / 4 = 2.5, and nothing in the world can
+# make it more [^amdahl1967].
 #
 # /// exercise | Whose turn is it? | 2 minutes
 # After the oven has been halved, which part do you look at next, and what is the most that a perfect one would gain?
@@ -575,7 +584,7 @@ record(
 # You can walk through the whole step: [the trace](artifact:decode_step.json.gz) opens in Perfetto, a viewer for such timelines at `ui.perfetto.dev`, or in Chrome at `chrome://tracing`.
 #
 # Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs), {{ l2.order.torch.us:.1f }}
-# µs for PyTorch in a bare loop on the machine of L2, which has an {{ l2.gpu.name }}. Here it is {{ step.plain.us / step.plain.orders:.0f }}
+# µs for PyTorch in a bare loop on the machine that L2 ran on, which has an {{ l2.gpu.name }}. Here it is {{ step.plain.us / step.plain.orders:.0f }}
 # µs for each, because there is also the model's Python, and the profiler that is watching. A kernel that finishes sooner leaves
 # the card idle until the next order comes. The program is **drowning in launches**. There are two cures: *fuse*, so that there
 # are fewer kernels; or write all orders once, on one sheet, and hand in the sheet. That sheet is a **CUDA graph**.
@@ -613,8 +622,10 @@ record(
 # ///
 #
 # /// claim | memory.registers > 0.7 and arithmetic.registers < memory.registers and arithmetic.arithmetic > 0.7 and memory.arithmetic < 0.2 and max(arithmetic.latency, memory.latency) < 0.5 and max(arithmetic.launch, memory.launch) < 0.2
-# Memory: one road full. Compute: the other. Latency: neither, and yet the card is at work all the time, on a chain in which each step waits for the last. Launch: neither, and the kernel is over before the next order is
-# written. *Both low* is the case in which most reports give up, and it has two causes. No counter keeps them apart: the last row only shows how little a tiny kernel keeps busy. The timeline says whether a program waits for its launches.
+# Memory: one road full. Compute: the other. Latency: neither, and yet the card is at work all the time, on a chain in which each
+# step waits for the last. Launch: neither, and the kernel is finished before the next order is written. *Both low* is the case in
+# which most reports give up, and it has two causes. No counter tells them apart: the last row only shows how little a tiny kernel
+# keeps busy. The timeline says whether a program waits for its launches.
 # /// otherwise
 # HBM and the SMs, busy: {{ memory.registers:.0%}} and {{ arithmetic.registers:.0%}}, {{ memory.arithmetic:.0%}} and {{ arithmetic.arithmetic:.0%}}, {{ memory.latency:.0%}} and {{ arithmetic.latency:.0%}}, {{ memory.launch:.0%}} and {{ arithmetic.launch:.0%}}.
 # ///
@@ -697,7 +708,8 @@ record(
 # /// exercise | What would you leave out? | 3 minutes
 # Take the kernel of the second turn, with its three walks. Which experiment would have shown, without a counter, that the walks go to HBM each time?
 # /// answer
-# Leave the second walk out and take any number for the spread. Two walks are left of three: if they go to HBM, five matrices move where seven did, and the clock shows it. If the second walk came from
+# Leave the second walk out and take any number for the spread. Two of the three walks are left: if they go to HBM, five matrices
+# move where seven did, and the clock shows it. If the second walk came from
 # a cache, next to nothing changes.
 # ///
 
@@ -710,9 +722,10 @@ record(
 #
 # Can your neighbour say which counter? Then it is a plan. If not, it is a wish.
 #
-# `nox -s profile -- my_labs/register_tile.cu --report` fills in what a machine can: it asks for your forecast, and then writes a page with time, percent of peak, bytes against the least, and the
-# largest waits. With `--hint`, and only then, it says what to try next. It knows a lab's file by its name; for any other file,
-# say what it computes, `--problem softmax`. Without a card, or without `ncu`, it gives what the compiler knows, registers and how
+# `nox -s profile -- my_labs/register_tile.cu --report` fills in what a machine can: it asks for your forecast, and then writes a
+# page with time, percent of peak, bytes against the minimum, and the largest waits. With `--hint`, and only then, it says what to
+# try next. It knows a lab's file by its name; for any other file,
+# say what it computes, `--problem softmax`. Without a card, or without `ncu`, it reports what the compiler knows, registers and how
 # many blocks fit, and says what is missing.
 #
 # ### Three tests for any report
@@ -721,8 +734,10 @@ record(
 # run **in turns**, with the spread beside the difference? A report that passes all three may still be wrong. One that fails a single one proves nothing.
 #
 # /// exercise | Read a report | 5 minutes
-# A friend shows you four lines. *(a) HBM is nearly full; bytes counted are those by hand. (b) HBM is nearly full; a second matrix of bytes was counted for each one by hand. (c) Neither HBM nor the SMs are half full, few warps are there, and
-# they wait on the long scoreboard. (d) Both stand nearly still, and the program goes on long after its kernels add up.* One sentence for each: what next?
+# A friend shows you four lines. *(a) HBM is nearly full; the bytes counted are those worked out by hand. (b) HBM is nearly full;
+# twice the bytes worked out by hand were counted. (c) Neither HBM nor the SMs are half full, there are few warps, and they wait
+# on the long scoreboard. (d) Both are nearly idle, and the program takes far longer than all its kernels together.* One sentence for
+# each: what next?
 # /// answer
 # (a) Done: ask whether it must run at all, or fuse it. (b) Something is carried twice: keep it on chip. (c) Too few bytes under way: what keeps the others out, registers or shared memory? (d) The card waits for orders: fuse, or a graph.
 # ///
@@ -731,8 +746,8 @@ record(
 # ## Six kernels, six reasons {.beyond}
 #
 # This page chose its kernel, and the order of its turns. Here nobody chooses for you. Here are six kernels, all of them correct.
-# Each is slow for one reason, and no two for the same. You say which,
-# you say which counter proves it, and you take the reason away. The sentence comes first again: the grader reads what you believe before it runs a line of yours.
+# Each is slow for one reason, and no two for the same one. You say which, you say which counter proves it, and you remove the
+# cause. The sentence comes first again: the grader reads what you believe before it runs a line of yours.
 # [The dictionary of stalls](../stall_reasons.py) shows what each wait looks like in the counters, with a small kernel for it.
 #
 # You choose among sixteen reasons. They are the names that the course's own profiler uses:
@@ -766,6 +781,7 @@ record(
 #
 # Take one sentence with you. *A counter answers a question. Bring one.*
 #
-# **Where this leads.** The first half is closed: you can make a multiply fast, and prove it. What comes next is larger than one kernel, and the same loop takes it apart. If you walk alone, go on with
+# **Where this leads.** The first half is complete: you can make a multiply fast, and prove it. What comes next is larger than one
+# kernel, and the same loop takes it apart. If you walk alone, go on with
 # [attention](l8_attention.py). A cohort has had attention and W1 already, and has a kernel of its own from there to put under the glass; for it, [one token](../one_token.py) leads on. How the clock and the
 # counters on this page work: [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

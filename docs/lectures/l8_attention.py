@@ -18,10 +18,10 @@
 # - keep two complaints apart: too little room, and too many trips.
 #
 # **The headline is a question.** The library's multiply, in bf16, reaches {{ l6.climb.cublas.of_peak:.0%}} of peak. Attention is
-# two such multiplies with a softmax between them. What does it reach? You will guess, then see it measured, and then find what
-# lies between the two numbers.
+# two such multiplies with a softmax between them. What does it reach? You will guess, then see it measured, and then find out
+# what separates the two numbers.
 #
-# If you have an hour less, read [two multiplies and a softmax](#two-multiplies-and-a-softmax), [what the square weighs](#what-the-square-weighs)
+# If you are an hour short, read [two multiplies and a softmax](#two-multiplies-and-a-softmax), [what the square weighs](#what-the-square-weighs)
 # and
 # [four trips to HBM](#four-trips-to-hbm), leave the lab for another day, and keep ten minutes for [the envelope](#what-stands-in-the-way).
 #
@@ -49,7 +49,7 @@
 # $$
 #
 # First, ask every query against every key: a table of **scores**. Then make each row into shares, which are positive and add up to 1; that is the
-# **softmax**. Last, mix the values by the shares.
+# **softmax**. Last, mix the values according to the shares.
 #
 # *Two* matrix multiplies, then, and a softmax between them. A model is a stack of **layers**, and in each layer there are four
 # more multiplies around attention: three make Q, K and V out of what the layer is given, and one mixes the answers at the end.
@@ -77,7 +77,8 @@
 # /// reveal
 # Nothing: it is {{ one.shifted:.2f }} once more. Each power has grown by the factor *e*, and so has their sum. The shares stay as they were.
 #
-# So you may take the same number off a whole row, too, and everybody does. Take off the *largest* score of the row. Then no power is above 1, and nothing
+# So you may also subtract the same number from a whole row, and everybody does. Subtract the *largest* score of the row. Then no
+# power is above 1, and nothing
 # overflows.
 # ///
 
@@ -112,7 +113,8 @@ record(one={"answer": quantity(answer), "shifted": quantity(shifted)})
 #
 # /// figure | docs/assets/figures/receipt_to_attention.svg
 # alt: >-
-#   Three pictures below each other. First a receipt: Ann buys 2 and 3, the market asks 5 and 2, so 10 and 6, to pay 16. Then a dot product with the same
+#   Three pictures, one below the other. First a receipt: Ann buys 2 and 3, the market asks 5 and 2, so 10 and 6, to pay 16. Then
+#   a dot product with the same
 #   numbers: the query 2, 3 times the key 5, 2 is 16, and that is one score. Then attention for one query and three tokens: scores 0, 0 and 0.693; e to
 #   each is 1, 1, 2; shares a quarter, a quarter, a half; values 4, 8, 2; and a last receipt with the lines 1, 2 and 1, which comes to 4.
 # caption: From the first receipt of this course to attention. The softmax is the only step that is not a receipt.
@@ -180,8 +182,9 @@ record(
 #
 # /// figure | docs/assets/figures/causal_mask.svg
 # alt: >-
-#   A table of four by four. Its rows are the tokens that ask, its columns the tokens that are asked: The, soup, is, cold. On the diagonal and left of it
-#   stand scores: a token may ask itself and what came before. Right of the diagonal the cells are hatched, because those tokens
+#   A table of four by four. Its rows are the tokens that ask, its columns the tokens that are asked: The, soup, is, cold. On the
+#   diagonal and left of it are scores: a token may ask itself and what came before. Right of the diagonal the cells are hatched,
+#   because those tokens
 #   are not written yet.
 # caption: The first token has one score, the last has all.
 # ///
@@ -193,7 +196,7 @@ record(
 # - [ ] A half
 # - [ ] 1, as always
 # /// reveal
-# {{ mask.late:.2f }}. The forbidden have eaten before they were sent away: they are gone from the row, but not from the sum that it was divided by.
+# {{ mask.late:.2f }}. The forbidden had eaten before they were sent away: they are gone from the row, but not from the sum that it was divided by.
 # ///
 
 # %%
@@ -238,7 +241,8 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 # /// answer
 # (a) None of the four! Equal keys hide it, and the three tokens have d = 1. Random inputs, compared with another program's
 # answers, would show it. (b) The first and the third, and the fourth. The second does not:
-# with equal keys every row is all zeros once its largest is off, so a column adds up to N as a row does. (c) The first, if you ask it with the mask, and the fourth. (d) The fourth.
+# with equal keys every row is all zeros once its largest is subtracted, so a column adds up to N as a row does. (c) The first, if
+# you ask it with the mask, and the fourth. (d) The fourth.
 # ///
 #
 # Now type it. Three stages: scores and shares, the answer, no looking ahead. The first word of the grader is a refusal, as always.
@@ -301,12 +305,12 @@ record(
 # Two complaints can be made about such a square, and they are easily mixed up.
 #
 # - **Room**: all of it must be somewhere at once. That is *storage*, in bytes.
-# - **Trips**: it is carried to and fro. That is *traffic*, in bytes as well.
+# - **Trips**: it is carried back and forth. That is *traffic*, in bytes as well.
 #
 # /// exercise | Which of the two ran out? | 2 minutes
 # You double the number of tokens and the program dies, *out of memory*. A friend says: your bandwidth is too low. Is he right?
 # /// answer
-# No. Out of memory is about room and not about trips. Too little room makes a program crash. Too many trips make it late. They have the same cause here, and not
+# No. Out of memory is about room and not about trips. Too little room makes a program crash. Too many trips make it slow. They have the same cause here, and not
 # always the same cure.
 # ///
 
@@ -334,7 +338,8 @@ record(
 # /// reveal
 # {{ trips.intensity:.0f }}: 4N²d operations over 4 · 2N² bytes, which is d/2. There is no N left in it. Work and trips both grow with N², and the roof stays where it is.
 #
-# The ridge of our card is at {{ l1.ridge_bf16:.0f }} operations a byte. The plain recipe is left of it, under the slope, and waits for bytes. Divide the two, and you have the most
+# The ridge of our card is at {{ l1.ridge_bf16:.0f }} operations a byte. The plain recipe is to the left of it, under the slope,
+# and waits for bytes. Divide the two, and you have the most
 # that it can reach as long as the square goes through HBM, however good its kernels are: {{ trips.intensity / l1.ridge_bf16:.0%}} of peak.
 # ///
 
@@ -354,15 +359,16 @@ record(trips={"intensity": quantity(work / carried, "FLOP/B")})
 # %% [markdown]
 # ## The plain recipe on the card
 #
-# One sequence of 16 heads, d = 128, in bf16. `k01_materialised` is the plain recipe with the library's two multiplies and PyTorch's softmax, and no careless trip. (*Materialised*: the square is
-# really written down.) Beside it runs PyTorch's own function for attention. It chooses among several implementations, called back
+# One sequence of 16 heads, d = 128, in bf16. `k01_materialised` is the plain recipe with the library's two multiplies and
+# PyTorch's softmax, without the careless trips. (*Materialised*: the square is actually written to memory.) Beside it runs
+# PyTorch's own function for attention. It chooses among several implementations, called back
 # ends, and the one called *math* is the plain recipe.
 #
 # We record three things: the time; the room, which is the most memory that PyTorch handed out at once, beyond Q, K and V; and,
 # where the square is far larger than L2, the bytes that the hardware counts. Percent of peak counts 4N²d operations for every
 # head, those of the two multiplies.
 #
-# /// predict | The library's multiply reaches {{ l6.climb.cublas.of_peak:.0%}} of peak. This is two of them, with a softmax in between. What percent of peak at N = 4096?
+# /// predict | The library's multiply reaches {{ l6.climb.cublas.of_peak:.0%}} of peak. This is two of them, with a softmax in between. What percentage of peak does that reach at N = 4096?
 # - [plain.materialised.n4096.of_peak >= 0.45] A half, or more
 # - [0.22 <= plain.materialised.n4096.of_peak < 0.45] A third
 # - [plain.materialised.n4096.of_peak < 0.22] A fifth, or less
@@ -490,9 +496,10 @@ record(
 
 # %% [markdown]
 # /// claim | max(plain.materialised.n512.of_peak, plain.materialised.n1024.of_peak, plain.materialised.n2048.of_peak, plain.materialised.n4096.of_peak, plain.materialised.n8192.of_peak, plain.materialised.n16384.of_peak) < 0.3
-# The pencil said what the most would be, and no length reaches it: {{ plain.materialised.n2048.of_peak:.0%}} of peak at N = 2048,
-# {{ plain.materialised.n8192.of_peak:.0%}} at 8192, {{ plain.materialised.n16384.of_peak:.0%}} at 16384. The multiplies are by
-# the same library, on the same card. From N = 2048 on, the square has come between them. (At 512 and 1024 it fits into L2, and
+# The pencil gave an upper limit, and no length reaches it: {{ plain.materialised.n2048.of_peak:.0%}} of peak at N = 2048,
+# {{ plain.materialised.n8192.of_peak:.0%}} at 8192, {{ plain.materialised.n16384.of_peak:.0%}} at 16384. The multiplies come
+# from the same library, on the same card. From N = 2048 on, the square has come between them. (At 512 and 1024 it fits into
+# L2, and
 # something else takes the time: there is too little of everything.)
 # /// otherwise
 # {{ plain.materialised.n2048.of_peak:.0%}} of peak at N = 2048, {{ plain.materialised.n8192.of_peak:.0%}} at 8192,
@@ -501,7 +508,8 @@ record(
 #
 # /// claim | plain.materialised.n16384.tflops > 1.3 * plain.materialised.n8192.tflops and counted.n16384.gb / plain.materialised.n16384.ms > 1.3 * counted.n8192.gb / plain.materialised.n8192.ms
 # Why does 16384 do better than 8192? The trips for each score are the same. But they were made at {{ counted.n8192.gb / plain.materialised.n8192.ms:.2f}} TB/s at 8192, all three lines together, and at {{ counted.n16384.gb / plain.materialised.n16384.ms:.2f}} at 16384. The profiler's list says what differs. The
-# two multiplies are the same kernels at both lengths. The softmax is not: up to 8192 PyTorch takes one that keeps its row in registers (`cunn_SoftMaxForwardReg`), and at 16384 a different one, by way of shared memory
+# two multiplies are the same kernels at both lengths. The softmax is not: up to 8192 PyTorch takes one that keeps its row in
+# registers (`cunn_SoftMaxForwardReg`), and at 16384 a different one, which goes through shared memory
 # (`cunn_SoftMaxForwardSmem`). So it must be the softmax that carries better there. A library picks its kernels by the shape.
 # ///
 #
@@ -573,7 +581,7 @@ record(
 # rows:
 #   - [the two multiplies, "{{ line.multiplies.ms:.2f }}", "{{ line.multiplies.gb:.2f }}", "{{ line.multiplies.gb / line.multiplies.ms:.2f }}"]
 #   - [the softmax, "{{ line.softmax.ms:.2f }}", "{{ line.softmax.gb:.2f }}", "{{ line.softmax.gb / line.softmax.ms:.2f }}"]
-# caption: Times of the profiler, which clears the caches before each kernel.
+# caption: Times are from the profiler, which clears the caches before each kernel.
 # ///
 #
 # /// claim | line.softmax.ms > 0.5 * (line.softmax.ms + line.multiplies.ms)
@@ -610,14 +618,15 @@ record(
 # %% [markdown]
 # ## Whole rows, a block at a time
 #
-# Must all N queries be asked at once? No. Each row is a task of its own, so take a block of queries, finish its rows, and take the next block in the same room:
+# Must all N queries be handled at once? No. Each row is a task of its own, so take a block of queries, finish its rows, and take
+# the next block in the same room:
 #
 # /// source | src/course_kernels/attention/k05_blocks_of_rows.py#loop
 # title: the plain recipe in a loop, 1024 queries at a time
 # ///
 #
 # Two functions of torch may be new. `torch.baddbmm(nothing, a, b, beta=0, alpha=1 / sqrt(D))` is `a @ b / sqrt(D)` in one kernel:
-# what it would add, `nothing`, counts beta times, and beta is 0. So the root costs no trip of its own.
+# what it would add, `nothing`, is multiplied by beta, and beta is 0. So the root costs no trip of its own.
 # And `triu_(start + 1)` keeps only the part of a table of ones that is above a diagonal: here the keys that come after each
 # row's own token.
 #

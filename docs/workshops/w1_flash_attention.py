@@ -13,7 +13,7 @@
 # - take the softmax of a row that you never see whole, with pencil and paper;
 # - write the attention loop in NumPy and in CUDA, and say what every line is for;
 # - forecast how many bytes a kernel moves, and check your forecast against the hardware's own counters;
-# - say what percent of peak a kernel reaches, and where the rest goes.
+# - say what percentage of peak a kernel reaches, and where the rest goes.
 #
 # **The promise: the same cooking, with far fewer trips to the pantry.**
 #
@@ -48,25 +48,25 @@ record(
 )
 
 # %% [markdown]
-# FlashAttention never writes the square down at all. That saves on both bills, but not equally.
+# FlashAttention never writes the square down at all. That lowers both bills, but not equally.
 #
 # - **Storage**, the room it takes, falls from $O(N^2)$ to $O(N)$.
 # - **Traffic**, the bytes to and from HBM, falls from $\Theta(Nd + N^2)$ to $\Theta(N^2 d^2 / M)$, where $M$ is how
-#   many numbers fit on chip. A fine saving, but *not* a factor of N. Even a perfect kernel must fetch Q, K and V, and
-#   bring back O.
+#   many numbers fit on chip. That is a fine saving, but *not* a factor of N. Even a perfect kernel must fetch Q, K and
+#   V, and write O back.
 #
 # The authors counted it for GPT-2 medium on an A100, with N = 1024 and d = 64, forward and backward: 40.3 GB of traffic
-# became 4.4 GB, a factor of 9.2 [^dao2022]. Not a thousand. Below we count our own.
+# became 4.4 GB, a factor of 9.2 [^dao2022], not a thousand. Below we count our own.
 
 # %% [markdown]
 # ## Softmax, one crate at a time
 #
-# Why keep the square at all? Because softmax seems to need a whole row. Each score is divided by a sum over
-# *all* scores of its row. And before that you subtract the row's *largest* score, or the exponentials
+# Why keep the square at all? Because softmax seems to need a whole row. Each exponential is divided by the sum of *all*
+# exponentials in its row. And before that you subtract the row's *largest* score, or the exponentials
 # overflow. You cannot know the largest before you have seen them all.
 #
 # Or can you [^milakov2018]? Picture a cook seasoning a stew whose ingredients come in crates. She does not wait for the
-# last crate. She seasons for what she has seen so far, and keeps three notes on her sleeve:
+# last crate. She seasons according to what she has seen so far, and keeps three notes on her sleeve:
 #
 # - m, the largest score so far;
 # - l, the sum of $e^{s-m}$ so far;
@@ -149,7 +149,7 @@ record(
 # is {{ step.repair:.4f }}. Now it is {{ step.repaired.l:.4f }}. The new crate adds its own two terms: {{ step.two.l:.4f }}.
 # The last column waited for all four scores and has {{ step.direct.l:.4f }}.
 #
-# The same dish, and nobody ever held more than one crate. Rescaling looked like magic; it is one multiply that changes
+# It is the same dish, and nobody ever held more than one crate. Rescaling looked like magic; it is one multiply that changes
 # the ruler for everything measured so far.
 #
 # Did you seal [an envelope](../lectures/l8_attention.py#what-stands-in-the-way) in the lecture on attention? Open it now. What
@@ -274,8 +274,8 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # common bug of all.)
 #
 # Note what the loop does *not* save. It computes every score, does both multiplies in full, and adds a little
-# repairing. Less carrying, not less cooking. Training adds more: the backward pass computes the scores a second time
-# rather than fetching them. Extra arithmetic, and a shorter day.
+# repairing. There is less carrying, not less cooking. Training adds more: the backward pass computes the scores a
+# second time rather than fetching them. That is extra arithmetic, and still a shorter day.
 #
 # /// exercise | The bug that hides
 # Delete `* repair` from the line for `l`, and nowhere else. For which inputs is the answer still right?
@@ -288,7 +288,7 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # ## The same loop in CUDA
 #
 # Now the kernel that you will type. It is plain on purpose: fp32, no tensor cores. Its lines are the lines above, in
-# the same order. A block is one table and takes 64 rows of one head. Every row goes to four neighbouring threads,
+# the same order. A block is one table and takes 64 rows of one head. Every row is shared by four neighbouring threads,
 # because one thread has too few registers for it: each holds a quarter of the row's q and a quarter of its plate,
 # `acc`.
 #
@@ -303,7 +303,7 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # ///
 #
 # Then the scores. Each thread multiplies its quarter, `sum_of_quad` adds the four, and all four know the score.
-# For full attention read `keys_of_row` as N: it only stops the short last tile.
+# For full attention read `keys_of_row` as N: it only cuts off the short last tile.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#scores
 # ///
@@ -313,16 +313,16 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # /// source | src/course_kernels/attention/k02_teaching.cu#online_softmax
 # ///
 #
-# When the last tile has passed, divide once and carry the plate out.
+# When the last tile has passed, divide once and write the plate out.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#store
 # ///
 #
 # Causal comes last. It takes two lines, because it is two things. A token may only look backwards. Look at the causal
-# half of the picture above. Tiles wholly above the diagonal are **skipped**: the loop ends sooner, and nearly half of
+# half of the picture above. Tiles entirely above the diagonal are **skipped**: the loop ends sooner, and nearly half of
 # the work is gone. But a tile *on* the diagonal is half allowed and half forbidden. There each forbidden score is **masked**:
-# it becomes `NEVER`, so low that its exponential is 0. If you skip but do not mask, rows also count keys after their
-# own: every row is wrong except the last of each tile of queries.
+# it becomes `NEVER`, so low that its exponential is 0. If you skip but do not mask, rows also count keys that come
+# after their own: every row is wrong except the last of each tile of queries.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#causal
 # ///
@@ -334,8 +334,8 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # ///
 #
 # /// exercise | One barrier too few
-# The loop has two barriers: one when the tile has landed, one at its end. Delete the second. What breaks,
-# and will you see it?
+# The loop has two barriers: one when the tile has landed, one at its end. Delete the second. What breaks, and will you
+# notice?
 # /// answer
 # A fast thread begins to refill shared memory while a slow one still reads from it. That is a race. It shows on some
 # runs and not on others, so one right answer proves nothing. The barrier stays.
@@ -352,14 +352,14 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # %% [markdown]
 # ## Is it right?
 #
-# Check this first, then the clock. Each kernel gets fresh random inputs, and its answer is compared with the same
+# Check this first, and only then look at the clock. Each kernel gets fresh random inputs, and its answer is compared with the same
 # formula in float64. What counts is the *worst* element. N is 1000, which no tile here divides.
 #
-# Three more have joined. *Tuned Triton* is our fast kernel: the same loop and, on Hopper, the same 64 rows to a table,
+# Three more kernels have joined. *Tuned Triton* is our fast kernel: the same loop and, on Hopper, the same 64 rows to a table,
 # with q in registers as in yours. But it multiplies on the tensor cores. A tile brings 64 keys where yours brings 16,
 # and the next tiles are on their way while this one is cooked. You read it; you do not type it. *With specialists* is
 # its sister; you will meet it [near the end](#what-is-still-lost). *SDPA* is what PyTorch gives you when you ask for
-# attention. It has several engines under one bonnet, so we always name the engine.
+# attention. It has several engines under the hood, so we always name the engine.
 #
 # /// predict | What is further from the truth: your fp32 kernel or the library's bf16?
 # An fp32 number carries about seven decimal digits, a bf16 number between two and three.
@@ -496,7 +496,7 @@ record(
 )
 
 # %% [markdown]
-# Why not a factor of 4096? Because no kernel can carry nothing. Compare the square with Q, K, V and O, which every
+# Why not a factor of 4096? Because every kernel must carry something. Compare the square with Q, K, V and O, which every
 # kernel must carry. A row of the square has N numbers and a row of Q has d, so what counts is N/d. The *storage* of
 # both squares is gone, all {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic* fell by this factor. Those are
 # two statements, and they are not the same.
@@ -534,8 +534,8 @@ record(
 # generation, made for Hopper. It comes with FlashInfer, a library for serving models. It takes one sequence at a time,
 # and at N = 16384 there is only one.
 #
-# Your kernel runs its own race, in fp32, against the plain recipe in fp32. It does not use tensor cores. In one race
-# with the bf16 kernels it would be a spoon against a mixer.
+# Your kernel runs its own race, in fp32, against the plain recipe in fp32. It does not use tensor cores. In a race with
+# the bf16 kernels it would be a spoon against a mixer.
 #
 # /// predict | As N grows, what happens to the TFLOP/s of flash, and to those of the plain recipe?
 # - [flash.n8192.tflops > 1.1 * flash.n512.tflops and materialised.n8192.tflops > 1.1 * materialised.n512.tflops] Both rise
@@ -647,7 +647,7 @@ record(
 # from that length on PyTorch uses a different softmax.
 # ///
 #
-# Now your kernel, among its equals.
+# Now your kernel, among its peers.
 #
 # /// chart | lines
 # title: Attention forward, fp32 without tensor cores, d = 128
@@ -741,7 +741,7 @@ record(
 # Count four trips of four-byte scores.
 # /// answer
 # For each score it carries 16 bytes and does 4d = 512 operations: 32 a byte. That is under the *flat* roof,
-# square and all. With slow arithmetic HBM is not what hurts, so in your own race there was little to gain by saving
+# square and all. When arithmetic is slow, HBM is not what hurts, so in your own race there was little to gain by saving
 # trips. The square became the enemy when tensor cores made the arithmetic fast.
 # ///
 
@@ -750,7 +750,7 @@ record(
 #
 # The hardest race: N = 16384, d = 128, against the strongest engine that comes with PyTorch.
 #
-# /// predict | You saw our loop beside cuDNN over the full square. Now take causal, where half of the tiles are skipped: how close does it come?
+# /// predict | You saw our loop next to cuDNN over the full square. Now take causal, where half of the tiles are skipped: how close does it come?
 # - [flash_over_cudnn.causal < 0.65] About half its speed
 # - [0.65 <= flash_over_cudnn.causal < 0.92] About four fifths of its speed
 # - [flash_over_cudnn.causal >= 0.92] Level with it
@@ -819,8 +819,8 @@ record(
 # ///
 #
 # Two kinds of units work in every block. The **tensor cores** multiply. The **special-function units** take
-# exponentials. On Hopper the first are very fast, the second are not: the authors of FlashAttention-3 set 989 TFLOP/s
-# of matrix multiply against 3.9 trillion exponentials a second [^shah2024].
+# exponentials. On Hopper the first are very fast, the second are not: the authors of FlashAttention-3 compare 989
+# TFLOP/s of matrix multiply with 3.9 trillion exponentials a second [^shah2024].
 # At d = 128 a score costs 512 operations and one exponential. Divide.
 
 # %%
@@ -853,7 +853,8 @@ record(
 #
 # /// claim | flash.n16384.of_peak < turns.d128
 # Our kernel, at {{ flash.n16384.of_peak:.0%}}, stays below that line. It has one kind of warp, and each warp does everything:
-# order the next tile, multiply, exponentiate, multiply. Two programs of 64 rows share an SM, so one *can* multiply while the
+# it orders the next tile, multiplies, exponentiates, and multiplies again. Two programs of 64 rows share an SM, so one *can*
+# multiply while the
 # other exponentiates. But nothing keeps them in step.
 # /// otherwise
 # Our kernel, at {{ flash.n16384.of_peak:.0%}}, is above that line, so its warps do overlap the two.
@@ -890,11 +891,11 @@ record(
 #
 # /// when | guests.raced == 1
 # /// claim | 0.85 < specialised.n16384.tflops / fa3.n16384.tflops < 1.15 and 0.85 < causal.specialised.tflops / causal.fa3.tflops < 1.25
-# And beside the guest, whose idea it is? {{ specialised.n16384.tflops / fa3.n16384.tflops:.2f }} times FlashAttention-3's
+# And against the guest, whose idea this is? {{ specialised.n16384.tflops / fa3.n16384.tflops:.2f }} times FlashAttention-3's
 # speed full, {{ causal.specialised.tflops / causal.fa3.tflops:.2f }} times causal. Neither leaves the other behind. One is
 # CUDA C++ with CUTLASS, the other is this page's loop with roles.
 # /// otherwise
-# Beside the guest, whose idea it is: {{ specialised.n16384.tflops / fa3.n16384.tflops:.2f }} times FlashAttention-3's speed full,
+# Against the guest, whose idea this is: {{ specialised.n16384.tflops / fa3.n16384.tflops:.2f }} times FlashAttention-3's speed full,
 # {{ causal.specialised.tflops / causal.fa3.tflops:.2f }} times causal.
 # ///
 # ///
@@ -908,8 +909,8 @@ record(
 # blame a kernel for what the card does.
 #
 # /// exercise | Where to spend
-# You have one wish: the exponential at half its price, or the multiply at half its price. With strict turns at d = 128,
-# which do you take, and what happens to the idle share of the tensor cores?
+# You have one wish: the exponential at half the price, or the multiply at half the price. With strict turns at d = 128,
+# which do you choose, and what happens to the idle share of the tensor cores?
 # /// answer
 # Call the multiply 2 and the exponential 1, together 3. The first wish gives 2.5, the second 2. Take the
 # second. But now the tensor cores are idle in one beat of two, instead of one of three. Each card with faster tensor
@@ -925,13 +926,14 @@ record(
 # backward pass.
 #
 # **FlashAttention-2** (2023) asks: *who sits where?* The first version gave a whole head to one block; with a few long
-# sequences most tables stayed empty. Now the queries, too, are split over blocks. Within a block each warp takes its
+# sequences most tables stayed empty. Now the queries are split over blocks, too. Within a block each warp takes its
 # own rows, so the warps no longer pass half-finished sums through shared memory. And the division moves out of the
-# loop, to its end. You have met all three; they are in the kernel you typed. The paper reports about twice the speed of
+# loop, to the very end. You have met all three; they are in the kernel you typed. The paper reports about twice the
+# speed of
 # its parent and 50–73 % of an A100's peak [^dao2023].
 #
-# **FlashAttention-3** (2024) asks: *who waits for whom?* Specialists who only fetch, ping-pong, and FP8 for models that
-# can bear it. The paper reports 1.5 to 2.0 times FlashAttention-2, up to 740 TFLOP/s or 75 % of an
+# **FlashAttention-3** (2024) asks: *who waits for whom?* It adds specialists who only fetch, ping-pong, and FP8 for
+# models that can bear it. The paper reports 1.5 to 2.0 times FlashAttention-2, up to 740 TFLOP/s or 75 % of an
 # H100's peak in FP16, and nearly 1.2 PFLOP/s in FP8, with 2.6 times less error than a plain FP8 kernel
 # [^shah2024].
 #
@@ -968,10 +970,11 @@ record(
 #
 # **You can now** point at the square and say what it costs in room and in trips; do online softmax on a
 # napkin; read a flash kernel line by line and put causal in its two places; forecast traffic and check it against the
-# counter; and say what percent of peak you reach, and where the rest goes.
+# counter; and say what percentage of peak you reach, and where the rest goes.
 #
 # **Where this leads.** The matrix-multiply ladder teaches your loop to read shared memory less often. The Hopper workshop opens
-# the toolbox for fetching specialists and ping-pong. For how far attention goes on this card, idea by idea, and for the backward
+# the toolbox: specialists that only fetch, and ping-pong. For how far attention goes on this card, idea by idea, and for the
+# backward
 # pass, see [Attention, as far as it goes](../attention_on_hopper.py). To see how far you have come, from Ann's receipt to this
 # loop, look at [one picture](../lectures/l8_attention.py#one-query-by-hand). How clock, checks and counters
 # work: [how every number here is measured](../how_we_measure.py). Each number with its spread:

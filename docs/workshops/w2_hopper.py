@@ -26,7 +26,7 @@
 # Nobody writes a kernel today. You read four, each the first to use a new idea. The others are folded under
 # [evenings](#evenings), one idea each, for a night with the card.
 #
-# If you have an hour less, read [roles](#roles), [the sheet](#the-sheet) and [the scoreboard](#the-scoreboard).
+# If you are an hour short, read [roles](#roles), [the sheet](#the-sheet) and [the scoreboard](#the-scoreboard).
 
 # %% [markdown]
 # ## Whom you race
@@ -55,7 +55,7 @@
 # we time all of them and take the fastest. The better of the two is the one to pass. Inputs are random normal numbers: with zeros
 # no bit changes on the wires, and the card stays cool.
 #
-# /// predict | In a burst at 4096: what share of the better library's speed does k04 reach, the kernel you know?
+# /// predict | In a burst at 4096: what share of the better library's speed does k04, the kernel you know, reach?
 # - [start_of_library < 0.6] About a half
 # - [0.6 <= start_of_library < 0.8] About two thirds
 # - [start_of_library >= 0.8] Nearly all
@@ -219,7 +219,7 @@ record(
 # (in the kitchen: the delivery crew). Be careful with the name when you look it up: NVIDIA's manuals also speak of asynchronous
 # engines, units of the whole card that copy memory while a kernel runs [^nvidia-device-properties]. This page never means those.
 #
-# The copy engine takes an order from *one* thread for a whole tile: which tensor, from which position on, to which address in
+# The copy engine takes an order from *one* thread for a whole tile: which tensor, starting at which position, to which address in
 # shared memory. It *swizzles* on the way: it puts the pieces of each row into [different windows](../lectures/l3_memory.py#thirty-two-windows)
 # of shared memory, so that nobody queues when the tile is read. It writes zeros past the edge. The thread that asked goes on at
 # once.
@@ -237,7 +237,7 @@ record(
 #     [to], [map, {column, row}], [barrier];
 # ```
 #
-# Read it from the end: turn this `barrier` when the bytes have come; take the tensor of this `map`, from this column and row on;
+# Read it from the end: turn this `barrier` when the bytes have arrived; take the tensor of this `map`, from this column and row on;
 # put the tile at `to`. A **map**, or *descriptor*, is a small record that the host makes beforehand: where the tensor begins, how
 # long its rows are, how large a tile is, and which swizzle to use.
 #
@@ -369,8 +369,9 @@ record(
 # /// exercise | The other slip
 # The consumer names 0 for ever. What happens at tile 4, if the tile is not there yet, and if it is?
 # /// answer
-# Place 0 has turned once, so its bit is 1. If tile 4 has not come, the bit is still 1: she is let past, and multiplies tile 0
-# again. A wrong sum, without any warning. If tile 4 has come, the bit is 0 again, and she waits for a flip that waits for her.
+# Place 0 has turned once, so its bit is 1. If tile 4 has not come, the bit is still 1: she is let through, and multiplies tile
+# 0 again. A wrong sum, without any warning. If tile 4 has come, the bit is 0 again, and she waits for a flip that waits for
+# her.
 # ///
 #
 # And here are both roles in full.
@@ -382,12 +383,12 @@ record(
 # Note what is *not* there between the first line and the last: a barrier for everybody. And note the delay of one step: a
 # consumer gives a place back only once it has asked for the *next* step's products. So the tensor cores never run dry in between.
 #
-# /// predict | Same tile, same instruction, same four places. What does k08 gain over k07 by roles alone?
+# /// predict | Same tile, same instruction, same four places. What does k08 gain over k07 from roles alone?
 # - [burst.nn.n4096.roles < 1.12 * burst.nn.n4096.wide] A tenth at most, or nothing
 # - [1.12 * burst.nn.n4096.wide <= burst.nn.n4096.roles < 1.3 * burst.nn.n4096.wide] Between a tenth and a third
 # - [burst.nn.n4096.roles >= 1.3 * burst.nn.n4096.wide] More than that
 # /// reveal
-# k07 makes {{ burst.nn.n4096.wide:.0f}} TFLOP/s, k08 {{ burst.nn.n4096.roles:.0f}}. Roles by themselves gain nothing here. Before
+# k07 reaches {{ burst.nn.n4096.wide:.0f}} TFLOP/s, k08 {{ burst.nn.n4096.roles:.0f}}. Roles by themselves gain nothing here. Before
 # you are disappointed, look at where the time goes.
 # ///
 
@@ -641,7 +642,7 @@ record(
 # | `SYNCS.PHASECHK … TRYWAIT`, in the consumer's loop | `wait(&full[s], …)` | a consumer asks: is the tile there? The copy engine ends this wait |
 # | `@!P0 BRA` right after it | the loop inside `wait` | if not: ask again, further down |
 # | `WARPGROUP.ARRIVE` | `wgmma_fence(d)` | not a wait: the sums in `R24` … may now be written |
-# | `HGMMA.64x256x16`, four times | `products<BN, …>` | 64 deep, 16 at a time; `gdesc` says where A and B lie, `.tnspB` that B lies by rows |
+# | `HGMMA.64x256x16`, four times | `products<BN, …>` | 64 deep, 16 at a time; `gdesc` says where A and B are, `.tnspB` that B is stored by rows |
 # | `gsb0`, on the last of them | `wgmma_commit()` | one group for the four |
 # | `WARPGROUP.DEPBAR.LE gsb0, 0x1` | `wgmma_wait<1>()` | waits for all groups except the one just asked for |
 # | `SYNCS.ARRIVE`, in the consumer's loop | `arrive(&empty[…])` | the place of the step before may be filled again |
@@ -759,7 +760,7 @@ record(
 # From k07 on the instruction in the middle never changes: 64 × 256 × 16, {{ code.wide.HGMMA:.0f}} lines of `HGMMA` in k07, {{ code.roles.HGMMA:.0f}}
 # in k08, {{ code.stored.HGMMA:.0f}} in k12. Only what surrounds it changes. k06 has {{ code.tma.HGMMA:.0f}}, because its orders
 # are half as wide, 64 × 128 × 16, so it needs two for each. The last rung has {{ code.tuned.HGMMA:.0f}}: there the first steps of
-# a tile are written out, with a panel of the last C after each.
+# a tile are unrolled, with a panel of the last C after each.
 # /// otherwise
 # k08 has {{ code.roles.HGMMA:.0f}} lines of `HGMMA`, the last rung {{ code.tuned.HGMMA:.0f}}.
 # ///
@@ -817,7 +818,7 @@ record(
 #
 # And it has a second body, `src/course_kernels/gemm/one_wave.cu`. Where there is an SM for every tile of C, as at 2048, no block
 # makes two of them, so there is no earlier tile to store and no later one to fetch. Besides the products, that leaves the way to
-# the first of them and the way out after the last, and that file makes both short. A few constants in `plans.py` decide which
+# the first of them and the way out after the last, and that file shortens both. A few constants in `plans.py` decide which
 # body runs, with which tile and which cluster. They were fitted to bursts on an H200.
 
 # %% [markdown]
@@ -851,12 +852,12 @@ record(
 # /// answer
 # Here are ours, and yours may differ: k06 F, which shows only with the tile of k07; k07 C; k08 W, on which later rungs build; k10
 # W and L2; k11 F; k12 W; k13 L2, at other sizes; k14 W. A rung to which two people give different letters is worth two minutes of
-# talk.
+# discussion.
 # ///
 #
 # /// claim | 0.9 < burst.nn.n4096.tma / burst.nn.n4096.wgmma < 1.1 and burst.nn.n4096.wide > burst.nn.n4096.tma and burst.nn.n4096.stored > burst.nn.n4096.cluster and 0.9 < burst.nn.n4096.roles / burst.nn.n4096.wide < 1.1 and 0.9 < burst.nn.n4096.registers / burst.nn.n4096.roles < 1.1 and 0.9 < burst.nn.n4096.persistent / burst.nn.n4096.roles < 1.1 and 0.9 < burst.nn.n4096.cluster / burst.nn.n4096.persistent < 1.1 and 0.9 < burst.nn.n4096.by_size / burst.nn.n4096.stored < 1.1
 # Two rungs are tall: k07, whose tile and whose instruction are twice as wide; and k12, whose C leaves by way of shared memory
-# while the next tile is under way. All others are within a few per cent of the one before, and in a run like this most of those
+# while the next tile is under way. All others are within a few percent of the one before, and in a run like this most of those
 # differences **cannot be told apart** from none: {{ burst.nn.n4096.tma / burst.nn.n4096.wgmma:.3f}} for k06, where one thread
 # orders, with a tile of half the width; {{ burst.nn.n4096.roles / burst.nn.n4096.wide:.3f}} for roles, k08, which the second tall
 # one is built on; {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.3f}} for k09, which moves registers although 168 of them
@@ -866,7 +867,7 @@ record(
 # k08 has {{ burst.nn.n4096.roles / burst.nn.n4096.wide:.2f}} times the speed of k07, and k09, which moves registers, {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times that of k08.
 # ///
 #
-# ### What the last per cents cost
+# ### What the last percentage points cost {#what-the-last-per-cents-cost}
 #
 # The column *lines of code* is what you would have to read: the kernel and the headers beside it, without comments.
 #
@@ -888,7 +889,7 @@ record(
 # caption: "4096 × 4096 × 4096, bf16, bursts, warm L2."
 # ///
 #
-# From k08 on, most rungs are an evening's work for a per cent or two, or for nothing that this run can show. Who would pay for
+# From k08 on, most rungs are an evening's work for a percent or two, or for nothing that this run can show. Who would pay for
 # that? Somebody whose cards do nothing else. In Pranjal Shankhdhar's log the rungs are taller: from the fourth to the last the
 # speed grows from 498 to 764 TFLOP/s, in seven steps [^shankhdhar2024].
 
@@ -1039,7 +1040,8 @@ record(
 # kernels keep the tensor cores equally busy, the winner is the one that spends less power on everything else.
 #
 # /// exercise | Peak at this clock | 3 minutes
-# The tensor cores' peak scales with the clock. What is the peak at the clock of our kernel at 8192, sustained, and what percent of *that* is our rate?
+# The tensor cores' peak scales with the clock. What is the peak at the clock of our kernel at 8192, sustained, and what
+# percentage of *that* is our rate?
 # /// answer
 # {{ sheet.bf16:.0f}} TFLOP/s × {{ long.nn.n8192.tuned.mhz:.0f}} ÷ {{ sheet.mhz:.0f}}; our {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s is {{ long.nn.n8192.tuned.rate / sheet.bf16 / long.nn.n8192.tuned.mhz * sheet.mhz:.0%}} of it.
 #
@@ -1066,7 +1068,7 @@ record(long=longer, rival=rival)
 # %% [markdown]
 # ### By the clock of all other pages
 #
-# Here is one more table, in case you come from another page: in it L2 is cold, and the competitors take turns.
+# Here is one more table, in case you come from a different page: in it L2 is cold, and the competitors take turns.
 #
 # /// table
 # columns: ["4096, NN, cold L2", "TFLOP/s", "% of peak"]

@@ -13,7 +13,7 @@
 #
 # By the end of this page you can
 #
-# - say of any multiply, from its number of rows alone, whether it waits for bytes or for arithmetic, and where that changes;
+# - say about any multiply, from its number of rows alone, whether it waits for bytes or for arithmetic, and where that changes;
 # - work out how much room one token takes in a model's cache, and how many places a server leaves empty, with reservations
 #   and with pages;
 # - read a paged attention kernel, and type its one new line;
@@ -23,7 +23,7 @@
 # You need [one token](../one_token.py), the page that takes a model apart, and [the roofline](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
 # [The end](#build-it-a-cache-in-pages) has a lab that needs no GPU.
 #
-# If you have an hour less, read [operations for each byte](#operations-for-each-byte), [reserved, or a page at a time](#reserved-or-a-page-at-a-time),
+# If you are an hour short, read [operations for each byte](#operations-for-each-byte), [reserved, or a page at a time](#reserved-or-a-page-at-a-time),
 # [the receipt](#the-receipt) and [three patients](#three-patients).
 
 # %% [markdown]
@@ -85,7 +85,7 @@
 #   - ["256", "{{ row.m256:.1f}}", "{{ row.m256 / ridge:.3f}}"]
 #   - ["1024", "{{ row.m1024:.1f}}", "{{ row.m1024 / ridge:.3f}}"]
 #   - ["4096", "{{ row.m4096:.1f}}", "{{ row.m4096 / ridge:.3f}}"]
-# caption: Below 1 bytes are the limit, above 1 arithmetic is. N = K = 8192, bf16.
+# caption: Below 1, bytes are the limit; above 1, arithmetic is. N = K = 8192, bf16.
 # ///
 # ///
 #
@@ -131,7 +131,7 @@ record(
 # %% [markdown]
 # ## The crossing, measured
 #
-# Now the clock: cuBLAS, this one grid, and from one row to 4096.
+# Now the clock: cuBLAS, this one grid, from one row to 4096.
 #
 # /// predict | 64 rows are 64 times the work of one. How much longer do they take?
 # Write it down before you choose.
@@ -317,7 +317,7 @@ record(
 #
 # /// explorable | block_table
 # ask: "With twelve reserved, one seat stays empty for a while. What keeps it empty? And with pages of four: how many places are empty at most?"
-# alt: "A cache of 36 places in three rows, in pages of four with their numbers. Capital letters stand where a request has a token, small ones where it holds an empty place. Below, the block table of each request: its pages, in order, wherever they are."
+# alt: "A cache of 36 places in three rows, in pages of four with their numbers. A capital letter marks a place where a request has a token, a small one a place that it holds empty. Below, the block table of each request: its pages, in order, wherever they are."
 # knobs:
 #   size: {label: places of a page, at: 4, choices: {1: "1", 2: "2", 4: "4", 12: "12, reserved"}}
 #   step: {label: step, at: 4}
@@ -705,7 +705,7 @@ record(
 # %% [markdown]
 # ## The receipt
 #
-# Now *fewer trips*. Between two multiplies, a model does this: it adds what came round the side, then [normalises each row](../one_token.py#rmsnorm-forget-how-loud-it-is)
+# Now *fewer trips*. Between two multiplies, a model does this: it adds what came by the side road, then [normalises each row](../one_token.py#rmsnorm-forget-how-loud-it-is)
 # and weighs it.
 #
 # /// exercise | Before a line is typed | 5 minutes
@@ -784,7 +784,8 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # Your kernel is right. Now the receipt: which lines of it touch HBM? The loads and stores of whole tensors; the load of w is a crumb. Count them in your own file.
 #
 # /// exercise | Trips after | 3 minutes
-# Write down the line numbers, and 10 divided by your count. Beside it write the word *forecast*. Which line could you add that breaks the receipt but not the answer?
+# Write down the line numbers, and 10 divided by your count. Next to it write the word *forecast*. Which line could you add that
+# breaks the receipt but not the answer?
 # /// answer
 # Two loads and two stores of whole tensors: 10 ÷ 4 = 2.5. It is a forecast of bytes, not a speed; the clock comes next. If you
 # loaded h again after storing it, the answer would still be right, at the cost of one more trip.
@@ -800,7 +801,8 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # fold: "k02_one_read: add and normalise, the row read once"
 # ///
 #
-# PyTorch already has the norm as one operator. So *eager* here means two kernels: the addition, and the norm of what it wrote. That is x, r in, h out; h in, y out: five trips against four, not ten.
+# PyTorch already has the norm as a single operator. So *eager* here means two kernels: the addition, and the norm of what it
+# wrote. That is x, r in, h out; h in, y out: five trips against four, not ten.
 #
 # /// predict | Four trips instead of five. What becomes of the time, for the {{ fused.rows:,.0f}} rows of a prefill?
 # - [fused.prefill.ours.us / fused.prefill.eager.us >= 0.9] Nothing that you would notice
@@ -815,7 +817,7 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 #   - ["eager, two kernels", "{{ by_hand.norm.eager / 1e9:.2f}}", "{{ counted.norm.eager.gb:.2f}}", "{{ fused.prefill.eager.us:.0f}}", "{{ fused.prefill.eager.of_peak:.0%}}", "{{ fused.decode.eager.us:.1f}}"]
 #   - [torch.compile, "{{ by_hand.norm.fused / 1e9:.2f}}", "{{ counted.norm.compiled.gb:.2f}}", "{{ fused.prefill.compiled.us:.0f}}", "{{ fused.prefill.compiled.of_peak:.0%}}", "{{ fused.decode.compiled.us:.1f}}"]
 #   - ["ours, one kernel", "{{ by_hand.norm.fused / 1e9:.2f}}", "{{ counted.norm.ours.gb:.2f}}", "{{ fused.prefill.ours.us:.0f}}", "{{ fused.prefill.ours.of_peak:.0%}}", "{{ fused.decode.ours.us:.1f}}"]
-# caption: "Per cent of bandwidth counts what the problem needs, for all three. The counter shows a little less than the pencil: what was written last is still in L2 when the kernel ends. 32 rows are one decode step."
+# caption: "Percent of bandwidth counts what the problem needs, for all three. The counter shows a little less than the pencil: what was written last is still in L2 when the kernel ends. 32 rows are one decode step."
 # ///
 # ///
 #
@@ -906,7 +908,7 @@ record(
 # The third medicine: store each weight in 16, 8 or 4 bits, with a scale for each row of weights, or for each group. With one row
 # of x the floor shrinks with the bytes. With more rows it depends on which unit does the arithmetic.
 #
-# - **FP8**: weights *and* rows have 8 bits, and so has the multiply. The flat roof rises too.
+# - **FP8**: weights *and* rows have 8 bits, and the multiply takes them as they are. The flat roof rises too.
 # - **W4A16**: weights have 4 bits, rows 16. A weight is widened in registers, and the multiply is done in bf16. The flat roof
 #   stays where it is.
 #
@@ -930,7 +932,7 @@ record(
 # With one row it has {{ lead.m1:.2f}} times the library's speed, with 16 {{ lead.m16:.2f}}, with 32 {{ few.cublas.m32.us / few.w4.m32.us:.2f}},
 # with 64 {{ lead.m64:.2f}}, with 128 {{ lead.m128:.2f}}. And look at 32 rows in the table: {{ few.w4.m32.us:.0f}} µs, while 64
 # rows take {{ few.w4.m64.us:.0f}} µs. That says nothing about four bits: it is our own mistake. Up to 32 rows `k02_fragments`
-# runs, with more `k01_triton`, and the switch comes too late. How long `k01_triton` takes with 32 rows, this run did not time.
+# runs, with more `k01_triton`, and the switch comes too late. This run did not time how long `k01_triton` takes with 32 rows.
 #
 # /// chart | lines
 # title: A few rows times 28672 × 4096 weights
@@ -990,7 +992,7 @@ record(
 #   - ["FP8, weights and rows", "{{ off.fp8.weights:.1%}}", "{{ off.fp8.product:.1%}}"]
 #   - ["FP8, weights alone", "{{ off.fp8.weights:.1%}}", "{{ off.fp8.weights_alone:.1%}}"]
 #   - ["4 bits, groups of 128", "{{ off.w4.weights:.1%}}", "{{ off.w4.product:.1%}}"]
-# caption: Root mean squares, as a share of the right values. Whether a model forgives such errors, only its answers can tell; this page does not ask them.
+# caption: Root mean squares, as a share of the right values. Only a model's answers can tell whether it forgives such errors; this page does not ask for them.
 # ///
 #
 # /// claim | off.w4.product > 2 * off.fp8.product
@@ -1232,8 +1234,8 @@ record(
 # /// claim | full.our_step.us < full.compiled.us
 # With {{ bus.rows:.0f}} rows, too, the step in five kernels is ahead of `torch.compile`, which takes {{ full.compiled.us / full.our_step.us:.2f}}
 # times as long. It was not always so. In our first attempt several blocks shared K as soon as there were more than eight rows,
-# and passed their sums on through memory, tile by tile. Now a kernel that loads its weights in boxes, `k02_even`, takes those
-# places.
+# and passed their sums on through memory, tile by tile. Now a kernel that loads its weights in boxes, `k02_even`, is used in
+# those places.
 # /// otherwise
 # With {{ bus.rows:.0f}} rows `torch.compile` takes {{ full.compiled.us / full.our_step.us:.0%}} of our time.
 # ///
@@ -1324,7 +1326,7 @@ record(
 # ## Build it: add and norm in one kernel {.beyond}
 #
 # The kernel from class once more, and now it is graded. Write it in Triton, in CUDA C++, or in NumPy alone. A row is added,
-# measured and divided, all while you hold it. The answer to the last task is on no page.
+# measured and divided, all while you hold it. The answer to the last task is not on any page.
 #
 # The lab passes x, g, r and expects y, s, in this order: what was w and h in class is g and s here, and eps is 1e-5 here, where
 # it was 1e-6 in class. If your file from class is in `my_labs/`, begin with `nox -s lab -- add_rmsnorm --stage 0`: it writes the
@@ -1337,7 +1339,7 @@ record(
 # ## Build it: a cache in pages
 #
 # Read through a table, write one more token, keep track of who holds which page, count what two texts can share, and say when no
-# page is left. Plain Python is enough, and with these five small pieces you have the books of an engine. The last stage has the
+# page is left. Plain Python is enough, and with these five small pieces you can keep the books of an engine. The last stage has the
 # same six requests as [above](#reserved-or-a-page-at-a-time), but without seats: all begin at once.
 #
 # /// lab | paged

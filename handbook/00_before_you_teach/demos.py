@@ -23,12 +23,12 @@
 #
 # - **Python starts and reads PyTorch** from the disk. Nobody gets around that. (After the first start, Python keeps
 #   PyTorch's source compiled, and so it does here. Some containers forbid that, with `PYTHONDONTWRITEBYTECODE`. There
-#   every start takes several seconds more.)
+#   every start takes several seconds longer.)
 # - **The kernels are compiled.** What was compiled yesterday would be ready at once; here we reuse none of it.
 # - **The true answer is worked out** in float64, and every kernel's answer is checked against it before the clock starts.
 # - **Each kernel runs many times,** for as long as `--seconds` says.
 #
-# So here every demo gets a process of its own, and empty folders in place of the compilers' caches. That is the *first*
+# So here every demo gets a process of its own, and empty folders instead of the compilers' caches. That is the *first*
 # run of the morning. One demo, the one that asks PyTorch's compiler for a kernel, we run twice without emptying the
 # folders in between.
 #

@@ -46,7 +46,7 @@
 # ```
 # ///
 #
-# It checks both answers before it times either. Then it prints a small table, one line for each of the two.
+# It checks both answers before it times either. Then it prints a small table, with one line for each of the two.
 # The first number of a line is its time in µs: point at that column. For our run it says
 # {{ naive.us:.1f }} and {{ library.us:.1f }}. Divide by a thousand, and you have milliseconds.
 #
@@ -222,8 +222,8 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # your two times, and your gap. Then say the text aloud and time it. Does the talk cover the wait?
 # /// answer
 # The talk above takes about forty seconds when you do not hurry. If your wait is longer, start the command
-# *before* you draw the road, with your back to the screen. If it is shorter, stop talking earlier: a number
-# that is already there is louder than you.
+# *before* you draw the road, with your back to the screen. If it is shorter, stop talking earlier: a number that is
+# already on the screen is louder than you.
 # ///
 #
 # **Where this leads.** The naive kernel is the first step of

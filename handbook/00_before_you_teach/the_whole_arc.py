@@ -8,8 +8,8 @@
 # %% [markdown]
 # # The whole arc
 #
-# After this page you can draw the whole course on an empty board in five minutes, and on every later day put your finger on the
-# place where you are. You can say why anybody would spend two weeks on one multiplication. And you have the calendar of the four
+# After this page you can draw the whole course on an empty board in five minutes, and on every later day point to the place
+# where you are. You can say why anybody would spend two weeks on one multiplication. And you have the calendar of the four
 # weeks.
 #
 # Make this your own before any lecture. Fourteen sessions without a road are fourteen piles of tricks, and a room that has lost
@@ -168,7 +168,7 @@ record(
 # /// figure | docs/assets/figures/arc_restaurant.svg
 # alt: >-
 #   Part 1: a cook, a pot and a stopwatch: one dish, fast. Part 2 runs the whole restaurant. First the cook keeps the
-#   dish in hand; the way to the far shelf and back is crossed out. Then the dining room: at the banquet twelve guests
+#   dish in hand; the trip to the far shelf and back is crossed out. Then the dining room: at the banquet twelve guests
 #   are served at once, which is prefill; à la carte one guest gets one bite after another, which is decode.
 # ///
 
@@ -236,7 +236,7 @@ record(
 #
 # /// callout | demo
 # End it with two programs, one after the other: the naive multiply and the library's. The naive one takes {{ opening.naive.us / opening.library.us:.0f}} times
-# as long, on our card, at that size, in fp32. Do not promise a gap beforehand; on a different card it is a different one.
+# as long, on our card, at that size, in fp32. Do not promise a gap beforehand; on a different card it will be a different one.
 # ///
 #
 # /// callout | trip

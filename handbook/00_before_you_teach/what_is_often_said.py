@@ -8,7 +8,7 @@
 # %% [markdown]
 # # What is often said, and what is true
 #
-# After this page, when you hear one of some thirty sentences that go round in this field, you can say at once which part of
+# After this page, when you hear one of some thirty sentences that circulate in this field, you can say at once which part of
 # it is wrong. Some of them you have said yourself. So have we: nearly all of them were in the first plan of this course.
 #
 # Each has three parts. *Often said* is the sentence. **True** is what you may teach. *How we know* is a sum that this page works out, a
@@ -82,7 +82,7 @@ record(
 #
 # - *Often said:* skip, and you are done.
 # - **True:** skip *and* mask. Of {{ causal.all:.0f }} tiles, {{ causal.skipped:.0f }} are skipped. But {{ causal.masked:.0f }} lie on the diagonal, and nearly half of each is forbidden. Without
-#   the mask {{ causal.wrong_if_not_masked:.0f }} scores are in the sum that should not be.
+#   the mask {{ causal.wrong_if_not_masked:.0f }} scores are in the sum that should not be there.
 # - *How we know:* 4096 tokens in tiles of 64, counted above. The lab of W1 has a planted wrong answer that forgets the mask, and
 #   refuses it.
 
@@ -170,7 +170,7 @@ record(
 # /// claim | l6.takes.wgmma_bf16_k_16 > 0.5 and l6.takes.wgmma_tf32_k_8 > 0.5 and l6.takes.wgmma_e4m3_k_32 > 0.5 and l6.takes.wgmma_tf32_k_16 < 0.5 and l6.takes.wgmma_e4m3_k_16 < 0.5
 # It takes K = 16 for bf16, 8 for TF32 and 32 for FP8, and refuses 16 for the last two.
 # /// otherwise
-# On this card's assembler the answers were others; see L6.
+# On this card's assembler the answers were different; see L6.
 # ///
 #
 # ### "A cluster is up to 16 blocks on adjacent SMs"
@@ -186,8 +186,8 @@ record(
 # - *Often said:* 40 against 600, the same thing.
 # - **True:** not the same thing. Some 600 lines is a *Hopper* kernel with tensor cores; the last fp32 kernel of the well-known
 #   ladder has 186, its comments counted [^boehm2022]. And the Triton kernel multiplies on tensor cores, so compared with the fp32
-#   ladder it is not equal but far ahead: ours has {{ l6.climb.triton.tflops / l5.ladder.persistent.tflops:.0f }} times the
-#   TFLOP/s of our last fp32 kernel.
+#   ladder it is not equal but far ahead: ours reaches {{ l6.climb.triton.tflops / l5.ladder.persistent.tflops:.0f }} times
+#   the TFLOP/s of our last fp32 kernel.
 # - *How we know:* [our own files, counted](../06_delivery_craft/w3_abstraction_ladder.py), and L6.
 #
 # ### "A CUDA graph launches in constant time"
@@ -245,7 +245,7 @@ record(
 # - *Often said:* intrinsics, bit-twiddling, ILP and PTX fusion did it.
 # - **True:** twiddling bits by hand was the *slow start*, and it was thrown out. The author went from 2000 to 443 µs with
 #   coalescing and threads that work together, and from there to 39 µs with wide loads and
-#   the conversion instructions; ILP and one fused PTX block together brought 26 to 22.3 µs [^zhang2025].
+#   the conversion instructions; ILP and one fused PTX block together took it from 26 to 22.3 µs [^zhang2025].
 # - *How we know:* the author's own worklog.
 #
 # ### "Ninety times, same chip, same mathematics"
@@ -281,7 +281,7 @@ record(
 # - *Often said:* always.
 # - **True:** often. With one user, a weight is read for a single use: {{ decode.one_row:.0f }} operation for each byte, against
 #   the {{ decode.ridge:.0f }} that our card needs. With a few hundred users in the batch the same weights
-#   serve all of them, and the multiply is compute-bound. And DeepSeek's MLA, where {{ decode.mla / 2:.0f }} heads read one latent, makes about {{ decode.mla:.0f }} operations for each byte: its decode kernel is
+#   serve all of them, and the multiply is compute-bound. And DeepSeek's MLA, where {{ decode.mla / 2:.0f }} heads read one latent, does about {{ decode.mla:.0f }} operations for each byte: its decode kernel is
 #   compute-bound by its authors' own analysis, on an H800 that slows down under load [^flashmla].
 # - *How we know:* the sum above, two operations for each head. W6 counts more closely, and adds one word to W4's *decode waits
 #   for bytes*: *often*.
@@ -363,13 +363,13 @@ record(
 # - *Often said:* one was trained with the other.
 # - **True:** two different things. Kevin-32B was trained on KernelBench's own tasks, over many turns; its share of right kernels
 #   rose from 56 to 82 %, its mean speed from 0.53 to 1.10 times eager [^baronio2025]. KernelBook is a collection of pairs,
-#   PyTorch and Triton, on which a different model was trained, KernelLLM [^kernelllm].
+#   PyTorch and Triton, on which a different model, KernelLLM, was trained [^kernelllm].
 # - *How we know:* the abstract, and the model's card.
 #
 # ### "Human, AI and profiler together beat either alone"
 #
 # - *Often said:* as a result.
-# - **True:** as a hope. Teach the loop because it lets you *check*, which nobody doubts. The capstone of this course is one such comparison: count its outcome, whichever it is.
+# - **True:** as a hope. Teach the loop because it lets you *check*, which nobody doubts. The capstone of this course is one such comparison: count its outcome, whatever it is.
 # - *How we know:* none of the sources that we read runs the comparison.
 #
 # ### "Your own FlashAttention, from week one"

@@ -90,8 +90,8 @@ record(
 #
 # /// callout | by_hand
 # Cover the grids and ask: *all sides three times as long, how many lines?* All three sides grow, so 27 times as many. And the numbers in
-# the grids? Nine times. Have somebody say it aloud: *a large multiply uses each number more often.* It is the reason why the
-# ladder exists.
+# the grids? Nine times. Have somebody say it aloud: *a large multiply uses each number more often.* That is why the ladder
+# exists.
 # ///
 
 # %% [markdown]
@@ -165,7 +165,7 @@ record(
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../01_the_machine/l1_map.md) has every step with its words, its drawing and the work of the students' fingers. If
+# [The map](../01_the_machine/l1_map.md) has every step with its words, its drawing and what the students' fingers do. If
 # you are late at the
 # break, drop the two readers, never the receipt; if you are late in the lab, stage 5 is one line and goes home with them.
 #
@@ -180,7 +180,7 @@ record(
 # ## You can now teach
 #
 # - a matrix multiply as four receipts, and its work as lines to be counted;
-# - why a chain belongs to a chef and a banquet to a brigade, with a loss for either side;
+# - why a chain belongs to a chef and a banquet to a brigade, with a loss for each side;
 # - the peak and the bandwidth of a card from a handful of numbers;
 # - the roof, the ridge, and four jobs under it;
 # - the question *what percent of peak are you at?*, as one line of Python.

@@ -56,7 +56,7 @@ for table in range(TABLES):
 # None is left out. {{ slips.tables.twice:.0f }} numbers have two cooks. With one addition each the answer is even *right*, and nobody notices; with `+=`
 # it is wrong. Such a mistake passes a careless test.
 #
-# To the three columns the grader says *not written*, nothing at all, and *out of bounds*. (Nobody has put in the `if` yet.)
+# For the three columns the grader says *not written*, nothing at all, and *out of bounds*. (Nobody has put in the `if` yet.)
 #
 # /// table
 # columns: ["what was typed", "numbers left out", "done by several", "cooks outside"]

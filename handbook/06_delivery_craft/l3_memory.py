@@ -11,7 +11,7 @@
 # runs. You will know three wrong columns of numbers by sight, and how to answer *a bad stride costs you eight times*.
 #
 # You need this page, [the map](../01_the_machine/l3_map.md), and [the students' page](../../docs/lectures/l3_memory.py) with its
-# lab `transpose`, which you have typed once. If your room has a card, take the CUDA C++ door: in Triton the compiler looks after
+# lab `transpose`, which you have typed once. If your room has a card, do it in CUDA C++: in Triton the compiler looks after
 # the tray, and half of the lecture is about the tray.
 
 # %% [markdown]
@@ -58,10 +58,10 @@ for stride in STRIDES:
     print(f"{turns(stride):2} turns")
 
 # %% [markdown]
-# /// predict | A sheet has 4, 8, 32, 128 in the column of boxes. What did he forget?
-# Say it as you would beside his table.
+# /// predict | A sheet has 4, 8, 32, 128 in the column of boxes. What did the student forget?
+# Say it as you would at the student's table.
 # /// reveal
-# That 32 cooks can want 32 boxes at most. {{ slips.no_end.s32:.0f }} boxes for {{ right.s1 * 8:.0f }} jars: ask him how many jars were ordered.
+# That 32 cooks can want 32 boxes at most. {{ slips.no_end.s32:.0f }} boxes for {{ right.s1 * 8:.0f }} jars: ask how many jars were ordered.
 #
 # /// table
 # columns: ["column of boxes says", "1", "2", "8", "32", "your question"]
@@ -95,7 +95,7 @@ record(
 #
 # /// callout | by_hand
 # Cups and matchboxes. 32 cups in a row are the windows; four students call out their words for stride 8, and put a match into the
-# cup. Four cups end up with queues of eight, 28 empty. It takes two minutes, and nobody forgets it.
+# cup. Four cups end up with queues of eight, and 28 stay empty. It takes two minutes, and nobody forgets it.
 # ///
 
 # %% [markdown]
@@ -125,7 +125,7 @@ record(
 # {{ l3.stride.s16.us / l3.stride.s8.us:.1f}}-fold. So did the bytes from HBM. Show [the page's table](../../docs/lectures/l3_memory.py#ask-for-neighbours), and have them find the column that the clock follows.
 #
 # /// callout | demo
-# One command, four transposes. Percents in writing first. The screen shows them in the order of the command; fill the staircase
+# One command, four transposes. Percentages in writing first. The screen shows them in the order of the command; fill the staircase
 # on the board from there. No GPU? Show [the recorded staircase](../../docs/lectures/l3_memory.py#three-ways-out-of-the-queue).
 # ///
 
@@ -139,7 +139,7 @@ record(
 #
 # - *"L2 is a memory space."* A cache. No address names it. (*Five memory spaces* with L1 and L2 among them is on many slides.)
 # - *"Local means near."* It means private. Its bytes are in HBM.
-# - *The barrier.* In a transpose a different thread writes each number from the one that read it. Without waiting it is wrong
+# - *The barrier.* In a transpose, the thread that writes a number is not the one that read it. Without waiting it is wrong
 #   sometimes, which is worse than always.
 # - *Turned twice.* The tile goes to its place, *and* its inside is turned. People forget one of the two, or do it in one line and
 #   undo it in the next.
@@ -164,7 +164,7 @@ record(
 # A student pads by *two* words: rows of 34. How many turns for a column? Is he wrong?
 # /// answer
 # Stride 34 leaves a remainder of 2: the lanes stand at 16 windows, two at each. Two turns. That is better than 32, and twice what
-# one word gives. Any *odd* length of row is harmless, so 33, or 35. Have him try 34 on the card: the answer stays right, and the
+# one word gives. Any *odd* row length is harmless, so 33, or 35. Have him try 34 on the card: the answer stays right, and the
 # counter shows it.
 # ///
 

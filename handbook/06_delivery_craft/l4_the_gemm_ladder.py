@@ -194,7 +194,7 @@ record(
 # /// answer
 # A block of 64 × 64 threads has 4096, and 1024 is the limit: it will not launch. And if each thread made four numbers instead,
 # the bytes would halve, but each multiply-add would still take two words from shared memory, unless the four share words in
-# registers. She has raised the roof by L2, but shared memory is the lowest one.
+# registers. She has raised the roof of L2, but shared memory is the lowest one.
 # ///
 
 # %% [markdown]

@@ -13,7 +13,7 @@
 # %% [markdown]
 # ## What it is really about
 #
-# A scheduler has one issue slot (a call) in a tick. If it goes to a fetch, nothing is multiplied. So there are only two ways to
+# A scheduler has one issue slot (a call) per tick. If it goes to a fetch, nothing is multiplied. So there are only two ways to
 # improve: issue fewer of the *other* instructions, or leave fewer slots *unused*. Each step of [the lecture](../../docs/lectures/l5_the_top_of_the_ladder.py)
 # does one of the two, and a counter says which.
 #

@@ -128,7 +128,8 @@ record(
 # | fragments, fp16, 4096 | 3 × 4096² × 2: 101 million | the same | 1365 | the tensor cores: the dashed roof | {{ l6.climb.wmma.us:.0f }} on an {{ l6.gpu.name }} |
 # | attention, fp32, 4 × 16 heads, N = 4096, D = 128 | four matrices: 537 million | 4 × 64 × N² × 128: 550 thousand million, with the mask half of them | 1024, or 512 | arithmetic, if no square is carried | {{ w1.fp32.teaching.n4096.us:,.0f }} on an {{ w1.gpu.name }}, without the mask |
 #
-# All three are right of the ridge, and that surprises the room. Say it: the *job* waits for arithmetic. The rest of the day finds
+# All three are to the right of the ridge, and that surprises the room. Say it: the *job* waits for arithmetic. The rest of the
+# day finds
 # out whether the *kernel* does. A kernel that adds, sums or transposes is far to the left; ask such a pair to show its cross.
 #
 # ### Three reports, one lie in each
@@ -158,14 +159,14 @@ record(
 #
 # | the kernel | what they say first | what tells the two apart |
 # |---|---|---|
-# | softmax | bytes in flight | device memory is busy: the road is full, and of what? |
+# | softmax | bytes in flight | device memory is busy: the road is full, but of what? |
 # | bias and GELU | too many bytes | bytes counted are those by hand; a unit that computes is full |
 # | sum | atomics, or one chain | one addition for each block, and there are few blocks; three barriers for each 1024 numbers, and before the second one warp of 32 works |
 # | multiply-adds | arithmetic | neither road is full: nobody is there to use the unit |
 # | windows | uncoalesced | neighbours do ask for neighbours; it is the number of questions |
 # | add | too many bytes | each byte moves once, and the road is empty |
 #
-# Have them say the third column aloud before they look into the table. The sum is the hard one: its one working warp does wait
+# Have them say the third column aloud before they look at the table. The sum is the hard one: its one working warp does wait
 # for its own last result, so anyone who reads only the code says *one chain*. Ask what the other thirty-one warps of the block do
 # meanwhile. The counters speak of all warps, and so must the reason.
 
@@ -218,7 +219,7 @@ record(
 # lab's grader printed it. Students without one leave *measured* empty until the homework. For *counted*, the pages of L5 and L6
 # have the register tile and the multiplies; anyone who brought something else fills it in at home: on a card, `nox -s profile -- FILE --report`
 # counts. If the counters are locked in your room, nothing breaks: both reading steps take recorded tables, and
-# the page on their own kernel then ends with machine code and experiments in place of counts.
+# the page on their own kernel then ends with machine code and experiments instead of counts.
 #
 # /// exercise | Rehearse
 # A program: 8 hours in one kernel, 2 in everything else. A student brings a kernel that needs 2 of those 8. What is gained, and

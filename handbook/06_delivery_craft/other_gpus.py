@@ -124,20 +124,21 @@ record(
 # of that; their own may not.
 #
 # **The first roofline.** The ridge in fp32 is at {{ card.h200.ridge32:.0f}} here and at {{ card.l40s.ridge32:.0f}} on an L40S.
-# The 16 readers of that page are left of both, and further left on the L40S. And *how many readers until arithmetic is the limit*
+# The 16 readers of that page are to the left of both, and further left on the L40S. And *how many readers until arithmetic is the
+# limit*
 # follows from the ridge in 16 bits: {{ card.a100.ridge16:.0f}} on an A100, {{ card.l40s.ridge16:.0f}} on an L40S.
 #
 # **The ladder.** It is a ladder for the ordinary lanes in fp32, so it works on every card, and steps that save shared memory
 # traffic should keep their order. Do not promise heights. On an A100 the roof
-# is lower, so the same waste shows less; on an L40S or RTX 4090 it is higher and the bandwidth is lower, so the first steps, which waste bytes, may do worse. The famous run from 1.3 to
-# 93.7 % was on an RTX A6000, in percent of *cuBLAS* [^boehm2022].
+# is lower, so the same waste shows less; on an L40S or RTX 4090 it is higher and the bandwidth is lower, so the first steps,
+# which waste bytes, may do worse. The famous climb from 1.3 to 93.7 % was on an RTX A6000, in percent of *cuBLAS* [^boehm2022].
 #
 # **Tensor cores.** Our page stays ours. But the last column says what a room with an L40S would find: the tensor cores are {{ card.l40s.mill:.1f}} times the lanes, not {{ card.h200.mill:.1f}}. *You cannot
 # tune your way across that gap* is a sentence for data-centre cards.
 #
 # **FlashAttention.** This is the one that reverses. In fp32 the plain recipe does {{ plain32:.0f}} operations for each byte of
-# the square. On our card that is right of the ridge: it waits for the cooks, the square does not hurt, and the teaching kernel
-# loses its race. On an L40S and on an RTX 4090 it is *left* of the ridge.
+# the square. On our card that is to the right of the ridge: it waits for the cooks, the square does not hurt, and the teaching kernel
+# loses its race. On an L40S and on an RTX 4090 it is to the *left* of the ridge.
 #
 # /// callout | click
 # So on those cards the square is the enemy in fp32 as well, and your students' kernel has something to gain by avoiding it.
@@ -145,7 +146,8 @@ record(
 # run it. *It is the best experiment that a mentor with a gaming card can offer this course.*
 # ///
 #
-# In 16 bits the square is at {{ plain16:.0f}} operations a byte, left of the ridge on every card of the table. There it is the enemy everywhere.
+# In 16 bits the square is at {{ plain16:.0f}} operations a byte, to the left of the ridge on every card in the table. There it is
+# the enemy everywhere.
 #
 # **How we measure.** Whether a card slows down under long loads is a matter of its power and its cooling. The page measures it on
 # yours. Do not teach the dip on our card as a law.
@@ -162,9 +164,9 @@ record(
 # | `tcgen05`, FP4 | no | no | no | yes |
 # | Triton promises support [^triton5066] | yes | yes | no: it begins at 8.0 | yes |
 #
-# What that means at the board:
+# What that means in class:
 #
-# - **A100**: everything up to L5 as it is, with your numbers. L6 and W1 you read, with our numbers. `mma.sync` is at home there,
+# - **A100**: everything up to L5 as it is, with your numbers. Read L6 and W1, with our numbers. `mma.sync` is at home there,
 #   so it is a good card for *warp* and *fragment*.
 # - **L40S, RTX 4090**: the same; FP8 exists, by `mma.sync`. A block has less shared memory, so tuned kernels take smaller tiles.
 # - **T4**: the labs in CUDA C++, without bf16. Triton in the interpreter. For a first lecture it is enough: coalescing, shared memory and reductions are all there. It has no data sheet
@@ -200,7 +202,8 @@ record(
 # /// answer
 # A kernel that waits for bytes gets a third of them in the same time. The ridge in fp32 is 3 / 2 of ours, {{ 1.5 * card.h200.ridge32:.0f}};
 # in 16 bits 3 / 4 of ours, {{ 0.75 * card.h200.ridge16:.0f}}; and the tensor core has 2 / 4 of
-# our advantage, {{ 0.5 * card.h200.mill:.1f}}. The square, at {{ plain32:.0f}}, is still right of the ridge. So in fp32 it waits
+# our advantage, {{ 0.5 * card.h200.mill:.1f}}. The square, at {{ plain32:.0f}}, is still to the right of the ridge. So in fp32
+# it waits
 # for the cooks, and their kernel will most likely lose, as on ours. *Most likely* is the word: you have a pencil, and they have
 # the card.
 # ///

@@ -29,7 +29,8 @@
 # | *triton* | Linux; without a GPU the interpreter runs all blocks, one after the other | right or wrong; on a GPU also time and percent of peak |
 # | *cuda* | a compiler, which `pip` installs; it *runs* only on a GPU | what the compiler says; on a GPU everything else |
 #
-# Choose the door for the *room*, not for each person, and one other for those whom it does not suit. Two doors side by side are a
+# Choose one door for the *room*, not one for each person, and a second for the people whom it does not suit. Two doors side by
+# side are a
 # strength: the loop is the same, line for line, and a pair that is stuck can look across. Three doors are a mess.
 #
 # /// callout | metaphor
@@ -131,8 +132,8 @@ record(
 # | ten pairs, the grader's own limit of {{ graded:.0f}} s | {{ pairs_limit.served:.0f}} | {{ pairs_limit.gave_up:.0f}} | {{ pairs_limit.minutes:.0f}} |
 #
 # Make two changes. **Pairs** halve the line: ten files instead of twenty. **A shorter leash** gets everybody to the card: for the
-# lab hour write `90` instead of `300` into the word
-# `card` of door three. The grader ends a file after {{ graded:.0f}} s by itself; the rest is for starting Python and loading torch.
+# lab hour write `90` instead of `300` in the command `card` of door three. The grader ends a file after {{ graded:.0f}} s by
+# itself; the rest is for starting Python and loading torch.
 #
 # These are worst cases from limits, not a forecast. You get your own number the evening before, and that is the one to plan with:
 #
@@ -148,8 +149,8 @@ record(
 #
 # 1. **Install where they will sit**, if the machine is yours: run `nox -s grade -- first_kernel` once for each account. No network in the room? `nox -s wheelhouse` collects
 #    everything on a machine that has one.
-# 2. **Make the lock**, one file for each card, and the word `card` in everybody's shell, with 90 for a lab hour.
-# 3. **Type the lab**, all of it, through the door of the room. Note where *you* slipped.
+# 2. **Make the lock**, one file for each card, and the command `card` in everybody's shell, with 90 for a lab hour.
+# 3. **Type the lab**, all of it, through the room's door. Note where *you* slipped.
 # 4. **Time one grading**, as above, and write the number on your map.
 # 5. **Print** the list of pairs with their slots, and one sheet with the four answers of the grader.
 # 6. **Look at the card** with `nvidia-smi`: who is using it, and how warm is it?
@@ -232,7 +233,8 @@ record(
 # /// answer
 # Alone: 16 × 40 s is nearly eleven minutes for one run each, so 20 minutes allow one run, and with luck a second. In pairs: eight
 # files, a bit over five minutes for a
-# round, so three runs each: forecast, change one thing, run again. Take pairs. A leash of 90 s is twice what is needed; a kernel that hangs then costs one slot.
+# round, so three runs each: forecast, change one thing, run again. Take pairs. A leash of 90 s is twice what is needed, and a
+# kernel that hangs then costs one slot.
 # ///
 
 # %% [markdown]

@@ -144,7 +144,7 @@ record(slip={mistake: quantity(found) for mistake, found in slips.items()})
 # | {{ slip.no_repair:.2f }} | no repair at all | "Two rulers in one sum. In which of them is this term?" |
 # | {{ slip.plate_forgotten:.2f }} | sum repaired, plate not | "Can a mixture of 10 to 40 be more than 40?" |
 # | {{ slip.sum_forgotten:.2f }} | plate repaired, sum not | "Two arrows. Where is the second?" |
-# | {{ slip.upside_down:.2f }} | e⁵⁻³ in place of e³⁻⁵ | "Measured against a larger one, do the old terms look larger or smaller?" |
+# | {{ slip.upside_down:.2f }} | e⁵⁻³ in place of e³⁻⁵ | "Measured against a larger score, do the old terms look larger or smaller?" |
 # | {{ slip.divided_early:.2f }} | divided after every crate, then averaged | "Was each crate worth the same?" |
 # | {{ slip.old_ruler:.2f }} | right, but the ruler stayed at 3 | see below |
 #
@@ -285,16 +285,16 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # anywhere: the four numbers and their wrong slips, room from N² to N, 1 + N/d by hand, the order in which the grader complains.
 # These are about the card:
 #
-# | you say | it depends on | it may turn round when |
+# | you say | it depends on | it may be reversed when |
 # |---|---|---|
-# | you lose in fp32 | the fp32 ridge, peak ÷ bandwidth: near 14 on an H200, left of the 32 of the square | the ridge is above 32: then the plain recipe waits for bytes, and you may win |
-# | the loop wins in bf16 | the bf16 ridge: near 206, right of what the plain recipe does | the tensor cores are slow for the card's bandwidth: the win shrinks with the ridge, until little is left |
+# | you lose in fp32 | the fp32 ridge, peak ÷ bandwidth: near 14 on an H200, to the left of the square's 32 | the ridge is above 32: then the plain recipe waits for bytes, and you may win |
+# | the loop wins in bf16 | the bf16 ridge: near 206, to the right of what the plain recipe does | the tensor cores are slow for the card's bandwidth: the win shrinks with the ridge, until little is left |
 # | the counter agrees with the pencil | a square larger than L2 | short sequences or a large L2: part of the square never reaches HBM |
 # | the tensor cores rest while EXP runs | how fast Hopper's tensor cores are against its exponentials | the tensor cores are slower: EXP is a smaller part of the turn |
 # | the order of the engines, as the last table of the page has it | library version and capability 9.0 | on another card PyTorch takes a different engine, and our specialists refuse to run |
 #
 # So divide before the session: the peaks and the bandwidth of your own card. [What other GPUs will show](other_gpus.py#four-quotients-decide) does it
-# for any card. If the first line turns round, change what you say: *you carry less, and here that is enough*.
+# for any card. If the first line is reversed, change what you say: *you carry less, and here that is enough*.
 #
 # /// callout | demo
 # Two commands, both on the map with their waiting times: *theirs against PyTorch* in fp32, *the same loop on tensor cores* in

@@ -195,7 +195,7 @@ record(strip=strip)
 # so the producer, which names 1, does not wait in the first round: the buffers are free. In every later round the flip that it
 # waits for is the one in the line above.
 #
-# Then let one of them name 0 for ever. If the consumer gets to tile 4 before the tile does, the bit is still 1 and she is let
+# Then let one of them name 0 every time. If the consumer gets to tile 4 before the tile does, the bit is still 1 and she is let
 # through: she multiplies the old tile again, and the sum is wrong without any warning. If the new tile is there, the bit is 0
 # again, and she waits for a flip that waits for her. A producer that names 0 at tile 0 waits for a consumer who waits for the
 # producer. In these last two cases the card hangs.
@@ -209,8 +209,9 @@ record(strip=strip)
 # %% [markdown]
 # ## The sheet
 #
-# One hour of the session is reading. They do not read everything: the kernel becomes some nine hundred lines, and twenty of them
-# matter. Here is the sheet. Print it large, one for every two students. You need no GPU to make it, only the compiler and the
+# One hour of the session is reading. They do not read everything: the kernel compiles to some nine hundred lines, and twenty of
+# them matter. Here is the sheet. Print it large, one for every two students. You need no GPU to make it, only the compiler and
+# the
 # disassembler.
 
 # %% tags=["fold"]
@@ -282,7 +283,7 @@ record(
 # The producer's has five `UTMALDG`, for one thread. The arrows from the waits go across: from the consumer's down to `UTMALDG`,
 # which ends it, and from the producer's up to `SYNCS.ARRIVE`. That is what roles look like.
 #
-# And the third strip, W W, four C, twelve F, W: which of the three pairs is it like? *Two buffers*, with four in place of two.
+# And the third strip, W W, four C, twelve F, W: which of the three pairs is it like? *Two buffers*, with four instead of two.
 # Copies travel while the tensor cores work, but all 256 threads give the orders with their own hands, and meet in every round.
 #
 # Do not print the last rung. Its loop has the same four lines, and everything round them is unreadable.
@@ -304,7 +305,8 @@ record(
 # /// callout | production
 # Pranjal Shankhdhar went from 32 TFLOP/s to 764 where cuBLAS had 716: 107 % of it, on an H100, in bf16, at 4096
 # [^shankhdhar2024]. Hamza Elshafie's worklog calls itself *cuBLAS-like* and *in progress*, and is honest about it: 463.9 TFLOP/s
-# where cuBLAS had 739.8, or 62.7 % [^elshafie2026]. So *one* person got past the library, and one wrote down how far it is. You
+# where cuBLAS had 739.8, or 62.7 % [^elshafie2026]. So *one* person got past the library, and the other wrote down how far
+# there is to go. You
 # may hear of "the two who did it". Teach the right figures: the second log is just as useful, because it shows where you are at
 # about the fourth rung.
 # ///
@@ -327,8 +329,8 @@ record(
 # | | *cuBLAS, same card* | 716 [^shankhdhar2024] |
 #
 # Three rows are worth a pause. From 1 to 2: without tensor cores you reach less than a twentieth of the library [^shankhdhar2024]. From 4 to 5: with *one* consumer the
-# larger tile spills its sums out of the registers, and the same idea gives 123 in place of 610 [^shankhdhar2024]. And at 6 the
-# wrong order of tiles gives 400 in place of 660 [^shankhdhar2024]. A good idea in the wrong place costs more than no idea.
+# larger tile spills its sums out of the registers, and the same idea gives 123 instead of 610 [^shankhdhar2024]. And at 6 the
+# wrong order of tiles gives 400 instead of 660 [^shankhdhar2024]. A good idea in the wrong place costs more than no idea.
 #
 # Our letters for the ten steps, if the room wants them: 2 fetching and computing, 3 computing, 4 waiting, 5 computing, 6 waiting and L2, 7 waiting, 8 fetching, 9 a little of
 # each, 10 waiting, 11 L2. They are the same as in [the page's own climb](../../docs/workshops/w2_hopper.py#the-climb) for the
@@ -353,7 +355,7 @@ record(
 # ///
 #
 # Somebody will read [the climb](../../docs/workshops/w2_hopper.py#the-climb) and ask why you taught roles. By themselves they
-# gain nothing: on an {{ w2.gpu.name }} k08 makes {{ w2.burst.nn.n4096.roles:.0f}} TFLOP/s, and k07, which has none, {{ w2.burst.nn.n4096.wide:.0f}}.
+# gain nothing: on an {{ w2.gpu.name }} k08 reaches {{ w2.burst.nn.n4096.roles:.0f}} TFLOP/s, and k07, which has no roles, {{ w2.burst.nn.n4096.wide:.0f}}.
 # Do not explain it away. The strips say that a cook who fetches and cooks in turn leaves the stove cold; but a pot on the stove
 # goes on cooking while she waits at the barrier, and a block of k07 has two cooks. [The timelines](../../docs/workshops/w2_hopper.py#two-timelines)
 # show it: a step of k07 is
@@ -395,7 +397,7 @@ record(
 #
 # /// callout | demo
 # Two demos. *Make the sheet* runs on any laptop with the course installed, without a GPU. *The race* needs a Hopper card: on any
-# other, all three of ours refuse. Then show [the same race, recorded](../../docs/workshops/w2_hopper.py#by-the-clock-of-all-other-pages).
+# other, all three of our kernels refuse to run. Then show [the same race, recorded](../../docs/workshops/w2_hopper.py#by-the-clock-of-all-other-pages).
 # ///
 
 # %% [markdown]

@@ -195,9 +195,10 @@ record(
 # and it is still the point. Say which lines you count: with the host's lines it is smaller still.
 #
 # /// callout | trip
-# "Triton is shorter *and* ahead, so always Triton." Ask two things. *Who would have to change the compiler* if it did not do what you need? And
-# then show the other pair, on an {{ w1.gpu.name }}: attention in Triton has {{ attention.flash:.0f}} lines, card and host together, and {{ w1.flash.n16384.of_peak:.0%}} of peak, one rung
-# down in Gluon {{ attention.specialised:.0f}} lines by the same rule and {{ w1.specialised.n16384.of_peak:.0%}}. There, going
+# "Triton is shorter *and* ahead, so always Triton." Ask this: *who would have to change the compiler* if it did not do what you
+# need? Then show the other pair, on an {{ w1.gpu.name }}: attention in Triton has {{ attention.flash:.0f}} lines, card and host
+# together, and reaches {{ w1.flash.n16384.of_peak:.0%}} of peak; one rung down, in Gluon, it has {{ attention.specialised:.0f}}
+# lines by the same rule and reaches {{ w1.specialised.n16384.of_peak:.0%}}. There, going
 # down a rung paid off. (Compare these with the column *together*, not with the lines on the card.)
 # ///
 
@@ -338,7 +339,7 @@ record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
 #
 # Then our own kernel in the other dialect, `sgemm/k08_warp_tiles.cu`, in fp32. They should find and draw: block tile 128 × 128 in steps of 8, warp tile
 # 32 × 64, register tile 8 × 8. Eight warps, 256 threads, 64 sums in each. Somebody will ask what CUTLASS calls the register tile.
-# It has none of the three names: without tensor cores, one instruction is one multiply-add, so its tile is `<1, 1, 1>`. The other
+# None of the three names fits it: without tensor cores, one instruction is one multiply-add, so its tile is `<1, 1, 1>`. The other
 # two you know already. By default, CUTLASS uses `<128, 128, 8>` and `<32, 64, 8>` for fp32 [^cutlass-defaults]. Those are ours,
 # number for number. CUTLASS does not add one more level. It adds the freedom to change these numbers without touching the index
 # arithmetic.

@@ -184,7 +184,7 @@ print("37 keys out of three pages, in order")
 # Somebody will write `pages[table].reshape(-1, 4)`. That gives 48 rows for 37 tokens, and the last eleven are rubbish from the
 # request that had the page before. A softmax does not ignore rubbish.
 #
-# Students who want to can build the rest of the engine's books at home. The lab `paged` is [on the students' page](../../docs/workshops/w4_serving.py#build-it-a-cache-in-pages),
+# Students who want to can build the rest of the engine's bookkeeping at home. The lab `paged` is [on the students' page](../../docs/workshops/w4_serving.py#build-it-a-cache-in-pages),
 # in plain Python, without a GPU. It asks for the same `keys`, for pages of any size; then for `append`, the allocator `Pages`,
 # what two texts share, and the six slips in pages. The file from class has the same name as the lab's: `nox -s lab -- paged --stage 0`
 # writes the starter and keeps the other file beside it.
@@ -310,7 +310,7 @@ record(
 #
 # With a GPU: `python my_labs/add_rmsnorm.py`. Without one: `TRITON_INTERPRET=1 python my_labs/add_rmsnorm.py`, in the environment that the grader
 # made (`.nox/grade/bin/python`). On a laptop where Triton does not install, use `fused` from the cell above, which is the same
-# kernel with a loop in place of a grid. The course's tests take this text, run it in the interpreter, and compare all four lines
+# kernel with a loop instead of a grid. The course's tests take this text, run it in the interpreter, and compare all four lines
 # with float64: in fp32 the errors are in the last digits, in fp16 below a thousandth.
 #
 # /// callout | teaching
@@ -344,7 +344,7 @@ record(
 #
 # ### Slips of paper: the coach and the bus
 #
-# Four seats, six requests. A coach takes four, and the next ones only when everyone on board is done. A bus lets people
+# Four seats, six requests. A coach takes four, and the next only when everyone on board is done. A bus lets people
 # on and off at every stop.
 
 # %% tags=["fold"]
@@ -526,9 +526,10 @@ record(
 # - *"Decode is memory-bound."* For one user, and for the attention of most models, yes. The weights are no longer the limit near
 #   {{ cross:.0f}} rows on an H200, near {{ w4.crosses:.0f}} on an {{ w4.gpu.name }}. And the
 #   attention of DeepSeek's models, MLA, is near the ridge in decode: at 128 query heads it does {{ w4.mla.h128:.0f}} operations a
-#   byte. That is right of an H200's ridge, {{ ridge:.0f}}. On paper it is left of an H100's, 989 ÷ 3.35 = 295 [^nvidia-h100]. Its
+#   byte. That is to the right of an H200's ridge, {{ ridge:.0f}}. On paper it is to the left of an H100's, 989 ÷ 3.35 = 295
+#   [^nvidia-h100]. Its
 #   makers' H800 throttles under load, to 865 ÷ 3.35 = 258, and they call the decode compute-bound from 128 heads on [^flashmla].
-#   So name the card when you say it. [W6](w6_frontier.py) does that sum, and corrects today's board by one word.
+#   So name the card when you say it. [W6](w6_frontier.py) does that sum, and corrects today's board with one word.
 # - *"Decode is where the money goes."* For a chat, mostly. For questions on long documents, and for agents that send a long preface each
 #   time, prefill can be the larger part. Tokens in, tokens out: count first.
 
@@ -627,7 +628,7 @@ record(
 # Box 3, with an {{ w4.gpu.name }}. Prefill: {{ w4.ms.thousand_in:.2f}} ms × thousands in + {{ w4.ms.square:.3f}} ms × their square; decode, for each token out: {{ w4.ms.share:.2f}} ms +
 # {{ w4.ms.thousand_kept:.4f}} ms × thousands in the cache; take the middle: those that came in, and half of those that go out.
 #
-# | traffic | in | out | prefill | decode | which is larger? | which number would turn it? |
+# | traffic | in | out | prefill | decode | which is larger? | which number would reverse it? |
 # |---|---|---|---|---|---|---|
 # | chat | 300 | 500 | | | | |
 # | a long report | 30 000 | 300 | | | | |
@@ -681,7 +682,7 @@ record(
 # token 99 of B on page 6, at place 3.
 #
 # Box 3: chat, decode; report, prefill; agent, prefill, and decode once its preface is in the cache. [The table](#who-pays-three-kinds-of-traffic) has the
-# seconds. What would turn the answers round: a longer prompt or a shorter answer; fewer users in a step, or many more tokens out;
+# seconds. What would reverse the answers: a longer prompt or a shorter answer; fewer users in a step, or many more tokens out;
 # a preface that is kept.
 #
 # ***Receipt*.**
@@ -722,9 +723,10 @@ record(
 # A student says: "Our server runs at M = 40 with bf16 weights. Four-bit weights will shrink a step as much as they shrink the weights." Answer with two numbers.
 # Another says: "We have 37 tokens in pages of 16, so we waste 16." What do you ask?
 # /// answer
-# With an H200, at M = 40 bf16 weights are left of their ridge ({{ ends.bits16:.0f}} rows), four-bit weights are nearly at theirs
-# ({{ ends.bits4:.0f}}); with an {{ w4.gpu.name }} it is {{ w4.ends.bits16:.0f}} and {{ w4.ends.bits4:.0f}}. So the step waits up
-# to four times less, if everything else is free, and MARLIN's authors report nearly the full gain only up to 32 rows
+# With an H200, at M = 40 bf16 weights are to the left of their ridge ({{ ends.bits16:.0f}} rows), four-bit weights are nearly at
+# theirs
+# ({{ ends.bits4:.0f}}); with an {{ w4.gpu.name }} it is {{ w4.ends.bits16:.0f}} and {{ w4.ends.bits4:.0f}}. So the step takes up
+# to four times less time, if everything else is free, and MARLIN's authors report nearly the full gain only up to 32 rows
 # [^frantar2025].
 # Say *up to*, and say *measure*. To the second: how many pages are there, and how many places? 3 × 16 = 48, so 11 are empty.
 # ///

@@ -137,7 +137,7 @@ record(
 # - **E4M3 is the precise one of the two 8-bit formats**, E5M2 the far-reaching one [^micikevicius2022]. That is why a scale is
 #   E4M3: its rounding affects sixteen numbers at once.
 #
-# The last two rows differ by a hair. In units of the finer scale, −0.24 is −5.12, just past the middle between 4 and 6, and it
+# The last two rows differ by a hair. In units of the finer scale, −0.24 is −5.12, just past the midpoint of 4 and 6, and it
 # has the largest miss of all. One block proves nothing, and you should say so. Here are a thousand.
 
 # %% tags=["fold"]
@@ -225,8 +225,7 @@ record(
 # /// callout | teaching
 # Let them guess the worst cell. Most guess *one giant, one scale*, and it is bad: nearly everything becomes zero. But *tiny, E4M3
 # alone* is just as bad: the scale itself is below what E4M3 can express, so each block loses its ruler. That is what the second,
-# fp32 scale is for. Their column for
-# sixteen on the map has the tensor's scale in it; let somebody take it out.
+# fp32 scale is for. On the sheet, the row *E4M3 for 16* has the tensor's scale in it; let somebody take it out.
 # ///
 #
 # Then say something about models. An error of about a tenth is a lot for a single number. Whether a *model* minds is a different
@@ -237,7 +236,8 @@ record(
 #
 # There are three new things, with one picture for each. No acronym without its place in the kitchen.
 #
-# - **Tensor memory** (TMEM). On Hopper, the sums of a tile are in registers, and these are full. Blackwell gives the tensor core
+# - **Tensor memory** (TMEM). On Hopper, the sums of a tile are in registers, and the registers are full. Blackwell gives the
+#   tensor core
 #   a memory
 #   of its own for them: 128 lanes of 512 columns, 32 bits each, on every SM [^tilus-tmem]. The sums are always there. A may be
 #   there, too; B stays in shared memory [^cutlass-tcgen05]. So *a memory for operands* is loose talk: it is first of all a memory
@@ -288,7 +288,7 @@ record(
 # Hopper, and you do not have to.** Your students
 # rebuild the steps in NumPy and *count* what each one saves.
 #
-# First comes the floor, and it goes on paper first: the bytes of the grid and its scales, for the three shapes of the problem:
+# First comes the floor, and it goes on the paper first: the bytes of the grid and its scales, for the three shapes of the problem:
 
 # %%
 SHAPES = (
@@ -520,7 +520,8 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # | a power of two for 32 | | | |
 # | E4M3 for 16, and the tensor's | | | |
 #
-# ***Steps*, front.** Box 1: guess for the time and for the error from bf16 to FP8; then two times, two percents, two errors. Box 2: TMEM = ____ KiB, sums of a tile
+# ***Steps*, front.** Box 1: guess for the time and for the error from bf16 to FP8; then two times, two percentages, two errors.
+# Box 2: TMEM = ____ KiB, sums of a tile
 # 128 × 256 = ____ KiB; where are A, B and the sums? Box 3:
 #
 # | instruction | who speaks | A | B | sums |
@@ -547,7 +548,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 #
 # /// exercise | Rehearse
 # Quantise 0.27, −0.24, 0.01 and 0.12 with s = {{ scale:.6f}}, aloud, as you will at the board. Then: a student's sixteen have no zeros at all under *plain*.
-# What did he do?
+# What went wrong?
 # /// answer
 # 0.27 / s is 5.76, so 6, back 0.281. −0.24 / s is −5.12, so −6, back −0.281. 0.01 / s is 0.21, so 0. 0.12 / s is 2.56, so 3, back 0.141. The student rounded
 # to one digit, or divided by the scale in both columns.

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # Teaching W6: the frontier finale
 #
-# After this page you can correct your own board of W4 by one word, and prove it; show how a draft is verified, with a formula and
+# After this page you can correct your own board of W4 with one word, and prove it; show how a draft is verified, with a formula and
 # a run that agree; quote the most misquoted figures of the field as their sources give them; and give twenty proud and nervous
 # people an hour in which each of them speaks.
 #
@@ -114,8 +114,9 @@ record(
 #
 # ### Propose and verify
 #
-# A small model proposes k tokens. The large one checks all of them in one go: k + 1 rows instead of one, and they know from W4
-# what that costs. The leading tokens that pass are kept, and at the first that fails, the large model's own token is already
+# A small model proposes k tokens. The large one checks all of them in one go: k + 1 rows instead of one, and the room knows
+# from W4 what that costs. The leading tokens that pass are kept, and at the first that fails, the large model's own token is
+# already
 # there. So there is always a gain of at least one
 # [^leviathan2023].
 
@@ -196,9 +197,9 @@ record(passing=quantity(passing))
 # %% [markdown]
 # ## The figures as they are
 #
-# These figures go round the world in shortened form. Learn the long form; it is the lesson. And give the date: all of the stack
-# was read on 20 November 2026. By then V4-Pro was not the newest. DeepSeek-V4.1 has attention kernels
-# in the makers' own library since 10 September 2026 [^flashmla-readme]; we have read no figures of it, and quote none.
+# These figures circulate in shortened form. Learn the long form; it is the lesson. And give the date: all of the stack
+# was read on 20 November 2026. By then V4-Pro was not the newest. DeepSeek-V4.1 has had attention kernels in the
+# makers' own library since 10 September 2026 [^flashmla-readme]; we have read no figures for it, and quote none.
 #
 # **The stack.** Two terms first. A *drafting head* is a small part that is trained on top of a large model to guess its next tokens. *MTP-1*, multi-token prediction, is one layer of the model's own kind [^vllm-mtp], and by its name guesses one further token; *EAGLE-3* guesses several,
 # one after the other, from what some of the large model's layers hold [^vllm-eagle3].
@@ -217,7 +218,7 @@ record(passing=quantity(passing))
 #
 # - DeepSeek-V3: 4 % in one try, 37 % as the best of a hundred [^ouyang2025].
 # - DeepSeek-R1: 36 % in one try, 62 % with what the run said, 72 % with what the run *and the profiler* said, ten turns
-#   [^ouyang2025]. Simply right were 92 % [^ouyang2025].
+#   [^ouyang2025]. 92 % were right [^ouyang2025].
 #
 # /// callout | trip
 # **"DeepSeek solves 4 %, then 37 %, then 72 %."** Two models, and *solves* is wrong. The figure counts kernels that are right **and** take less time than
@@ -233,8 +234,8 @@ record(passing=quantity(passing))
 # Then there is what has *not* been shown. That human, machine and profiler together do better than any of them alone is our
 # belief; no source that we cite ran that comparison. Say *I believe*. That Kevin was trained on KernelBook is wrong: it learned
 # from 180 tasks of KernelBench itself, over several turns,
-# and went from 56 to 82 % of right answers [^baronio2025]. And all of it is from 2025: there are newer reports that we have not
-# read at the source.
+# and went from 56 to 82 % right answers [^baronio2025]. And all of it is from 2025: there are newer reports whose sources we
+# have not read.
 #
 # ### The sheet: ten kernels
 #
@@ -298,7 +299,7 @@ record(
 print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs")
 
 # %% [markdown]
-# A kernel that gives each row to one block, as you would for rows of a usual length, sets 16 tables. On our card, {{ autopsy.share:.0%}}
+# A kernel that gives each row to one block, as you would for rows of the usual length, sets 16 tables. On our card, {{ autopsy.share:.0%}}
 # of the SMs have work. And PyTorch's kernel does just that: it starts as many blocks as there are rows, for rows of up to 2²⁴
 # numbers, and ours have 2²² [^pytorch-layer-norm]. Splitting a row over many blocks is a well-known remedy, and the machine
 # found it. So the figure is true, and it is about *this size*. (Nobody has measured that it is the whole reason. Say *sixteen
@@ -311,7 +312,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # ## In production today
 #
 # /// callout | production
-# FlashMLA and DeepGEMM are open, and you can read them: the first has a text of its own in which its authors work out why this decode is compute-bound
+# FlashMLA and DeepGEMM are open, and you can read them: the first comes with a text in which its authors work out why this decode is compute-bound
 # [^flashmla]. Every large serving engine drafts and verifies.
 #
 # A system that proposes, checks, profiles and repeats is an ordinary piece of engineering by now; some call it a *harness*.
@@ -365,7 +366,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # The last words of the course, slowly:
 #
 # /// callout | say
-# "For a month you made one operation fast with your own hands. Now machines learn that, too. It leaves you the harder half: to
+# "For a month you made one operation fast with your own hands. Now machines are learning that, too. It leaves you the harder half: to
 # know whether it is right, and how near the peak it is. We began with a receipt and a dot product. Take yours with you. What
 # percent of peak are you at?"
 # ///
@@ -417,7 +418,8 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 #
 # The talks have 40 minutes: 12 and 12 before the third break, 8 and 8 after it, and a last one for sheet zero. One after the
 # other, twenty people would have two minutes each, and that is not a talk. So
-# they speak in two rooms at once, each with a chair, a projector and a watch. The second chair is a mentor from a different week,
+# they speak in two rooms at once, each with somebody to chair it, a projector and a watch. In the second room that is a mentor
+# from a different week,
 # or somebody who has spoken at a meeting before. With only one room, people speak in pairs: two works on one subject, or one
 # person who has read the other's.
 #
@@ -431,13 +433,13 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # 40 − 36 = 4 minutes are for changing cables. Above twenty, pairs in two rooms: 24 people are 12 pairs, six in a room, six
 # minutes each.
 #
-# Nobody hears the other room. So each chair brings its rows and the best loss that it heard, and at minute 170 all of it goes
+# Nobody hears the other room. So from each room come its rows and the best loss that was heard there, and at minute 170 all of it goes
 # onto one leaderboard; the worklogs are open beside it, to be read on the way out.
 #
 # The score sheet has five lines, one point each, and a loss that is explained scores as high as a win:
 #
 # 1. **Right?** On which sizes, against which truth?
-# 2. **Of what peak**, and how many percent?
+# 2. **Of what peak**, and what percentage?
 # 3. **Against whom?** Is that the best there is?
 # 4. **Who did what:** you, or the machine?
 # 5. **What lost**, and why?
