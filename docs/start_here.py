@@ -285,17 +285,17 @@ record(big=big)
 # Triton and PyTorch need the same time, to within six parts in a hundred: {{ big.triton.us:.0f }} µs and
 # {{ big.torch.us:.0f }} µs here. These are two very different roads to one limit: both end at the same hall.
 # /// otherwise
-# Triton needs {{ big.triton.us / big.torch.us:.2f }} times the time of PyTorch.
+# Triton takes {{ big.triton.us / big.torch.us:.2f }} times the time of PyTorch.
 # ///
 #
 # /// claim | big.cuda.us > 1.1 * big.triton.us
-# And here is our first loss. The plain CUDA kernel needs {{ big.cuda.us / big.triton.us:.2f }} times the time
+# And here is our first loss. The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times the time
 # of the Triton one. The bytes are the same, and so are the sums. What differs is how the bytes are *asked for*. In the CUDA
 # kernel each cook walks the hall for one number from each list. Triton has 1024 numbers to a table and far fewer cooks,
 # so each takes several, and may fetch neighbours in one trip. The likely reason, then, is that more is under way at
 # once. You test that yourself, in the third exercise.
 # /// otherwise
-# The plain CUDA kernel needs {{ big.cuda.us / big.triton.us:.2f }} times the time of the Triton one: on this
+# The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times the time of the Triton one: on this
 # card one number for each cook fills the hall well enough.
 # ///
 

@@ -15,7 +15,7 @@
 # - work out the best that a card can do, from four numbers that it tells you and one that it does not;
 # - say about a job, before you write a line of it, whether arithmetic or memory will hold it back.
 #
-# You need Python, and enough arithmetic for a shopping list. You need no CUDA.
+# You need Python, and enough arithmetic for a shopping list. You do not need CUDA.
 #
 # /// key
 # ///
@@ -394,11 +394,11 @@ record(
 # ///
 #
 # /// claim | chain.cpu < 0.85 * chain.gpu
-# **The GPU loses.** Its one cook needs {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
+# **The GPU loses.** Its one cook takes {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
 # {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks, if the clock is at its highest, and nobody can shorten it. The
 # other {{ card.sms * card.lanes - 1:,.0f}} lanes stand idle.
 # /// otherwise
-# The GPU's cook needs {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
+# The GPU's cook takes {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
 # {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks of its clock. The other {{ card.sms * card.lanes - 1:,.0f}} lanes
 # stand idle: all of them together achieve no more here than one does.
 # ///
@@ -409,7 +409,7 @@ record(
 # again for the next, where PyTorch keeps it in the hand. Had we timed NumPy alone, we would have blamed the chef for
 # the recipe. That mistake is easily made, in favour of either kitchen.
 # /// otherwise
-# With NumPy's recipe the same chef needs {{ chain.numpy / chain.cpu:.1f}} times the time of PyTorch's, and
+# With NumPy's recipe the same chef takes {{ chain.numpy / chain.cpu:.1f}} times the time of PyTorch's, and
 # {{ chain.numpy / chain.gpu:.1f}} times that of the GPU's cook. Judge a kitchen only by its better recipe.
 # ///
 #
@@ -425,7 +425,7 @@ record(
 # - [0.7 * lists.gpu.n1024 <= lists.cpu.n1024 <= 1.4 * lists.gpu.n1024] About the same
 # - [lists.cpu.n1024 > 1.4 * lists.gpu.n1024] The GPU, clearly
 # /// reveal
-# The CPU needs {{ lists.cpu.n1024:.1f}} µs, the GPU {{ lists.gpu.n1024:.1f}} µs.
+# The CPU takes {{ lists.cpu.n1024:.1f}} µs, the GPU {{ lists.gpu.n1024:.1f}} µs.
 # ///
 
 
@@ -472,7 +472,7 @@ record(lists=lists)
 # series:
 #   - {name: lists.cpu.*, label: CPU}
 #   - {name: lists.gpu.*, label: GPU}
-# alt: "Time against the length of the list, both axes logarithmic. For 256 numbers the CPU needs {{ lists.cpu.n256:.1f }} µs and the GPU {{ lists.gpu.n256:.1f }} µs. For 268 million the CPU needs {{ lists.cpu.n268435456:.0f }} µs and the GPU {{ lists.gpu.n268435456:.0f }} µs."
+# alt: "Time against the length of the list, both axes logarithmic. For 256 numbers the CPU takes {{ lists.cpu.n256:.1f }} µs and the GPU {{ lists.gpu.n256:.1f }} µs. For 268 million the CPU takes {{ lists.cpu.n268435456:.0f }} µs and the GPU {{ lists.gpu.n268435456:.0f }} µs."
 # caption: The bands are the middle nine tenths of the readings. We did not investigate why the CPU's line bends on its way up.
 # ///
 #
@@ -495,10 +495,10 @@ record(lists=lists)
 #
 # /// claim | lists.gpu.n268435456 < 0.05 * lists.cpu.n268435456
 # The long list is a banquet. With 2<sup>28</sup> numbers the GPU wins, {{ lists.gpu.n268435456 / 1000:.1f}} ms
-# against {{ lists.cpu.n268435456 / 1000:.0f}} ms: the CPU needs
+# against {{ lists.cpu.n268435456 / 1000:.0f}} ms: the CPU takes
 # **{{ lists.cpu.n268435456 / lists.gpu.n268435456:.0f}} times** as long, with all its cores.
 # /// otherwise
-# With 2<sup>28</sup> numbers the GPU needs {{ lists.gpu.n268435456 / 1000:.1f}} ms, the CPU
+# With 2<sup>28</sup> numbers the GPU takes {{ lists.gpu.n268435456 / 1000:.1f}} ms, the CPU
 # {{ lists.cpu.n268435456 / 1000:.0f}} ms.
 # ///
 #
@@ -534,12 +534,12 @@ record(
 # ///
 #
 # /// claim | race.cpu > 17 * race.gpu
-# Here it is no contest: the CPU needs **{{ race.cpu / race.gpu:.0f}} times** as long. Its chefs are not slow: a CPU
+# Here it is no contest: the CPU takes **{{ race.cpu / race.gpu:.0f}} times** as long. Its chefs are not slow: a CPU
 # core also multiplies several numbers in one instruction. But there are {{ host.used:.0f}} of them
 # against {{ card.sms * card.lanes:,.0f}} lanes, and every one
 # of 4096 × 4096 receipts can be written without looking at any other.
 # /// otherwise
-# The CPU needs {{ race.cpu / race.gpu:.1f}} times as long. Every one of 4096 × 4096 receipts can be written without
+# The CPU takes {{ race.cpu / race.gpu:.1f}} times as long. Every one of 4096 × 4096 receipts can be written without
 # looking at any other, so the kitchen with more cooks has the advantage.
 # ///
 #

@@ -230,7 +230,7 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 # /// claim | 0.95 < adds.vectors.us / adds.torch.us < 1.05
 # Against PyTorch it is a draw, to within one part in twenty. Everybody waits for the same memory.
 # /// otherwise
-# It needs {{ adds.vectors.us / adds.torch.us:.2f }} times the time of PyTorch.
+# It takes {{ adds.vectors.us / adds.torch.us:.2f }} times the time of PyTorch.
 # ///
 #
 # /// exercise | How many cooks?
@@ -443,7 +443,7 @@ record(
 # ///
 #
 # /// claim | grey.written_out.us > 3 * grey.cuda.us
-# The line that everybody writes needs {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. The
+# The line that everybody writes takes {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. The
 # card's counters say why: {{ traffic.written_out.kernels }} kernels and {{ traffic.written_out.gb:.1f }} GB down the
 # hall, where ours moves {{ traffic.cuda.gb:.1f }} GB. What is the rest? Your pencil finds two things.
 #
@@ -456,7 +456,7 @@ record(
 # None of those kernels is bad, and none of them can help it: each sees only its own line. Making one kernel out of
 # several is called *fusing*. It saves you both, and it is half of this course.
 # /// otherwise
-# PyTorch, written out, needs {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. It runs
+# PyTorch, written out, takes {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. It runs
 # {{ traffic.written_out.kernels }} kernels and moves {{ traffic.written_out.gb:.1f }} GB, ours one and
 # {{ traffic.cuda.gb:.1f }} GB.
 # ///

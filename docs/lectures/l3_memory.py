@@ -33,7 +33,7 @@
 #
 # /// figure | docs/assets/figures/cafeteria.svg
 # alt: "A building, one GPU. Rooms, the SMs, each with cooks, whose hands are the registers, and a tray, the shared memory and L1. Below them one shelf, L2, for all rooms. Below that the pantry, HBM. Outside, a truck brings things from the host's memory."
-# caption: Every byte that you compute with was carried up this picture.
+# caption: Every byte that you compute with has come up through this building.
 # ///
 #
 # Two questions get mixed up here, even in textbooks. Keep them apart.
@@ -845,7 +845,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # - [1.1 <= turn.tiled.us / copy.ours.us < 1.5] No: up to half as long again
 # - [turn.tiled.us / copy.ours.us >= 1.5] No: one and a half times as long, or more
 # /// reveal
-# This kernel needs {{ turn.tiled.us:.0f }} µs, the copy {{ copy.ours.us:.0f }}, the naive one
+# This kernel takes {{ turn.tiled.us:.0f }} µs, the copy {{ copy.ours.us:.0f }}, the naive one
 # {{ turn.naive.us:.0f }}. The reason is the columns of the tray. A row of the tile is 32 words long, so a column has
 # stride 32, and you know that queue.
 # ///
@@ -952,7 +952,7 @@ record(
 # matters where you cannot spare the extra words, and where vectors, and the engines that carry whole tiles, need rows
 # without gaps.
 # /// otherwise
-# Padded needs {{ turn.padded.us:.0f }} µs, swizzled {{ turn.swizzled.us:.0f }} µs.
+# Padded takes {{ turn.padded.us:.0f }} µs, swizzled {{ turn.swizzled.us:.0f }} µs.
 # ///
 #
 # /// claim | turn.torch.us > 2 * turn.vectorised.us

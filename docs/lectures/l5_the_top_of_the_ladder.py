@@ -722,8 +722,8 @@ record(
 # **Why not faster?** In {{ 1 - vital.tuned.issued:.0%}} of the ticks nothing is issued, even now.
 #
 # /// claim | vital.tuned.dispatch_stall > max(vital.tuned.long_scoreboard, vital.tuned.short_scoreboard, vital.tuned.barrier, vital.tuned.wait, vital.tuned.mio_throttle, vital.tuned.math_pipe_throttle, vital.tuned.lg_throttle)
-# And the longest wait that we counted among warps that could not be issued has a new name: {{ vital.tuned.dispatch_stall:.2f }}
-# ticks for each instruction, for *dispatch*.
+# And the longest wait that we counted among warps that could not be issued has a new name, *dispatch*: {{ vital.tuned.dispatch_stall:.2f }}
+# ticks for each instruction.
 # /// otherwise
 # For each instruction the warps wait {{ vital.tuned.dispatch_stall:.2f }} ticks for something called *dispatch*.
 # ///
@@ -1058,7 +1058,7 @@ record(
 # And the library? It is built in a similar way: as many warps, nearly all the registers. It takes *more* wavefronts of shared
 # memory, {{ vital.cublas.turns:.3f }} against our {{ vital.persistent.turns:.3f }}. A smaller share of its instructions
 # multiplies, {{ vital.cublas.share:.1%}} against {{ vital.persistent.share:.1%}}. In return it issues a little more often, in {{ vital.cublas.issued:.1%}}
-# of the ticks against {{ vital.persistent.issued:.1%}}. They are two roads to the same height. A kernel with the library's slots
+# of the ticks against {{ vital.persistent.issued:.1%}}. These are two roads to the same height. A kernel with the library's slots
 # and our share would reach {{ vital.cublas.issued * vital.persistent.share:.1%}}.
 # /// otherwise
 # The library issues in {{ vital.cublas.issued:.1%}} of the ticks, and {{ vital.cublas.share:.1%}} of its instructions are multiply-adds.
@@ -1399,7 +1399,7 @@ record(
 # /// claim | smooth.shared.n512.host_us > 1.2 * smooth.shared.n512.us
 # And these are times on the card. At 512 kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs, and its caller is busy for {{ smooth.shared.n512.host_us:.0f }}
 # µs, in which Python allocates C, clears a part of it, and writes the order. In this race the caller turns to that work from
-# other work every time, which very likely makes it slower; the library's caller needs {{ smooth.cublas.n512.host_us:.0f }} µs. If
+# other work every time, which very likely makes it slower; the library's caller takes {{ smooth.cublas.n512.host_us:.0f }} µs. If
 # yours is as slow when it calls over and over, the card waits. Then a faster caller is worth more than a faster kernel.
 # /// otherwise
 # And these are times on the card. At 512 kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs; its caller is busy for
