@@ -172,7 +172,7 @@ record(slips=slips)
 # ## You can now teach
 #
 # - grid, block, warp and thread, with people before code;
-# - the index in one dimension and in two, and six wrong ones by what they do;
+# - the index in one dimension and in two, and five wrong ones by what they do;
 # - two kernels, stage by stage, with each of the grader's complaints foretold;
 # - the fork, with a bet on both bars;
 # - what an order costs, with a pencil.

@@ -146,7 +146,7 @@ record(
 # - one instruction: what goes in, what comes out, how many FLOPs and bytes, and why it starves;
 # - a multiply in fragments, in three stages, and the trap of the stride;
 # - formats as range and step, one third by hand, and the error before the run;
-# - the three questions for tensor cores that stand still: used at all, how much, waiting for what.
+# - the three questions for idle tensor cores: used at all, how much, waiting for what.
 #
 # **Where this leads.** The students' page is [tensor cores](../../docs/lectures/l6_tensor_cores.py). Next in the cohort
 # come [teaching L8, attention](l8_attention.py), and [teaching L7](l7_profiling.py), which puts all of this under a
