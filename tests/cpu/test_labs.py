@@ -552,7 +552,7 @@ MISTAKES = {
     ),
     "no_jit": ("@triton.jit\n", "", "'function' object is not subscriptable", "is @triton.jit above it?"),
     "slice": (SUM, "x[0:2] + y, mask", "unsupported tensor index", "Load those."),
-    "cuda": ("empty_like(x)", "empty(N, device='cuda')", "not compiled with CUDA", "device=x.device."),
+    "cuda": ("empty_like(x)", "empty(N, device='cuda')", "needs a card: line", "device=x.device"),
     "no_brackets": ("i < N", "i < N & i >= 0", "The truth value of a block", "& binds tighter than <."),
     "outside": (
         LOAD,

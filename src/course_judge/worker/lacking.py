@@ -123,7 +123,9 @@ def _missing(error: BaseException, file: Path, text: str) -> tuple[str, str] | N
         if "gluon" in text and "active drivers" in said:
             return "Gluon, which Triton's interpreter lacks", ""
         asks = [frame.line or "" for frame in frames if frame.filename == str(file)]
-        return CARD, THE_INPUTS if asks and re.search(r"torch_device|current_device", asks[-1]) else ""
+        return CARD, THE_INPUTS if asks and re.search(
+            r"torch_device|current_device|device\s*=|\.cuda\(", asks[-1]
+        ) else ""
     if (
         isinstance(error, RuntimeError | AssertionError)
         and SAID.search(said)
@@ -145,8 +147,9 @@ def _of_the_interpreter(
         return f"{said.split(' not supported')[0].replace('_', ' ').replace('asm', 'assembly')}, {lacks}", ""
     if "dot_scaled" in functions:
         return f"tl.dot_scaled, {lacks}", ""
-    if "'InterpreterBuilder' object has no attribute" in said:
-        return f"{said.split()[-1].strip(chr(39)).removeprefix('create_')}, {lacks}", ""
+    # What it makes has such a name; grid_idx, which it has not, is of a kernel that was called without a grid.
+    if made := re.search(r"'InterpreterBuilder' object has no attribute '(?:create_|get_)(\w+)'", said):
+        return f"{made[1]}, {lacks}", ""
     if "Unsupported data type" in said and any(name.startswith("create_atomic") for name in functions):
         return f"an atomic on numbers of this type, {lacks}", ""
     if "`_semantic` argument must be provided" in said and frames[-1].filename != str(file):
