@@ -180,7 +180,7 @@ record(
 # other, with {{ (2 * joules.coach - worst.coach) / worst.coach - 1:.0%}} more energy: for most of that time the card was waiting,
 # and the record does not say for what. Over both runs the quotient would be {{ gain:.2f}}, more than the bound allows. Two runs
 # so far apart are not a measurement, so trust the order and not the digits; all that follows is from the last run, or from the
-# cheaper one of the coach. The next edition of this page should take three runs.
+# coach's cheaper run. The next edition of this page should take three runs.
 #
 # /// claim | gain_last < least.coach / least.bus and took.bus.decode > took.coach.decode and spent.bus.prompt - prompts.bus * took.bus.decode / 1000 < spent.coach.prompt - prompts.coach * took.coach.decode / 1000
 # Why did that run not reach the bound? A step of the bus in which all decode is longer, {{ took.bus.decode:.1f}} ms instead of {{ took.coach.decode:.1f}}:

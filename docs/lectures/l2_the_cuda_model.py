@@ -480,7 +480,7 @@ record(
 # `threadIdx.y` columns. The grid is swapped too, so every pixel is still handled once. Is the answer still right? What
 # happens to the time?
 # /// answer
-# The answer is right: some thread does every pixel, and it does not matter which.
+# The answer is right: every pixel is done by some thread, and it does not matter which.
 #
 # The time is a different matter. The 32 threads of a warp differ in `threadIdx.x`. They used to sit side by side in a
 # row. Now they sit one above the other, in 32 different rows, and a load that asked for one stretch of memory asks for

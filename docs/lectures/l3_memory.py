@@ -412,8 +412,8 @@ record(
 # ///
 #
 # /// claim | max(abs(hop.shared / paper.shared - 1), abs(hop_alone.l1 / paper.l1 - 1), abs(hop.l2 / paper.l2 - 1), abs(hop.hbm / paper.hbm - 1), abs(per_clock.shared / paper_bytes.shared - 1), abs(per_clock.l1 / paper_bytes.l1 - 1), abs(per_clock.l2 / paper_bytes.l2 - 1)) < 0.2
-# Seven numbers, two cards, two programs, and all seven agree within 20 %. For HBM in bytes we compare with our own data
-# sheet, above: their card had a different memory.
+# Seven numbers, two cards, two programs, and all seven agree within 20 %. For the bytes from HBM we compare with our own
+# data sheet, above: their card had a different memory.
 # /// otherwise
 # Here not all of them agree so closely. On a card that is not a Hopper they do not have to.
 # ///

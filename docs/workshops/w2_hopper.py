@@ -1026,7 +1026,7 @@ record(
 # marks for the clock. So the card may well wait for the host in both cases, and a host's pace is not a kernel's speed. The clocks
 # hint at it: in the two rows for 2048 the card runs at {{ long.nn.n2048.library.mhz:.0f}} and {{ long.nt.n2048.library.mhz:.0f}}
 # MHz with the library, and at {{ long.nn.n2048.tuned.mhz:.0f}} and {{ long.nt.n2048.tuned.mhz:.0f}} with ours, whereas at the
-# larger sizes it stays below that. A card that waits now and then has power left for a higher clock. This record does not tell
+# larger sizes it stays below that. A card that waits now and then has power left for a higher clock. This record does not say
 # how much of the lead is due to the host. In bursts, where all calls are queued beforehand, the two are level.
 # /// otherwise
 # At 2048 the sustained lead is {{ best_over_cublas.n2048.sustained:.2f}}.

@@ -144,8 +144,8 @@ record(
 )
 
 # %% [markdown]
-# By the rule of the four issue slots, for the square of 8 × 8: taken apart, 64 of {{ pack.apart:.0f}} instructions multiply, a
-# smaller share than the 64 of {{ wide.calls:.0f}} in fp32. Packed, it would be 32 of {{ pack.packed:.0f}}, each doing two
+# Count the square of 8 × 8 by the rule of the four issue slots. With the numbers taken apart, 64 of {{ pack.apart:.0f}} instructions
+# multiply, a smaller share than the 64 of {{ wide.calls:.0f}} in fp32. Packed, it would be 32 of {{ pack.packed:.0f}}, each doing two
 # multiply-adds, with sums that nobody wants. Our bf16 kernel takes the numbers apart once, on their way to shared memory, and
 # from there on it is the fp32 kernel: half the bytes from L2 and HBM, and the same instructions at the lanes. It does {{ l5.half.ours.tflops / l5.ladder.warp_tiles.tflops:.2f }}
 # times the multiply-adds that kernel 8, its model, does in fp32 in the same time.

@@ -119,7 +119,7 @@ def softmax_tried(it: Tried, page: Page) -> None:
     step = it.knob("step")
     step.focus()
     page.keyboard.press("Home")
-    expect(it.says).to_contain_text("Nothing has come yet")
+    expect(it.says).to_contain_text("No tile has come yet")
     for _ in range(2):
         page.keyboard.press("ArrowRight")
     expect(it.says).to_contain_text(of_record["one.l"])
