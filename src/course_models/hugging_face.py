@@ -247,7 +247,7 @@ def _look_at_keys(said: Mapping[str, Any], where: Path | str, family: str) -> No
 
 
 def _reach_of(said: Mapping[str, Any], take: _Taker, where: Path | str) -> int:
-    """How many positions there are; the first Llamas say it under another key."""
+    """Return how many positions there are; the first Llamas say it under another key."""
     old, new = "max_sequence_length", "max_position_embeddings"
     reach = [take.whole(key, most=2**62) for key in (old, new) if key in said]
     if len(set(reach)) > 1:

@@ -278,5 +278,5 @@ def test_a_spoiler_planted_in_a_real_page_is_found(course):
     page = course.page("l4")
     headline = "At the foot it is {{ ladder.naive.of_peak:.1%}} of peak.\n\n**The headline:"
     [fault] = of_course(course, page, lambda text: text.replace("**The headline:", headline))
-    assert "What percent of peak will it reach?" in fault
+    assert "What percentage of peak will it reach?" in fault
     assert "ladder.naive" in fault

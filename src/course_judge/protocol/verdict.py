@@ -62,7 +62,7 @@ AFTER = "right before the timing, wrong after it: "
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a verdict is about, and by what it was reached: another judge, another file, another verdict.
+    """Subject of a verdict, and what it was reached by: another judge or another file, another verdict.
 
     Attributes:
         file: the hash of the file that was judged.
