@@ -1,4 +1,4 @@
-"""Checkpoints from elsewhere: a folder with Hugging Face's `config.json` and safetensors, read and written.
+"""Checkpoints from elsewhere: a folder with Hugging Face's `config.json` and safetensors, read.
 
 `hugging_face` says which models are known. Everything is looked at before memory is taken, but for the numbers
 themselves: what does not fit is refused in one line that says what, where, and what to do.
@@ -7,50 +7,24 @@ themselves: what does not fit is refused in one line that says what, where, and 
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
+from course_models.checkpoint import CONFIG, INDEX, TYPES, WEIGHTS, CheckpointRefused, Slot, slots
 from course_models.config import Config
-from course_models.hugging_face import (
-    CONFIG,
-    CheckpointRefused,
-    bare,
-    config_json,
-    config_of,
-    in_a_line,
-    read_json,
-)
+from course_models.hugging_face import bare, config_of, in_a_line, read_json
 from course_models.model import Model, rope_frequencies
 
-__all__ = [
-    "CONFIG",
-    "INDEX",
-    "WEIGHTS",
-    "CheckpointRefused",
-    "config_json",
-    "config_of",
-    "load",
-    "save",
-    "slots",
-]
-
-WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 # A fine-tuning that was not worked into the weights lies in files of these names.
 ADAPTER = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin")
 EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
-# The types of weights that are taken, as safetensors spells them; eight bits and fewer come with scales of their own.
-TYPES = ("BF16", "F16", "F32")
 # Old files carry RoPE's frequencies, which config.json says as well.
 FREQUENCIES = re.compile(r"model\.(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq")
 # Positions for which RoPE's tables are made without being asked: as many as the longest models of the family promise.
@@ -283,105 +257,3 @@ def _opened(file: Path) -> Iterator[Any]:
     except (SafetensorError, OSError) as error:
         words = " ".join(str(error).split())
         raise CheckpointRefused(f"{file}: is cut short or no safetensors ({words}): get it again") from None
-
-
-# --- whose weight is it ----------------------------------------------------------------------------
-
-# The weights of a layer: our name, and Hugging Face's.
-OF_A_LAYER = {
-    "attention_norm": "input_layernorm",
-    "query": "self_attn.q_proj",
-    "key": "self_attn.k_proj",
-    "value": "self_attn.v_proj",
-    "output": "self_attn.o_proj",
-    "block_norm": "post_attention_layernorm",
-}
-OF_A_BLOCK = {"gate": "mlp.gate_proj", "up": "mlp.up_proj", "down": "mlp.down_proj"}
-OF_AN_EXPERT = {"gate": "w1", "up": "w3", "down": "w2"}
-
-
-@dataclass(frozen=True)
-class Slot:
-    """One tensor of a file and its place in our model.
-
-    Attributes:
-        name: Hugging Face's.
-        weight: ours, such as "layers.0.query".
-        shape: of the tensor.
-        expert: which part of our weight it is; None for the whole.
-    """
-
-    name: str
-    weight: str
-    shape: tuple[int, ...]
-    expert: int | None = None
-
-    def of(self, model: Model) -> Tensor:
-        """Return the room for it in a model."""
-        weight = model.get_parameter(self.weight).data
-        return weight if self.expert is None else weight[self.expert]
-
-
-def slots(config: Config) -> Iterator[Slot]:
-    """Yield all tensors of a checkpoint, in their order."""
-    with torch.device("meta"):
-        shapes = {name: tuple(weight.shape) for name, weight in Model(config).named_parameters()}
-
-    def whole(name: str, weight: str) -> Slot:
-        return Slot(f"{name}.weight", weight, shapes[weight])
-
-    yield whole("model.embed_tokens", "embedding")
-    for i in range(config.layers):
-        theirs, ours = f"model.layers.{i}", f"layers.{i}"
-        for weight, name in OF_A_LAYER.items():
-            yield whole(f"{theirs}.{name}", f"{ours}.{weight}")
-        if not config.experts:
-            for weight, name in OF_A_BLOCK.items():
-                yield whole(f"{theirs}.{name}", f"{ours}.{weight}")
-            continue
-        yield whole(f"{theirs}.block_sparse_moe.gate", f"{ours}.router")
-        for expert in range(config.experts):
-            for weight, name in OF_AN_EXPERT.items():
-                shape = shapes[f"{ours}.{weight}"][1:]
-                tensor = f"{theirs}.block_sparse_moe.experts.{expert}.{name}.weight"
-                yield Slot(tensor, f"{ours}.{weight}", shape, expert)
-    yield whole("model.norm", "norm")
-    if not config.tied:
-        yield whole("lm_head", "head")
-
-
-# --- writing ---------------------------------------------------------------------------------------
-
-
-def save(model: Model, folder: Path | str) -> None:
-    """Write a model's config.json and model.safetensors, in bfloat16; other files of the folder are left alone.
-
-    Each is written under another name and then renamed: whoever stops it half-way leaves no half file. The same
-    weights give the same bytes.
-
-    Args:
-        model: of any type and on any device.
-        folder: made where it is not there.
-    """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    tensors = {
-        slot.name: slot.of(model).detach().to("cpu", torch.bfloat16).contiguous().clone()
-        for slot in slots(model.config)
-    }
-    with _written(folder / WEIGHTS) as place:
-        # One entry, which Hugging Face asks for: several would be written in an order that changes from run to run.
-        save_file(tensors, place, metadata={"format": "pt"})
-    with _written(folder / CONFIG) as place:
-        place.write_text(json.dumps(config_json(model.config), indent=2) + "\n", encoding="utf-8")
-
-
-@contextmanager
-def _written(file: Path) -> Iterator[Path]:
-    """Another name to write to; renamed when all went well, deleted when not."""
-    place = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        yield place
-        os.replace(place, file)
-    finally:
-        place.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Hugging Face's `config.json`: the sizes of a model, read and written.
+"""Hugging Face's `config.json`: the sizes of a model, read.
 
 Two families are known, `llama` and `mixtral`. A key that nobody here knows may change what a model computes, and a
 reader that skips it gets other numbers without a word: so each key is read, or known to change nothing, or refused by
@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from course_models.checkpoint import CONFIG, CheckpointRefused
 from course_models.config import Config, RopeScaling
 
-CONFIG = "config.json"
 # The families, and the architectures of each: a language model, no classifier. The first Llamas spell it with two As.
 ARCHITECTURES = {"llama": ("LlamaForCausalLM", "LLaMAForCausalLM"), "mixtral": ("MixtralForCausalLM",)}
 # RoPE's base where a file says nothing of RoPE at all, as those of Llama 1 and 2. Mixtral's files all say it.
@@ -74,10 +74,6 @@ OF_ROPE = {
 }
 # The largest size that is taken for one: past it, a slip of the keyboard.
 LARGEST = 2**24
-
-
-class CheckpointRefused(ValueError):
-    """A folder that is no checkpoint we can read; one line."""
 
 
 def in_a_line(value: Any, most: int = 60) -> str:
@@ -341,39 +337,3 @@ def _scaling_of(own: Mapping[str, Any], where: str) -> RopeScaling | None:
         high_freq_factor=high,
         original_max_tokens=take.whole("original_max_position_embeddings"),
     )
-
-
-# --- writing ---------------------------------------------------------------------------------------
-
-
-def config_json(config: Config) -> dict[str, Any]:
-    """Return what `config_of` reads back: the keys of Hugging Face."""
-    data: dict[str, Any] = {
-        "architectures": [ARCHITECTURES["mixtral" if config.experts else "llama"][0]],
-        "model_type": "mixtral" if config.experts else "llama",
-        "hidden_act": "silu",
-        "num_hidden_layers": config.layers,
-        "hidden_size": config.width,
-        "num_attention_heads": config.heads,
-        "num_key_value_heads": config.kv_heads,
-        "head_dim": config.head_dim,
-        "intermediate_size": config.hidden,
-        "vocab_size": config.vocab,
-        "rope_theta": config.rope_theta,
-        "rms_norm_eps": config.norm_eps,
-        "tie_word_embeddings": config.tied,
-        "max_position_embeddings": config.max_tokens,
-        "torch_dtype": "bfloat16",
-    }
-    if config.experts:
-        data |= {"num_local_experts": config.experts, "num_experts_per_tok": config.experts_per_token}
-    if config.rope_scaling:
-        scaling = config.rope_scaling
-        data["rope_scaling"] = {
-            "rope_type": "llama3",
-            "factor": scaling.factor,
-            "low_freq_factor": scaling.low_freq_factor,
-            "high_freq_factor": scaling.high_freq_factor,
-            "original_max_position_embeddings": scaling.original_max_tokens,
-        }
-    return data

@@ -19,11 +19,13 @@ from test_measure_run import MadeUpClock
 from course_kernels.measure.check import WrongResult, checked_errors
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload
-from course_models import bench, config, downloaded, operators
+from course_models import bench, checkpoint, config, operators
+from course_models.checkpoint import CheckpointRefused, config_json, save, slots
 from course_models.config import LLAMA_8B, Config, RopeScaling
-from course_models.downloaded import CheckpointRefused, config_json, config_of, load, save, slots
+from course_models.downloaded import load
 from course_models.generate import generate
 from course_models.graph import CapturedDecode
+from course_models.hugging_face import config_of
 from course_models.model import Cache, CacheFull, Model, rope_frequencies, rope_tables
 from course_models.operators import PLAIN
 
@@ -826,7 +828,7 @@ def test_a_save_that_is_stopped_leaves_what_was_there(tmp_path, monkeypatch):
         file.write_bytes(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(downloaded, "save_file", stopped)
+    monkeypatch.setattr(checkpoint, "save_file", stopped)
     with pytest.raises(KeyboardInterrupt):
         save(a_model(CONFIGS["tied"], torch.bfloat16), tmp_path)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before

@@ -359,6 +359,17 @@ def _rows_in_order(code):
 
 _FEW = (37, 100)
 _PLACES = pages_taken() * PAGE
+# What 100 tokens take in pages, as two answers say it.
+OF_B = (
+    pages_of(100),
+    pages_of(100),
+    PAGE,
+    7 * PAGE,
+    7 * PAGE,
+    100,
+    empty_in_pages(100),
+    PAGE - 1,
+)
 ANSWERS = {
     "Two shapes": (1, "no:"),
     "One token of a large model": (
@@ -425,32 +436,14 @@ ANSWERS = {
         "c | fusion",
     ),
     "Three lines to take along": (
-        (
-            pages_of(100),
-            pages_of(100),
-            PAGE,
-            7 * PAGE,
-            7 * PAGE,
-            100,
-            empty_in_pages(100),
-            PAGE - 1,
-        ),
+        OF_B,
         (2, 3 * 2),
     ),
     "Rehearse": (32, pages_of(37), PAGE, pages_of(37) * PAGE, empty_in_pages(37)),
 }
 EXIT_ANSWERS = (
     (),
-    (
-        pages_of(100),
-        pages_of(100),
-        PAGE,
-        7 * PAGE,
-        7 * PAGE,
-        100,
-        empty_in_pages(100),
-        PAGE - 1,
-    ),
+    OF_B,
     (2, 3 * 2),
 )
 BOARDS = {

@@ -13,15 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from course_site.lint.number_words import COUNTED, LARGE
 from course_site.lint.printed_sums import sums
 from course_site.pages.placeholders import PLACEHOLDER
 from course_site.pages.plain_text import plain_words
 
-_COUNTS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-)
-_WORDS: dict[str, tuple[float, ...]] = {word: (float(n),) for n, word in enumerate(_COUNTS.split(), 2)}
-_WORDS |= {word: (10.0 * n,) for n, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty"], 2)}
+_WORDS: dict[str, tuple[float, ...]] = {word: (float(n),) for word, n in COUNTED.items() if n > 1}
 _WORDS |= {"hundred": (100.0,), "twice": (2.0,), "half": (0.5,), "halves": (0.5,), "quarter": (0.25,)}
 # A fifth is a share, or the one after the fourth.
 _WORDS |= {
@@ -30,7 +27,7 @@ _WORDS |= {
 }
 _WORDS |= {"sixteenth": (1 / 16, 16.0)}
 _WORDS |= {f"{word}s": _WORDS[word] for word in ("third", "quarter", "eighth")}
-_LARGE = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
+_LARGE = {word: scale for word, scale in LARGE.items() if word not in _WORDS}
 _FIGURES = re.compile(
     r"(?<![\w.])(?P<figures>\d{1,3}(?:[ ,]\d{3})+(?![\d\w])|\d+(?:\.\d+)?)(?P<raised>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?(?!\w)"
     rf"(?:\s(?P<of>{'|'.join(_LARGE)})\b)?",

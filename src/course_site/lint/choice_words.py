@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from course_site.lint.speed_words import WORD
+from course_site.lint.number_words import COUNTED
 from course_site.pages.choices import Choice
 from course_site.values.claim_bounds import spans_of
 
@@ -25,7 +25,7 @@ _ROUND = re.compile(
     r"^\W*(?P<half>half\s+)?an?\s+(?P<large>hundred|thousand|million|billion)\b(?!\s+\w*illion)",
     re.IGNORECASE,
 )
-_WORDS = {word: number for number, word in enumerate(WORD.split("|")[:10], start=1)}
+_WORDS = {word: number for word, number in COUNTED.items() if number <= 10}
 _SHARE = {"half": 2, "halves": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
 _ANY = "|".join(_WORDS)
 _SPOKEN = re.compile(

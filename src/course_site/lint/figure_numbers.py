@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from course_site.lint.number_words import COUNTED
+
 _FIGURE = re.compile(r"^///[ \t]+figure[ \t]*\|[ \t]*(\S+)[ \t]*\n(.*?)^///[ \t]*$", re.MULTILINE | re.DOTALL)
 _ALT = re.compile(r"^alt:(.*?)(?=^\w+:|\Z)", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^##+ ", re.MULTILINE)
@@ -23,10 +25,9 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\d])")
 _ANYWHERE = re.compile(r"\d+(?:\.\d+)?")
 _RANGE = re.compile(r"(\d+)\s+(?:to|bis|–)\s+(\d+)")
 _SUM = re.compile(r"(\d+)\s*\+\s*(\d+)")
-_WORDS = {
-    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
-    "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "twice": 2, "both": 2, "half": 2,
-    "halves": 2, "pair": 2, "double": 2, "thirty-two": 32, "sixty-four": 64, "hundred": 100, "thousand": 1000,
+_WORDS = {word: n for word, n in COUNTED.items() if 2 <= n <= 16} | {
+    "twice": 2, "both": 2, "half": 2, "halves": 2, "pair": 2, "double": 2, "thirty-two": 32, "sixty-four": 64,
+    "hundred": 100, "thousand": 1000,
 }  # fmt: skip
 _WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _ALWAYS = frozenset({0.0, 1.0})

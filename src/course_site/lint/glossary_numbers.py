@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from course_kernels.measure.machine import HOPPER_SMS, LOAD_BYTES
+from course_site.lint.number_words import COUNTED, LARGE
 
 # The same on every card of the course, by NVIDIA's programming guide.
 WARP = 32  # threads
@@ -65,21 +66,12 @@ NUMBERS: dict[str, tuple[float, ...]] = {
 _ANYWHERE = frozenset({0.0, 1.0})
 _CODE = re.compile(r"`[^`]*`")
 _DIGITS = re.compile(r"(?<![\w.])\d+(?:[,\u202f\xa0]\d{3})*(?:\.\d+)?")
-_TENS = {
-    "twenty": 20.0, "thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0, "eighty": 80.0,
-    "ninety": 90.0,
-}  # fmt: skip
-_ONES = {
-    "one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "six": 6.0, "seven": 7.0, "eight": 8.0, "nine": 9.0,
-}  # fmt: skip
-_TEENS = {
-    "thirteen": 13.0, "fourteen": 14.0, "fifteen": 15.0, "sixteen": 16.0, "seventeen": 17.0, "eighteen": 18.0,
-    "nineteen": 19.0,
-}  # fmt: skip
-_LARGE = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+_ONES = {word: n for word, n in COUNTED.items() if n < 10}
+_TEENS = {word: n for word, n in COUNTED.items() if 13 <= n < 20}
+_TENS = {word: n for word, n in COUNTED.items() if n >= 20}
 _SPELLED = re.compile(
     rf"\b(?:(?P<tens>{'|'.join(_TENS)})(?:[- ](?P<ones>{'|'.join(_ONES)}))?"
-    rf"|(?P<whole>{'|'.join([*_TEENS, *_LARGE])}))\b",
+    rf"|(?P<whole>{'|'.join([*_TEENS, *LARGE])}))\b",
     re.IGNORECASE,
 )
 
@@ -107,6 +99,6 @@ def _numbers(text: str) -> Iterator[tuple[str, float]]:
         yield found[0], float(re.sub(r"[,\u202f\xa0]", "", found[0]))
     for found in _SPELLED.finditer(text):
         if whole := found["whole"]:
-            yield found[0], (_TEENS | _LARGE)[whole.casefold()]
+            yield found[0], (_TEENS | LARGE)[whole.casefold()]
         else:
             yield found[0], _TENS[found["tens"].casefold()] + _ONES.get((found["ones"] or "").casefold(), 0.0)

@@ -10,14 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from course_site.lint.number_words import COUNTED, LARGE
 from course_site.lint.required_words import Guarded, words_in
 from course_site.pages.plain_text import HELD
 
-WORD = (
-    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
-    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion"
-    r"|trillion|dozen"
-)
+WORD = "|".join([*COUNTED, *LARGE, "trillion", "dozen"])
 LIBRARY = (
     r"(?:cuBLAS(?:Lt)?|cuDNN|cuFFT|CUTLASS|CuTe|SDPA|PyTorch|[Tt]orch(?:\.\w+)*|FlashInfer|FlashAttention"
     r"(?:-?\d)?|FA-?[1-4]|Triton|Thrust|CUB|Numba"

@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Iterator
 
+from course_site.lint.number_words import COUNTED
 from course_site.lint.required_words import Guarded, words_in
 from course_site.lint.speed_words import FRACTION, LIBRARY, WORD, beside_speed
 from course_site.pages.plain_text import HELD
@@ -197,14 +198,10 @@ _SUPPOSED = re.compile(r"\b(?:if|whether|unless|suppose|until|once|when)\b[^,;:]
 _MAYBE = re.compile(r"\b(?:can|could|may|might|must|should|would|to)\s+(?:\w+\s+)?$", re.IGNORECASE)
 _NEVER = re.compile(r"\b(?:not|never|cannot)\s+(?:\w+\s+)?$")
 
-_COUNTED = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty"
-)
-_VALUES_OF_WORDS: dict[str, float] = {word: value for value, word in enumerate(_COUNTED.split())} | {
-    "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100,
-    "twice": 2, "double": 2, "doubles": 2, "doubled": 2, "thrice": 3, "triple": 3, "triples": 3, "quadruple": 4,
-    "half": 0.5, "halves": 0.5, "halved": 0.5, "third": 1 / 3, "quarter": 0.25, "fifth": 0.2, "tenth": 0.1,
+_VALUES_OF_WORDS: dict[str, float] = COUNTED | {
+    "zero": 0, "hundred": 100, "twice": 2, "double": 2, "doubles": 2, "doubled": 2, "thrice": 3, "triple": 3,
+    "triples": 3, "quadruple": 4, "half": 0.5, "halves": 0.5, "halved": 0.5, "third": 1 / 3, "quarter": 0.25,
+    "fifth": 0.2, "tenth": 0.1,
 }  # fmt: skip
 
 HEADER_UNIT = re.compile(

@@ -44,7 +44,6 @@ COPIES = {
     "one for the wall": "1",
     "for the wall": "1",
     "for anyone who is behind": "a few",
-    "for whoever is behind": "a few",
     "as many for everybody as there are talks, and one more": "n × (talks + 1)",
 }
 BACK = "the back of"

@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from course_site.lint.number_words import COUNTED
 from course_site.pages.build_cache import KEPT, digest
 from course_site.sessions.course_road import load_road
 from course_site.site.course import Course
@@ -24,16 +25,8 @@ from course_site.values.uncertainty import RESAMPLES
 FIRST_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 _FOLDERS = ("handbook", "labs")  # maps, sheets, tasks
 _CLOCK = "src/course_kernels/measure/clock.py"
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_SMALL = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-)
-_VALUES = {word: n for n, word in enumerate(_SMALL.split(), 1)} | {
-    word: 10 * n for n, word in enumerate(_TENS.split(), 2)
-}
 _LARGE = {"dozen": 12, "hundred": 100, "thousand": 1000}
-_WORD = rf"(?:{'|'.join([*_VALUES, *_LARGE])})"
+_WORD = rf"(?:{'|'.join([*COUNTED, *_LARGE])})"
 _NUMBER = rf"(?:\d[\d,\xa0]*|(?:\ban?\s+)?\b{_WORD}(?:[\s-]+(?:and\s+)?{_WORD})*\b)"
 _BOUND = r"(?:(?P<over>more\s+than|over|at\s+least|above)|(?P<under>fewer\s+than|at\s+most|up\s+to|under))"
 
@@ -246,10 +239,10 @@ def _amount(words: str) -> int:
     """Return the number that some digits or words say: 1000 of "a thousand", 35 of "thirty-five"."""
     if words[0].isdigit():
         return int(re.sub(r"\D", "", words))
-    whole, part = 0, 0
+    part = 0
     for word in re.findall(r"[a-z]+", words.casefold()):
         if word in _LARGE:
             part = max(part, 1) * _LARGE[word]
         else:
-            part += _VALUES.get(word, 0)
-    return whole + part
+            part += COUNTED.get(word, 0)
+    return part
