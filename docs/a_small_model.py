@@ -84,7 +84,7 @@ print(calendar.decode()[:600].rpartition("\n")[0])
 # | `return` and a space | `s` | 1/32 | 5 |
 #
 # The sum is 8 bits for three bytes, so 8 ÷ 3 = 2.67 bits for each byte. That is the unit of every score on this page: **bits
-# per byte**, the mean over all bytes that were held out. Less is better.
+# per byte**, the mean over all bytes that were held out. Lower is better.
 #
 # /// exercise | Two that know nothing | 3 minutes
 # 1. A model gives each of the 256 bytes the same probability. What is its loss?
@@ -104,7 +104,7 @@ print(calendar.decode()[:600].rpartition("\n")[0])
 # That is an **n-gram** model. It has no
 # weights and needs no GPU.
 #
-# What was never seen gets a little from the count of a shorter beginning: if nothing is known about what follows `xyz`,
+# A byte that was never seen to follow gets a little from the count of a shorter beginning: if nothing is known about what follows `xyz`,
 # ask what follows `yz`, then `z`. How much is passed down is a discount, worked out from the text itself: *interpolated
 # absolute discounting*, one of the methods that were compared with care when counting was all there was [^chen1996].
 #
@@ -181,9 +181,10 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 # moved a little, in the direction in which the loss falls. After {{ recipe.steps:.0f }} steps training stops, whatever the clock
 # says. So the same seed gives the same training again, except for the order in which the card adds.
 #
-# One training looks at {{ recipe.steps * recipe.batch * recipe.length / 1e6:.1f }} MB in all. The text has {{ text.train / 1e6:.2f }}
-# MB, so it reads everything {{ recipe.steps * recipe.batch * recipe.length / text.train:.1f }} times. We train three times, each
-# time from different random weights and in a different order. How far apart the three are says how much is luck.
+# One training run looks at {{ recipe.steps * recipe.batch * recipe.length / 1e6:.1f }} MB in all. The text has
+# {{ text.train / 1e6:.2f }} MB, so it reads everything
+# {{ recipe.steps * recipe.batch * recipe.length / text.train:.1f }} times. We train three times, each time from
+# different random weights and in a different order. How far apart the three are says how much is luck.
 
 # %%
 
@@ -280,13 +281,13 @@ record(
 # ///
 # ///
 #
-# Each training took {{ training.seconds:.0f }} s and {{ training.memory / 1e9:.1f }} GB of the card's memory.
+# Each training run took {{ training.seconds:.0f }} s and {{ training.memory / 1e9:.1f }} GB of the card's memory.
 #
 # ### The curve
 #
 # /// chart | lines
 # title: What the model learns, and what it only remembers
-# alt: "Two curves over the steps of one training, in bits per byte. On the text it is learning the loss falls to {{ end.learnt:.2f }}, on the files held out to {{ end.held_out:.2f }}. A horizontal line marks {{ ngram.c3:.2f }}, the loss of counting with three bytes."
+# alt: "Two curves over the steps of one training run, in bits per byte. On the text it is learning the loss falls to {{ end.learnt:.2f }}, on the files held out to {{ end.held_out:.2f }}. A horizontal line marks {{ ngram.c3:.2f }}, the loss of counting with three bytes."
 # x: steps
 # y: bits
 # x_scale: linear
@@ -297,10 +298,10 @@ record(
 #   - {name: curve.held_out.*, label: files held out}
 # references:
 #   - {label: counting, value: ngram.c3}
-# caption: One training of the three. The loss on the text that it learns is a mean since the previous point; the other is measured at that step.
+# caption: One of the three training runs. The loss on the text that it learns is a mean since the previous point; the other is measured at that step.
 # ///
 #
-# Both fall steeply at first: spaces, line ends, `self`, `def`. Then slowly. At the end the loss is {{ end.learnt:.2f }} on what
+# Both fall steeply at first: spaces, line ends, `self`, `def`. Then they fall slowly. At the end the loss is {{ end.learnt:.2f }} on what
 # the model is learning, and {{ end.held_out:.2f }} on what it never saw.
 #
 # /// claim | end.learnt < end.held_out
@@ -343,7 +344,8 @@ relatives = {
 # %% [markdown]
 # ## The weights, to take with you
 #
-# Of each training we keep the weights, rounded to bf16, in the format that everybody uses. The loss below is that of the kept file, read back.
+# From each training run we keep the weights, rounded to bf16, in the format that everybody uses. The loss below is
+# that of the kept file, read back.
 
 # %%
 import tempfile
@@ -401,15 +403,15 @@ record(
 # ///
 #
 # /// claim | kept.small < kept.experts
-# And it is better than the one with experts. That is not a verdict on experts: this one has {{ shape.experts.layers:.0f}} layers
-# where the small one has {{ shape.small.layers:.0f}}, a token meets fewer of its weights, and each of the eight experts sees a
-# quarter of a text that is already short. Three things differ, and one training cannot say which of them matters. Experts are for
-# models that have more text than time.
+# And it is better than the one with experts. That is not a verdict on experts: this one has
+# {{ shape.experts.layers:.0f}} layers where the small one has {{ shape.small.layers:.0f}}, a token meets fewer of its
+# weights, and each of the eight experts sees a quarter of a text that is already short. Three things differ, and one
+# training run cannot say which of them matters. Experts are for models that have more text than time.
 # ///
 #
 # On the files held out, the draft's best guess is the same as the small model's in {{ agree:.0%}} of the places.
 #
-# All five trainings together took {{ together:.0f }} s on the card.
+# All five training runs together took {{ together:.0f }} s on the card.
 #
 # - The small one: [small.safetensors](artifact:small.safetensors), and its sizes, [small.json](artifact:small.json).
 # - The draft: [draft.safetensors](artifact:draft.safetensors), [draft.json](artifact:draft.json).
@@ -504,8 +506,8 @@ record(
 #    a file under version control.
 # ///
 #
-# **You can now** work out a loss by hand; say what a model must beat before its loss means anything; read the two curves of a
-# training; and load the weights of this model.
+# **You can now** work out a loss by hand; say what a model must beat before its loss means anything; read the two
+# curves of a training run; and load the weights of this model.
 
 # %% [markdown]
 # ## Where this leads

@@ -15,7 +15,7 @@
 # - follow a request through a server: queue, prompt, pages, steps, the last token;
 # - work out, from lengths alone and before anybody runs anything, by how much a bus beats a coach;
 # - read three numbers of a server, *throughput*, *time to first token*, *time per token*, and say which of them a change helps and which it hurts;
-# - say how far one of its steps is from the floor of its bytes, and where to look for the rest;
+# - say how far one of its steps is from its byte floor, and where to look for the rest;
 # - say what a reply of a thousand tokens costs, in joules and in money, and why.
 #
 # This page follows [the workshop on serving](workshops/w4_serving.py): its pages, rows and fused kernels all come together here.
@@ -85,7 +85,7 @@
 #   - [tokens of all answers, "{{ queue.tokens:,.0f}}"]
 #   - [the longest answer, "{{ queue.most:,.0f}}"]
 #   - [the median, "{{ queue.middle:,.0f}}"]
-#   - ["answers, shared out evenly over the seats: no server can do with fewer steps", "{{ queue.tokens / queue.seats:,.0f}}"]
+#   - ["answers, divided evenly among the seats: no server can manage with fewer steps", "{{ queue.tokens / queue.seats:,.0f}}"]
 # ///
 # ///
 #
@@ -161,39 +161,43 @@ record(
 #   - ["the whole queue, s", "{{ spent.coach.prompt + spent.coach.decode:.1f}}", "{{ spent.bus.prompt + spent.bus.decode:.1f}}"]
 #   - ["steps by the pencil", "{{ least.coach:,.0f}}", "{{ least.bus:,.0f}}"]
 #   - ["steps", "{{ steps.coach:,.0f}}", "{{ steps.bus:,.0f}}"]
-#   - ["a step in which all decode, ms", "{{ took.coach.decode:.1f}}", "{{ took.bus.decode:.1f}}"]
+#   - ["a decode-only step, ms", "{{ took.coach.decode:.1f}}", "{{ took.bus.decode:.1f}}"]
 #   - ["a step with a prompt in it, ms", "{{ took.coach.prompt:.1f}}", "{{ took.bus.prompt:.1f}}"]
 #   - ["steps with a prompt in it", "{{ prompts.coach:.0f}}", "{{ prompts.bus:.0f}}"]
 #   - ["time to first token, the median, s", "{{ first.coach:.2f}}", "{{ first.bus:.2f}}"]
-#   - ["time to first token, nine in ten have it by, s", "{{ late.first.coach:.2f}}", "{{ late.first.bus:.2f}}"]
+#   - ["time to first token, by which nine in ten have it, s", "{{ late.first.coach:.2f}}", "{{ late.first.bus:.2f}}"]
 #   - ["time per token, the median, ms", "{{ each.coach:.1f}}", "{{ each.bus:.1f}}"]
 # caption: "The same engine, model, kernels and queue, by the host's clock, in the last of two runs of each. The two runs of the bus are {{ apart.bus:.1%}} apart, those of the coach {{ apart.coach:.1%}}. All requests were there from the first moment, so the time to first token includes the wait in the queue."
 # ///
 #
 # /// claim | gain_last >= 2
-# At least twice the throughput, {{ rate.bus:,.0f}} tokens/s where the coach writes {{ rate.coach:,.0f}}, and no kernel has changed. The pencil's bound is {{ least.coach / least.bus:.2f}} times, and the last run comes close to it: {{ gain_last:.2f}} times.
+# At least twice the throughput: the bus writes {{ rate.bus:,.0f}} tokens/s and the coach {{ rate.coach:,.0f}}, and no kernel has changed. The pencil's bound is {{ least.coach / least.bus:.2f}} times, and the last run comes close to it: {{ gain_last:.2f}} times.
 # /// otherwise
 # {{ rate.bus:,.0f}} tokens/s for the bus, {{ rate.coach:,.0f}} for the coach: {{ gain_last:.2f}} times. The pencil's bound is {{ least.coach / least.bus:.2f}} times.
 # ///
 #
-# How much is that number worth? Less than its digits suggest. One run of the coach took {{ apart.coach:.0%}} longer than the
-# other, with {{ (2 * joules.coach - worst.coach) / worst.coach - 1:.0%}} more energy: for most of that time the card was waiting,
-# and the record does not say for what. Over both runs the quotient would be {{ gain:.2f}}, more than the bound allows. Two runs
-# so far apart are not a measurement, so trust the order and not the digits; all that follows is from the last run, or from the
-# coach's cheaper run. The next edition of this page should take three runs.
+# How much is that number worth? Less than its digits suggest. One run of the coach took {{ apart.coach:.0%}} longer
+# than the other, with {{ (2 * joules.coach - worst.coach) / worst.coach - 1:.0%}} more energy: for most of that time
+# the card was waiting, and the record does not say for what. Over both runs the quotient would be {{ gain:.2f}}, more
+# than the bound allows. Two runs so far apart are not a measurement, so trust the ranking and not the digits; all
+# that follows is from the last run, or from the coach's cheaper run. The next edition of this page should take three
+# runs.
 #
 # /// claim | gain_last < least.coach / least.bus and took.bus.decode > took.coach.decode and spent.bus.prompt - prompts.bus * took.bus.decode / 1000 < spent.coach.prompt - prompts.coach * took.coach.decode / 1000
-# Why did that run not reach the bound? A step of the bus in which all decode is longer, {{ took.bus.decode:.1f}} ms instead of {{ took.coach.decode:.1f}}:
-# it has more people in it. The prompts are not the reason. On the bus {{ prompts.bus:.0f}} of {{ steps.bus:,.0f}} steps carry a
-# prompt. A typical one has {{ rows.bus:.0f}} rows and takes {{ took.bus.prompt:.1f}} ms. All of them together take {{ spent.bus.prompt - prompts.bus * took.bus.decode / 1000:.1f}}
-# s more than as many steps in which all decode. The coach's {{ prompts.coach:.0f}} take {{ spent.coach.prompt - prompts.coach * took.coach.decode / 1000:.1f}}
-# s more.
+# Why did that run not reach the bound? A decode-only step of the bus is longer, {{ took.bus.decode:.1f}} ms instead
+# of {{ took.coach.decode:.1f}}: it has more people in it. The prompts are not the reason. On the bus
+# {{ prompts.bus:.0f}} of {{ steps.bus:,.0f}} steps carry a prompt. A typical one has {{ rows.bus:.0f}} rows and takes
+# {{ took.bus.prompt:.1f}} ms. All of them together take
+# {{ spent.bus.prompt - prompts.bus * took.bus.decode / 1000:.1f}} s more than as many decode-only steps. The
+# coach's {{ prompts.coach:.0f}} take {{ spent.coach.prompt - prompts.coach * took.coach.decode / 1000:.1f}} s more.
 #
 # How long would such a step take without graphs? This page does not time that. The nearest case is a step of the coach with all
 # prompts of a batch, too large for a graph: {{ took.coach.prompt:.0f}} ms. It has {{ rows.coach:.0f}} rows, and its kernels are
 # launched one by one, those of attention separately for each prompt.
 # /// otherwise
-# The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}} of {{ steps.coach:,.0f}}. Such a step of the bus takes {{ took.bus.prompt:.1f}} ms, one in which all decode {{ took.bus.decode:.1f}} ms.
+# The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}}
+# of {{ steps.coach:,.0f}}. Such a step of the bus takes {{ took.bus.prompt:.1f}} ms, a decode-only step
+# {{ took.bus.decode:.1f}} ms.
 # ///
 # ///
 #
@@ -228,7 +232,7 @@ record(
 # what: least time of a step, by the bytes of its weights alone, at the bandwidth of the data sheet, 8B shape
 # ///
 #
-# /// predict | A step of the bus in which all decode takes {{ took.bus.decode:.1f}} ms, by the host's clock. What share of that time is its floor?
+# /// predict | A decode-only step of the bus takes {{ took.bus.decode:.1f}} ms, by the host's clock. What share of that time is its floor?
 # - [step_floor_ms / took.bus.decode < 0.4] Less than two fifths
 # - [0.4 <= step_floor_ms / took.bus.decode < 0.65] About half
 # - [step_floor_ms / took.bus.decode >= 0.65] Two thirds, or more
@@ -482,10 +486,10 @@ record(
 # that we trained ourselves, answers {{ same.asked:.0f}} requests through the engine: in company, in pages, from graphs, with our
 # kernels. Each answer is compared with what the plain model writes for that request alone.
 #
-# In company, sums may be added in a different order, by a library, or because a larger step takes a different path through our
-# engine, and then they are rounded differently. That can change an answer only where the two best tokens are almost equally
-# likely; from there on the two texts differ. So we ask for two numbers: how many answers are equal to the last token, and where
-# one is not, how close the call was.
+# In a shared step, sums may be added in a different order, by a library, or because a larger step takes a different
+# path through our engine, and then they are rounded differently. That can change an answer only where the two best
+# tokens are almost equally likely; from there on the two texts differ. So we ask for two numbers: how many answers
+# are equal to the last token, and where one is not, how close the call was.
 #
 # /// claim | same.equal > 0.5 * same.asked and same.gap < 0.5
 # {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token. Over all answers {{ same.tokens:,.0f}} tokens
@@ -653,7 +657,7 @@ record(
 # - kernels for its whole step: [you saw](#the-floor-of-a-step) how far ours is from the floor;
 # - a tokenizer for words, an HTTP interface, and years of bug fixes.
 #
-# What it does have: pages, and shared beginnings of texts; prompts in pieces; requests that give way when pages run out; and answers that change in company only where a sum is rounded differently.
+# What it does have: pages, and shared beginnings of texts; prompts in pieces; requests that give way when pages run out; and answers that change in a shared step only where a sum is rounded differently.
 #
 # Talk to it. Without a GPU it runs on the CPU. Two texts are served together, and with few pages you see one of them wait.
 #

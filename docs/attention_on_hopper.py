@@ -39,7 +39,7 @@
 # /// reveal
 # Neither, or only just. There is half as much to multiply, and there are just as many exponentials. At d = 128 the exponentials
 # take {{ stoves.d128.exponentials / stoves.d128.products:.2f }} of the time of the multiply, at d = 64 {{ stoves.d64.exponentials / stoves.d64.products:.2f }}
-# of it: both stoves work equally long. If one cook serves both stoves in turn, the tensor cores are cold for {{ 1 - stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}}
+# of it: both stoves are busy for equally long. If one cook serves both stoves in turn, the tensor cores are cold for {{ 1 - stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}}
 # of the time at d = 128, and for {{ 1 - stoves.d64.products / (stoves.d64.products + stoves.d64.exponentials):.0%}} at d = 64.
 # ///
 
@@ -84,7 +84,8 @@ record(stoves={"d64": stoves(64), "d128": stoves(128)})
 # answer, unless that weight is exactly 1, as it is when m is the maximum itself. So we also wash when the weight of a new maximum
 # is about a quarter of its row's sum or more.
 #
-# How often would you wash in vain? Draw scores like those on this page, 16384 to a row, and let them pass 128 at a time.
+# How often would you wash needlessly? Draw scores like those on this page, 16384 to a row, and let them pass 128 at a
+# time.
 #
 # /// predict | In 128 steps, how often does a row's maximum grow at all, and how often does it grow by so much, or with such a weight, that we wash?
 # - [repairs.any > 20] More than 20 times; a few times
@@ -127,7 +128,7 @@ record(
 # Each idea is a switch in our kernel. All the variants compute the same answer; each was checked before it was timed.
 #
 # A warning about this page's tables. Compare within a race, never across two. The same kernel runs on the same shape in two of
-# them: at d = 128, all keys, it makes {{ ideas.d128.all.tflops:.0f }} TFLOP/s in this race and {{ race.d128.full.n16384.wgmma.tflops:.0f }}
+# them: at d = 128, all keys, it reaches {{ ideas.d128.all.tflops:.0f }} TFLOP/s in this race and {{ race.d128.full.n16384.wgmma.tflops:.0f }}
 # in [the last one](#the-race). With different competitors in a round the card runs at a different clock, and the clock decides
 # here: [the reason](#how-near-to-the-peak-and-why-no-nearer) comes below.
 #
@@ -159,8 +160,8 @@ record(
 # Read the table from top to bottom, and be strict: which of the ideas paid?
 #
 # /// claim | ideas.d128.overlap.tflops > 1.05 * ideas.d128.roles.tflops
-# At d = 128 the second idea did: roles make {{ ideas.d128.roles.tflops:.0f }} TFLOP/s, and with products that run alongside the
-# softmax the kernel makes {{ ideas.d128.overlap.tflops:.0f }}.
+# At d = 128 the second idea did: with roles alone the kernel reaches {{ ideas.d128.roles.tflops:.0f }} TFLOP/s, and
+# with products that run alongside the softmax {{ ideas.d128.overlap.tflops:.0f }}.
 # /// otherwise
 # Even the second idea hardly did: {{ ideas.d128.roles.tflops:.0f }} TFLOP/s without it and {{ ideas.d128.overlap.tflops:.0f }} with it, at d = 128.
 # ///
@@ -371,8 +372,10 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # Long rows are where the ideas pay: with a causal mask and at d = 64 k06_wgmma is ahead of SDPA cuDNN at N = 16384.
 # ///
 #
-# And the shortest rows at d = 64, all keys? k06_wgmma makes {{ race.d64.full.n1024.wgmma.tflops / race.d64.full.n1024.cudnn.tflops:.0%}} of what SDPA cuDNN makes at N = 1024.
-# A row of 1024 keys takes eight steps, and what happens once at its beginning and once at its end is spread over those eight.
+# And the shortest rows at d = 64, all keys? k06_wgmma reaches
+# {{ race.d64.full.n1024.wgmma.tflops / race.d64.full.n1024.cudnn.tflops:.0%}} of what SDPA cuDNN reaches at N = 1024.
+# A row of 1024 keys takes eight steps, and what happens once at its beginning and once at its end is spread over
+# those eight.
 #
 # /// when | peers.fa4 == 1
 # /// predict | FlashAttention-4, the source of two of the ideas, ran in the same rounds. At N = 16384, d = 128, full: where does k06_wgmma end up against it?
@@ -380,8 +383,11 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # - [0.98 <= race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops <= 1.02] Within 2 % of it
 # - [race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops > 1.02] Ahead of it, by more than 2 %
 # /// reveal
-# It makes {{ race.d128.full.n16384.fa4.tflops:.0f }} TFLOP/s, and k06_wgmma {{ race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops:.2f }} times that; causal {{ race.d128.causal.n16384.wgmma.tflops / race.d128.causal.n16384.fa4.tflops:.2f }} times;
-# at d = 64 {{ race.d64.full.n16384.wgmma.tflops / race.d64.full.n16384.fa4.tflops:.2f }} and {{ race.d64.causal.n16384.wgmma.tflops / race.d64.causal.n16384.fa4.tflops:.2f }}.
+# It reaches {{ race.d128.full.n16384.fa4.tflops:.0f }} TFLOP/s, and k06_wgmma
+# {{ race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops:.2f }} times that; causal
+# {{ race.d128.causal.n16384.wgmma.tflops / race.d128.causal.n16384.fa4.tflops:.2f }} times; at d = 64
+# {{ race.d64.full.n16384.wgmma.tflops / race.d64.full.n16384.fa4.tflops:.2f }} and
+# {{ race.d64.causal.n16384.wgmma.tflops / race.d64.causal.n16384.fa4.tflops:.2f }}.
 #
 # /// table
 # columns: ["TFLOP/s", "d = 128, full", "causal", "d = 64, full", "causal"]
@@ -416,9 +422,10 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # ///
 #
 # /// when | peers.fa3 == 1
-# FlashAttention-3, as it comes with FlashInfer: {{ race.d128.full.n16384.fa3.tflops:.0f }} TFLOP/s full, {{ race.d128.causal.n16384.fa3.tflops:.0f }}
-# causal at d = 128, and {{ race.d64.full.n16384.fa3.tflops:.0f }} and {{ race.d64.causal.n16384.fa3.tflops:.0f }} at d = 64. It
-# takes one sequence at a time, so it ran only at N = 16384.
+# FlashAttention-3, as it comes with FlashInfer: {{ race.d128.full.n16384.fa3.tflops:.0f }} TFLOP/s for full attention
+# and {{ race.d128.causal.n16384.fa3.tflops:.0f }} for causal at d = 128, and
+# {{ race.d64.full.n16384.fa3.tflops:.0f }} and {{ race.d64.causal.n16384.fa3.tflops:.0f }} at d = 64. It takes one
+# sequence at a time, so it ran only at N = 16384.
 # /// otherwise
 # FlashAttention-3 was **not raced** in this run, because FlashInfer, which contains it, was not installed.
 # ///
@@ -459,21 +466,24 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # what: the clock that the data sheet's bf16 peak of an H100 assumes [^lockwood-h100]
 # ///
 #
-# **Then the second stove.** Served in turn, the two stoves would leave the tensor cores {{ stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}}
-# of the time at d = 128 and {{ stoves.d64.products / (stoves.d64.products + stoves.d64.exponentials):.0%}} at d = 64, at whatever
-# clock. At d = 64 the kernel reaches {{ race.d64.full.n16384.wgmma.of_peak:.0%}} of peak, or {{ race.d64.full.n16384.wgmma.of_peak * sheet_mhz / race.d64.full.n16384.wgmma.sm_mhz:.0%}}
-# at the clock that was read: hardly better than taking turns. At d = 128 it is past what turns allow. So the overlap succeeds at
+# **Then the second stove.** Served in turn, the two stoves would leave the tensor cores
+# {{ stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}} of the time at d = 128 and
+# {{ stoves.d64.products / (stoves.d64.products + stoves.d64.exponentials):.0%}} at d = 64, whatever the clock. At d =
+# 64 the kernel reaches {{ race.d64.full.n16384.wgmma.of_peak:.0%}} of peak, or
+# {{ race.d64.full.n16384.wgmma.of_peak * sheet_mhz / race.d64.full.n16384.wgmma.sm_mhz:.0%}} at the clock that was
+# read: hardly better than taking turns. At d = 128 it exceeds what taking turns allows. So the overlap succeeds at
 # d = 128, while at d = 64 most of the gain is still to be won.
 #
 # **And short rows** have their beginnings and ends, as described above.
 #
-# And why is longer not faster? At d = 128, all keys, N = 16384 makes {{ race.d128.full.n16384.wgmma.tflops:.0f }} TFLOP/s where N =
-# 4096 makes {{ race.d128.full.n4096.wgmma.tflops:.0f }}, and with half the square, causal, it is {{ race.d128.causal.n16384.wgmma.tflops:.0f }}.
-# A step does the same work in all three. One launch of the first lasts {{ race.d128.full.n16384.wgmma.ms:.1f}} ms, of the second
-# {{ race.d128.full.n4096.wgmma.ms:.1f}} ms, of the third {{ race.d128.causal.n16384.wgmma.ms:.1f}} ms: the longer a launch lasts,
-# the longer the clock has to sink at the power limit. That fits, but it is a guess. With one reading of the clock for each
-# competitor, and no counter besides, this run cannot say more; nor can it say how the rest of peak is divided among barriers,
-# issue slots and the way to the first tile.
+# And why is longer not faster? At d = 128, all keys, N = 16384 reaches {{ race.d128.full.n16384.wgmma.tflops:.0f }}
+# TFLOP/s where N = 4096 reaches {{ race.d128.full.n4096.wgmma.tflops:.0f }}, and with half the square, causal, it is
+# {{ race.d128.causal.n16384.wgmma.tflops:.0f }}. A step does the same work in all three. One launch of the first
+# lasts {{ race.d128.full.n16384.wgmma.ms:.1f}} ms, of the second {{ race.d128.full.n4096.wgmma.ms:.1f}} ms, of the
+# third {{ race.d128.causal.n16384.wgmma.ms:.1f}} ms: the longer a launch lasts, the more time the clock has to fall
+# at the power limit. That fits, but it is a guess. With one reading of the clock for each competitor, and no
+# counters, this run cannot say more; nor can it say how the rest of peak is divided among barriers, issue slots and
+# the way to the first tile.
 
 # %%
 from course_kernels.attention import k04_specialised, library, peers
@@ -544,7 +554,8 @@ record(
 # - [1.1 <= bwd_over_sdpa_flash.full < 1.5] Somewhat faster, not one and a half times
 # - [bwd_over_sdpa_flash.full >= 1.5] Faster than that
 # /// reveal
-# {{ bwd_over_sdpa_flash.full:.2f }} times its speed full, {{ bwd_over_sdpa_flash.causal:.2f }} causal, at d = 128.
+# {{ bwd_over_sdpa_flash.full:.2f }} times its speed for full attention and {{ bwd_over_sdpa_flash.causal:.2f }} times
+# for causal, at d = 128.
 #
 # /// define | bwd_over_sdpa_flash.full = backward.d128.full.wgmma.tflops / backward.d128.full.sdpa_flash.tflops
 # unit: ×
@@ -609,7 +620,9 @@ record(
 # ///
 #
 # /// claim | bwd_over_sdpa_flash.full > 1.3 and bwd_over_sdpa_flash.causal > 1.3 and backward.d64.full.wgmma.tflops > 1.3 * backward.d64.full.sdpa_flash.tflops and backward.d64.causal.wgmma.tflops > 1.3 * backward.d64.causal.sdpa_flash.tflops
-# At d = 64 it is {{ backward.d64.full.wgmma.tflops / backward.d64.full.sdpa_flash.tflops:.2f}} times SDPA flash, and {{ backward.d64.causal.wgmma.tflops / backward.d64.causal.sdpa_flash.tflops:.2f}} times causal.
+# At d = 64 it runs at {{ backward.d64.full.wgmma.tflops / backward.d64.full.sdpa_flash.tflops:.2f}} times the speed
+# of SDPA flash for full attention, and at
+# {{ backward.d64.causal.wgmma.tflops / backward.d64.causal.sdpa_flash.tflops:.2f}} times for causal.
 # ///
 
 # %%

@@ -163,7 +163,7 @@ print("C:      ", *whole.tolist(), "and", *real.tolist())
 print("Python: ", 7 // 2, -7 // 2, -7 % 2, 1 // 3, "and", 1 / 3)
 
 # %% [markdown]
-# So a scale of `1 / N` is 0 for every N above 1, and a kernel full of zeros is what you get. Write `1.0f / N`.
+# So a scale of `1 / N` is 0 for every N above 1, and you get a kernel full of zeros. Write `1.0f / N`.
 #
 # ### 2. Whole numbers have an end
 #
@@ -259,7 +259,7 @@ print("0.1 + 0.2 == 0.3 in double:", bool(counted[2].item()))
 # `1 / 2 * x[i]` is read from the left: `1 / 2` is a division of ints, so it is 0. Then comes 0 times x. In `x[i] / 2` one
 # side is a float, so the 2 becomes one too. `0.5 * x[i]` gives the right answer. By the rules of C it is worked out in
 # double and rounded back. Half of a float comes out the same either way, so a compiler may notice that and use a float
-# multiply after all. With 1.1 it could not, as you saw above. Write `0.5f`, and you need not hope for that.
+# multiply after all. With 1.1 it could not, as you saw above. Write `0.5f`, and you do not have to hope for that.
 # ///
 
 # %% [markdown]
@@ -810,7 +810,7 @@ extern "C" __global__ void pair(int *packed, float first, float second) {
 # | written | means |
 # |---|---|
 # | `template <class... At>`, and `At... x` | as many types as you like, and an argument of each type: one `load_tile` for tiles of two to five dimensions |
-# | `sizeof...(At)` | how many they are |
+# | `sizeof...(At)` | how many there are |
 # | `(hold(d), ...)` | `hold` of each of them, one after the other; it is called a *fold* |
 # | `if constexpr (sizeof...(At) == 2) … else …` | decided at compile time: only one side is compiled at all |
 # | `template <> struct Product<256> …` | a version of the template written for one value in the hole |

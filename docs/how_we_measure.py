@@ -19,7 +19,7 @@
 # - tell noise from a difference;
 # - take any number here and make it again on your own card.
 #
-# Here we also weigh our own scales. Everything below ran on the card named under the title.
+# Here we also test our own scales. Everything below ran on the card named under the title.
 
 # %% [markdown]
 # ## The life of a number
@@ -104,8 +104,8 @@ record(
 #
 #     > {{ refused.one_element_off }}
 #
-#     The **worst** element is judged, not an average. An average over millions forgives one wrong number.
-#     Yours will be that one.
+#     The **worst** element is judged, not an average. An average over millions forgives one wrong number, and that
+#     may be the one you need.
 #
 # 5. **NaN clamped** tidies up: a NaN becomes 0, an infinity becomes the largest number there is.
 #
@@ -188,14 +188,14 @@ record(
 # %% [markdown]
 # ## A kernel by a stranger
 #
-# All that protects us from our own mistakes. A contest, or a machine that writes kernels, is a different matter: there
-# somebody tries. A file that runs in our own process can rewrite the checker, and many have.
+# All that protects us from our own mistakes. A contest, or a machine that writes kernels, is a different matter:
+# there somebody is trying to cheat. A file that runs in our own process can rewrite the checker, and many have.
 #
 # So a stranger's kernel gets a kitchen of its own. `nox -s judge -- theirs.py --problem softmax` runs the file in a
 # **process of its own**, and the judge stays outside:
 #
 # - **The judge draws the inputs and keeps the truth.** The other process never sees the truth. Some sizes are never
-#   announced, and when all seems right the process is asked again, nobody knows how often.
+#   announced, and when all seems right the process is asked again, and it cannot know how often.
 # - **The judge compares.** Answers go into memory that both see, poisoned before each call. Whatever the other process *says*
 #   decides nothing: neither a line it prints, nor its exit code, nor a message it makes up.
 # - **The judge has a clock of its own.** The process samples itself with events, which it may have patched. So the judge
@@ -204,18 +204,20 @@ record(
 # - **The verdict says what it is about.** Its last line names the file and the judge by a hash, and the card, or that there
 #   was none. With `--json` it lists every question that was asked, under a seal. If one of the two hashes is no longer the
 #   same, the verdict is another file's or another judge's: judge again.
-# - **Without a card** a kernel in Triton runs in its interpreter, with
-#   [a card's arithmetic](triton_for_numpy_people.py#what-judge-and-grader-add). What takes a card is *not judged*, and ends with 2.
+# - **Without a card** a kernel in Triton runs in its interpreter, with [a card's
+#   arithmetic](triton_for_numpy_people.py#what-judge-and-grader-add). What needs a card is *not judged*, and ends
+#   with 2.
 # - **The process has limits:** time, memory, processes, what it prints. It may write in one folder, which is gone
 #   afterwards, and it has no network. Anything it starts ends with it.
 #
 # There are more than a hundred cheats in `tests/judge/`, ours and those that others have published, each with its
-# source. Our tests see each of them refused wherever it shows, without a card and on one, and honest files pass.
+# source. Our tests check that each of them is refused wherever it shows, with a card and without one, and that honest
+# files pass.
 #
-# The labs' grader works the same way: your file runs in a process of its own, and the truth stays outside. It is still a
-# tutor. On the sizes that a lab announces it asks with the same numbers each time, so that you can come back to a
-# complaint; once those are right, it asks for a size that is announced nowhere, with numbers that nobody knows. Without a
-# card, Triton's kernels are watched as they are interpreted: a load past the end is named with its line.
+# The labs' grader works the same way: your file runs in a process of its own, and the truth stays outside. It is
+# still a tutor. On the sizes that a lab announces it asks with the same numbers each time, so that you can reproduce
+# a complaint; once those are right, it asks for a size that is announced nowhere, with numbers that nobody knows.
+# Without a card, Triton's kernels are watched as they are interpreted: a load past the end is named with its line.
 #
 # **What it does not stop**, so that you know:
 #
@@ -224,8 +226,8 @@ record(
 #   is true; the work is just not theirs.
 # - A kernel may be right for everything we ask and wrong for what we do not ask. It may be as inexact as the contract allows.
 # - A stranger's file may read any file that anybody may read. None of them holds a secret.
-# - In a lab done in NumPy, it is the file's own process that counts how much it holds at once, and that watches for calls
-#   which would do its work.
+# - In a lab done in NumPy, the file's own process counts how much it holds at once, and watches for calls that would
+#   do the work for it.
 # - Without `--own` a store past the end of an answer goes unseen on a card. In Triton's interpreter it is seen.
 # - Memory on the card has no limit but the card's own. A kernel that never ends holds the card until its time is up.
 # - The walls are Linux's (Landlock, a network namespace). Where a system lacks one, the verdict says which.
@@ -250,26 +252,27 @@ record(
 # **In turns.** Cards drift. They heat up, they slow down, they recover. If A runs for a second and then B,
 # the second cook gets the hot kitchen. So competitors take turns, round after round, on the very same
 # inputs. Whatever drifts, drifts for all of them. The order is drawn anew for every round: a cook who always follows
-# the same colleague inherits his mess. A cook far slower than the others is called only every so many rounds, so that
+# the same colleague inherits his mess. A cook far slower than the others is called only once in several rounds, so that
 # he does not use up their time.
 #
-# **In six blocks.** It is luck where in memory a box of numbers ends up, and that luck lasts as long as the box is
-# there. A thousand samples from one place know nothing of the others. So the rounds come in six blocks. At the start of
-# each all inputs are made anew, and everything is somewhere else in memory. Samples within a block wobble. The
-# difference *between* blocks is the part of the noise that a run can see in itself. The *spread* that we state holds
-# this part and a second one, which no run can see: how far apart runs on other days and other cards are.
+# **In six blocks.** Where in memory a box of numbers ends up is a matter of luck, and that luck lasts as long as the
+# box is there. A thousand samples from one place know nothing of the others. So the rounds come in six blocks. At the
+# start of each all inputs are made anew, and everything is somewhere else in memory. Samples within a block wobble.
+# The difference *between* blocks is the part of the noise that a run can see in itself. The *spread* that we state
+# holds this part and a second one, which no run can see: how far apart runs on other days and other cards are.
 #
 # **A last taste.** Somewhere in the last block, at a round drawn at random, the values in the inputs are silently
 # changed. After the last round the answers of the last timed calls are checked once more. A kernel that was right as
 # long as somebody looked, and then served the old plate, is caught here.
 #
-# **A look at the stove.** We read clock, power, temperature and whatever holds the card back *while* a kernel runs, and
-# keep them for each kernel apart. The card renews these figures only some ten times a second, so in a race they belong
-# to nobody. When all is sampled and tasted, each kernel therefore runs alone, back to back, until the figures are its
-# own. Those runs are not samples, and no sample pays for the heat they make.
+# **A look at the stove.** We read clock, power, temperature and whatever holds the card back *while* a kernel runs,
+# and keep them separately for each kernel. The card renews these figures only some ten times a second, so in a race
+# they belong to nobody. When all samples are taken and checked, each kernel therefore runs alone, back to back, until the
+# figures are its own. Those runs are not samples, and no sample pays for the heat they make.
 #
-# Sampling stops after a set time, with never fewer than 12 samples and never more than 1000. Everything drawn comes
-# from one seed. It is in the record, and in the refusal of every wrong answer; with it you can draw a run again.
+# Sampling stops after a set time, with never fewer than 12 samples and never more than 1000. Everything drawn at
+# random comes from one seed. It is in the record, and in the refusal of every wrong answer; with it you can repeat
+# all that a run drew.
 
 # %% [markdown]
 # ## The same thing, twice
@@ -339,13 +342,13 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # | word | what it means here |
 # |---|---|
 # | time | the **median** of the samples: the middle one, which a few hiccups cannot move |
-# | spread | how far off the median may be when somebody measures again on another card of the same model: it is within the spread, up or down, nineteen times of twenty |
+# | spread | how far off the median may be when somebody measures again on another card of the same model: it is within the spread, up or down, nineteen times in twenty |
 # | floor | the least possible time: the larger of *bytes ÷ bandwidth* and *operations ÷ arithmetic peak*, both from the data sheet |
 # | % of peak | the problem's bytes or operations, divided by the time, as a share of that peak: the one headline of this course |
 # | *computed* bytes | the least that the problem must move, worked out from its shapes |
 # | *counted* bytes | the bytes that the memory chips really moved, read from the card's own counters |
 #
-# Mind the last two. A kernel that fetches the same number ten times moves ten times the bytes, but the
+# Note the last two. A kernel that fetches the same number ten times moves ten times the bytes, but the
 # problem still needs it once. *Computed* bytes make the yardstick; *counted* bytes explain the gap. A page
 # always says which one it shows. The counters need the tool `ncu` and permission to use it; where they are missing you
 # see no counted number at all, rather than a guess.
@@ -378,11 +381,11 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # - True in 99 of 100 of them: the sentence stands.
 # - True in 1 of 100 or fewer: it is false. The build stops and names it.
 # - Between the two: **too close to call**. In the records that we publish, that stops the build as well. A margin
-#   inside the spread makes no sentence. If you measure again on a card of this model, it does not stop you: your page
+#   within the spread gets no sentence. If you measure again on a card of this model, it does not stop you: your page
 #   shows the *otherwise*, or says that it was too close to call on your run.
 #
-# Most pages come from one model of card, and so you may compare their numbers. A page that this card has not run yet is shown as
-# a different card measured it. It says so at its head, and no sum of ours mixes the two.
+# Most pages come from one model of card, and so you may compare their numbers. A page that this card has not run yet
+# is shown with the measurements of a different card. It says so at its head, and no sum of ours mixes the two.
 #
 # On a different model no sentence stops the build; the page shows the *otherwise*.
 #
@@ -399,7 +402,7 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # ## The card against its own data sheet
 #
 # The percent of peak that you read everywhere on this site is a percent of the *data sheet*: dense arithmetic, and main
-# memory [^nvidia-h200]. The sheet promises for a card that never gets hot and a memory that never pauses. How much of
+# memory [^nvidia-h200]. The sheet's promise is for a card that never gets hot and a memory that never pauses. How much of
 # it can anyone have? See what two plain jobs reach: a copy, and the library's own matrix multiply. All the others have
 # a page of their own,
 # [every kernel on one roofline](all_kernels.md).
@@ -471,8 +474,8 @@ record(multiply=multiply)
 # /// claim | max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak) < 0.98
 # Even the better of two copies, the plainest job of all, stays at
 # {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Most likely memory stops to refresh, to open rows, to
-# turn around between reading and writing; we have not measured how much each of these takes. But when a kernel of yours
-# that lives on bytes reaches as much as the best copy, look for your next gain elsewhere.
+# turn around between reading and writing; we have not measured how much each of these takes. But when a memory-bound
+# kernel of yours reaches as much as the best copy, look for your next gain elsewhere.
 # /// otherwise
 # The better copy reaches {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}: on this card you can have very nearly
 # all of the data sheet's bandwidth.
@@ -492,8 +495,8 @@ record(multiply=multiply)
 # hardly to blame: a multiply of this size uses every number it fetches thousands of times. You can watch part of the
 # rest go missing.
 # /// otherwise
-# The bf16 multiply reaches {{ multiply.bf16.n8192.of_peak:.0%}}. Next you can watch what keeps it from more on most
-# cards.
+# The bf16 multiply reaches {{ multiply.bf16.n8192.of_peak:.0%}}. Next you can watch what keeps it from reaching more
+# on most cards.
 # ///
 
 # %% [markdown]
@@ -612,8 +615,8 @@ record(
 # {{ steady:.0f }} TFLOP/s: {{ rested / steady:.2f }} times. On this card the power limit hardly bites.
 # ///
 #
-# So be careful with a headline such as *so many TFLOP/s*. Ask: after how long? We clear the cache between two samples,
-# and that gives the card a short rest.
+# So be careful with a headline that gives TFLOP/s and nothing else. Ask: after how long? We clear the cache between
+# two samples, and that gives the card a short rest.
 #
 # Our own number for this multiply is {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. A number like that belongs to its
 # run. That is one more reason to compare only kernels that ran side by side.
@@ -712,8 +715,8 @@ record(
 # %% [markdown]
 # ## The minutes at a page's head
 #
-# They are not measured. They are worked out from the page's text when the site is built, by one rule, for a reader whose
-# first language need not be English:
+# They are not measured. They are worked out from the page's text when the site is built, by one rule, for a reader
+# whose first language may not be English:
 #
 # - prose at 150 words a minute, captions and tables too;
 # - code at ten lines a minute, empty lines left out;
@@ -750,7 +753,7 @@ record(
 # weather.
 #
 # If it does not, run old and new *in turns*, look at the spread of each, and repeat on another day. Then write
-# the claim with a margin that your noise cannot jump over. If it still holds, you have news, even if it is
+# the claim with a margin that your noise cannot exceed. If it still holds, you have news, even if it is
 # small.
 # ///
 #

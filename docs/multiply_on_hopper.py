@@ -12,7 +12,7 @@
 #
 # By the end of this page you can
 #
-# - say of any product, from its three sizes alone, whether it is bound by bytes or by arithmetic;
+# - tell from its three sizes alone whether a product is bound by bytes or by arithmetic;
 # - read a scoreboard with losses in it, and say in which of its rows a better multiply would help;
 # - say what a kernel for many rows leaves unused when there is only one row, and what kind of kernel does not;
 # - say what percent of peak that is, or of bandwidth, and why it is not more;
@@ -20,7 +20,7 @@
 #
 # This page follows [the workshop on Hopper](workshops/w2_hopper.py). There k14 met the library at three square sizes. A model is
 # not made of squares. Its grids of weights are wide or narrow, and the number of rows varies: a thousand tokens of a prompt, or a
-# single one. So here is k14 everywhere.
+# single one. So here is k14 at all of these shapes.
 #
 # *k14* is one launcher, not one kernel. Before a product it makes a plan from the three sizes: one of six tiles, with k whole or
 # cut into parts. And where it takes the largest tile and has an SM for each, a separate kernel runs, `one_wave.cu`, in which each
@@ -49,7 +49,7 @@
 # - [intensity.square.n512 < ridge and intensity.square.n1024 >= ridge] One
 # - [intensity.square.n1024 < ridge] Two or more
 # /// reveal
-# {{ intensity.square.n512:.0f}} operations a byte at 512, {{ intensity.square.n1024:.0f}} at 1024, and above {{ ridge:.0f}} bytes
+# {{ intensity.square.n512:.0f}} operations per byte at 512, {{ intensity.square.n1024:.0f}} at 1024, and above {{ ridge:.0f}} bytes
 # are no longer the limit. All larger squares are bound by arithmetic.
 # ///
 #
@@ -170,17 +170,17 @@ record(
 # Read it with care: the same kernel differs from burst to burst by a few per cent.
 #
 # /// claim | min(lead.n1024, lead.n2048, lead.n4096, lead.n8192) > 0.85 and max(lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 1.15
-# From 1024 on the two are close: ours has {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}}
+# From 1024 on the two are close: ours reaches {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}}
 # of the library's speed. [W2](workshops/w2_hopper.py#the-scoreboard) has the same race, timed in two ways. And that is against a
 # library of many kernels, at the best of its nine tries.
 # /// otherwise
-# From 1024 on ours has {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}} of the library's speed.
+# From 1024 on ours reaches {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}} of the library's speed.
 # ///
 #
 # /// claim | lead.n512 < 1.04
-# At **512** ours has {{ lead.n512:.2f}} of the library's speed. Even in its smallest tiles a C of this size is {{ blocks.n512:.0f}} blocks, for {{ sheet.sms:.0f}} SMs.
+# At **512** ours reaches {{ lead.n512:.2f}} of the library's speed. Even in its smallest tiles a C of this size is {{ blocks.n512:.0f}} blocks, for {{ sheet.sms:.0f}} SMs.
 # /// otherwise
-# At **512** ours has {{ lead.n512:.2f}} times the library's speed, with {{ blocks.n512:.0f}} blocks for {{ sheet.sms:.0f}} SMs.
+# At **512** ours reaches {{ lead.n512:.2f}} times the library's speed, with {{ blocks.n512:.0f}} blocks for {{ sheet.sms:.0f}} SMs.
 # ///
 # ///
 #
@@ -350,22 +350,22 @@ record(
 # Grid by grid:
 #
 # /// claim | over.gate.m1024 < 0.96
-# The **loss** first: gate and up, with 1024 rows. Ours has {{ over.gate.m1024:.3f}} of the library's speed. There would be 448
+# The **loss** first: gate and up, with 1024 rows. Ours reaches {{ over.gate.m1024:.3f}} of the library's speed. There would be 448
 # large tiles, 8 down and 56 across, on {{ sheet.sms:.0f}} SMs: three full rounds take 3 × 132 = 396 of them, and 448 − 396 = 52
 # are left for a fourth, which is two fifths full. So our plan takes tiles of half the size: 896, in seven rounds of 128, with
 # four SMs left out. Then all rounds are full, but a small tile fetches more for the same result. The other remedy is in
 # [W2](workshops/w2_hopper.py): let idle SMs begin the tiles of the others. Our kernel has a switch for that; it was not raced for
 # this shape.
 # /// otherwise
-# Gate and up, with 1024 rows: ours has {{ over.gate.m1024:.3f}} times the library's speed.
+# Gate and up, with 1024 rows: ours reaches {{ over.gate.m1024:.3f}} times the library's speed.
 # ///
 #
 # /// claim | min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096) > 0.85 and max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096) < 1.15
-# In the other nine the two are close to each other: ours has from {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
+# In the other nine the two are close to each other: ours reaches from {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
 # to {{ max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
 # of the library's speed. Here *the library* is the best of nine tries, while ours had one.
 # /// otherwise
-# In the other nine ours has from {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}} to {{ max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}} of the library's speed.
+# In the other nine ours reaches from {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}} to {{ max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}} of the library's speed.
 # ///
 # ///
 #
@@ -511,33 +511,34 @@ record(
 # Grid by grid, with one row:
 #
 # /// claim | 0.85 < few_over.query.m1 < 1.1
-# **Queries, output**: level, or nearly. Ours has {{ few_over.query.m1:.2f}} of the library's speed, in {{ blocks.query:.0f}} blocks.
+# **Queries, output**: level, or nearly. Ours reaches {{ few_over.query.m1:.2f}} of the library's speed, in {{ blocks.query:.0f}} blocks.
 # /// otherwise
-# **Queries, output**: ours has {{ few_over.query.m1:.2f}} times the library's speed, in {{ blocks.query:.0f}} blocks.
+# **Queries, output**: ours reaches {{ few_over.query.m1:.2f}} times the library's speed, in {{ blocks.query:.0f}} blocks.
 # ///
 #
 # /// claim | 0.8 < few_over.key.m1 < 1.15
-# **Keys, values**: level, or nearly. Ours has {{ few_over.key.m1:.2f}} of the library's speed, in {{ blocks.key:.0f}} blocks; a kernel of so few bytes is mostly beginning and end.
+# **Keys, values**: level, or nearly. Ours reaches {{ few_over.key.m1:.2f}} of the library's speed, in {{ blocks.key:.0f}}
+# blocks; a kernel that moves so few bytes is mostly beginning and end.
 # /// otherwise
-# **Keys, values**: ours has {{ few_over.key.m1:.2f}} times the library's speed, in {{ blocks.key:.0f}} blocks.
+# **Keys, values**: ours reaches {{ few_over.key.m1:.2f}} times the library's speed, in {{ blocks.key:.0f}} blocks.
 # ///
 #
 # /// claim | 0.9 < few_over.gate.m1 < 1.1
-# **Gate, up**: level, or nearly. Ours has {{ few_over.gate.m1:.2f}} of the library's speed, in {{ blocks.gate:.0f}} blocks.
+# **Gate, up**: level, or nearly. Ours reaches {{ few_over.gate.m1:.2f}} of the library's speed, in {{ blocks.gate:.0f}} blocks.
 # /// otherwise
-# **Gate, up**: ours has {{ few_over.gate.m1:.2f}} times the library's speed, in {{ blocks.gate:.0f}} blocks.
+# **Gate, up**: ours reaches {{ few_over.gate.m1:.2f}} times the library's speed, in {{ blocks.gate:.0f}} blocks.
 # ///
 #
 # /// claim | 0.9 < few_over.down.m1 < 1.1
-# **Down**: level, or nearly. Ours has {{ few_over.down.m1:.2f}} of the library's speed, in {{ blocks.down:.0f}} blocks.
+# **Down**: level, or nearly. Ours reaches {{ few_over.down.m1:.2f}} of the library's speed, in {{ blocks.down:.0f}} blocks.
 # /// otherwise
-# **Down**: ours has {{ few_over.down.m1:.2f}} times the library's speed, in {{ blocks.down:.0f}} blocks.
+# **Down**: ours reaches {{ few_over.down.m1:.2f}} times the library's speed, in {{ blocks.down:.0f}} blocks.
 # ///
 #
 # /// claim | 0.9 < few_over.head.m1 < 1.1
-# **Head**: level, or nearly. Ours has {{ few_over.head.m1:.2f}} of the library's speed, in {{ blocks.head:.0f}} blocks.
+# **Head**: level, or nearly. Ours reaches {{ few_over.head.m1:.2f}} of the library's speed, in {{ blocks.head:.0f}} blocks.
 # /// otherwise
-# **Head**: ours has {{ few_over.head.m1:.2f}} times the library's speed, in {{ blocks.head:.0f}} blocks.
+# **Head**: ours reaches {{ few_over.head.m1:.2f}} times the library's speed, in {{ blocks.head:.0f}} blocks.
 # ///
 # ///
 #
@@ -622,11 +623,12 @@ record(
 # ring, no roles: it is a reduction, as in [L5](lectures/l5_the_top_of_the_ladder.py), with weights in it. Such a kernel is called *matrix
 # times vector*, GEMV.
 #
-# Is it worth it? We did not race one here, so look at two other pages. [W4](workshops/w4_serving.py#shorter-weights) has a kernel
-# for few rows, on gate and up as one grid: with one row it takes {{ w4.few.bf16.m1.us:.1f}} µs, where cuBLAS takes {{ w4.few.cublas.m1.us:.1f}}.
-# By itself, then, it gains little. Its gains come in company: on [one token](one_token.py#five-kernels-a-layer) such kernels take
-# norm, turn and sum along and begin before the last one has ended, and the step goes from {{ one_token.rate.our_attention:.0f}}
-# tokens/s to {{ one_token.rate.our_step:.0f}}.
+# Is it worth it? We did not race one here, so look at two other pages. [W4](workshops/w4_serving.py#shorter-weights)
+# has a kernel for few rows, on gate and up as one grid: with one row it takes {{ w4.few.bf16.m1.us:.1f}} µs, where
+# cuBLAS takes {{ w4.few.cublas.m1.us:.1f}}. By itself, then, it gains little. Its gains come in combination: on [one
+# token](one_token.py#five-kernels-a-layer) such kernels also do the norm, the turn and the sum, and begin before the
+# last one has ended, and the step goes from {{ one_token.rate.our_attention:.0f}} tokens/s to
+# {{ one_token.rate.our_step:.0f}}.
 
 # %% tags=["fold"]
 NT = dataclasses.replace(
@@ -753,10 +755,10 @@ record(
 # /// claim | 0.9 < gain.multiply < 1.08 and 0.9 < gain.attention < 1.12
 # Neither swap decides anything: with our multiply the prefill has {{ gain.multiply:.3f}} of the library's speed, as the grids
 # above suggest, and with our attention {{ gain.attention:.3f}}. Attention is {{ work.attention / work.all:.1%}} of the operations
-# here, and never had much to win.
+# here, and never had much to gain.
 # /// otherwise
 # With our multiply the prefill has {{ gain.multiply:.3f}} of the library's speed, with our attention {{ gain.attention:.3f}}.
-# With {{ work.attention:.2f}} of {{ work.all:.2f}} TFLOP, attention never had much to win.
+# With {{ work.attention:.2f}} of {{ work.all:.2f}} TFLOP, attention never had much to gain.
 # ///
 #
 # /// claim | swap.compiled.us < swap.both.us
@@ -824,10 +826,11 @@ record(
 # would give to our kernel, and measure two of them if you have a Hopper card: `k14_tuned.gemm(x, weight.t())` in a race with
 # `library.cublas`.
 # /// answer
-# Keys are 1024 × 8192. With 16 rows: 16 · 1024 · 8192 over (16 · 8192 + 8192 · 1024 + 16 · 1024) is {{ yours.key.m16:.1f}}; with
-# 2048 rows {{ yours.key.m2048:.0f}}. The gate is 28 672 × 8192: {{ yours.gate.m16:.1f}} and {{ yours.gate.m2048:.0f}}. With 16
-# rows both are bound by bytes, and work for a kernel for few rows. With 2048 both are bound by arithmetic; the gate has plenty of
-# tiles, and keys have 16 × 4 = 64 large ones, enough for half of the SMs, so they need a smaller tile.
+# Keys are 1024 × 8192. With 16 rows: 16 · 1024 · 8192 over (16 · 8192 + 8192 · 1024 + 16 · 1024) is
+# {{ yours.key.m16:.1f}}; with 2048 rows {{ yours.key.m2048:.0f}}. The gate is 28 672 × 8192: {{ yours.gate.m16:.1f}}
+# and {{ yours.gate.m2048:.0f}}. With 16 rows both are bound by bytes, and are work for a kernel made for few rows.
+# With 2048 both are bound by arithmetic; the gate has plenty of tiles, and keys have 16 × 4 = 64 large ones, enough
+# for half of the SMs, so they need a smaller tile.
 # ///
 #
 # **You can now** say whether a product waits for bytes before anybody runs it; read a scoreboard for the rows that matter; say what one row leaves unused; and forecast a swap.

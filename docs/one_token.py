@@ -26,10 +26,10 @@
 #
 # *The soup that the cook forgot is …*
 #
-# You know how it goes on. A language model does just one thing: it reads the beginning of a text, and gives every word
-# that it knows a mark for how well it would come next. One word is picked and added to the text. Then the longer text
-# goes in again. That is all: every answer you have ever read from such a model was written that way, one piece at a
-# time.
+# You know how it goes on. A language model does just one thing: it reads the beginning of a text, and gives every
+# word that it knows a mark: how well would it fit here? One word is picked and added to the text. Then the longer
+# text goes in again. That is all: every answer you have ever read from such a model was written that way, one piece
+# at a time.
 #
 # [L1](lectures/l1_what_a_gpu_is.py#the-receipt) wrote the receipt of one piece: a list of numbers meets one grid of
 # weights after the other, and each weight costs a multiply-add. There the grids were lines of a sum. Here each gets a
@@ -63,8 +63,8 @@
 # ///
 #
 # Follow the thick line down once with your finger. Then we walk it, with numbers that fit on paper. We take a toy
-# along: the same code as the large model, but 8 numbers wide instead of 4096, with two layers and a vocabulary of eight
-# words.
+# model along: the same code as the large model, but 8 numbers wide instead of 4096, with two layers and a vocabulary
+# of eight words.
 
 # %%
 import torch
@@ -260,8 +260,8 @@ record(
 # ### The KV cache, and heads that share
 #
 # A token's keys and values depend on the token and on what came before it, and on nothing that comes later. So once
-# they are there, they never change. Throw them away, and you have to work them out again for every new token. Keep
-# them, and you have a **KV cache**.
+# they have been computed, they never change. Throw them away, and you have to work them out again for every new
+# token. Keep them, and you have a **KV cache**.
 #
 # What does a token leave behind? A key and a value, in every layer, for every head. The large model has
 # {{ shape.heads:.0f}} query heads of {{ shape.head_dim:.0f}} numbers each, but only {{ shape.kv_heads:.0f}} heads of
@@ -457,7 +457,7 @@ record(
 #   - ["all norms together", "", "{{ gb.norms:.4f}}"]
 #   - ["**read for every token**", "", "**{{ weights.gb:.2f}}**"]
 #   - ["the embedding, of which one row is read", "", "{{ gb.head:.2f}}"]
-# caption: Two bytes a number. A MB is a million bytes, a GB a billion.
+# caption: Two bytes a number. An MB is a million bytes, a GB a billion.
 # ///
 # ///
 
@@ -718,7 +718,7 @@ record(
 # {{ rate.graph / floor.rate:.0%}} of the floor: {{ rate.graph:.0f}} tokens/s.
 #
 # Plain PyTorch writes {{ rate.plain:.0f}}. Not one kernel is different, and the host is free after
-# {{ decode.graph.host_us / decode.graph.T:.0f}} µs a step.
+# {{ decode.graph.host_us / decode.graph.T:.0f}} µs of each step.
 #
 # /// claim | decode.graph.us / decode.graph.T < 1.3 * kernels.plain.busy
 # A step now takes {{ decode.graph.ms / decode.graph.T:.1f}} ms, little more than the time in which its kernels are at
@@ -758,12 +758,12 @@ record(
 # after the other, that pass their scores on through memory.
 #
 # /// claim | decode.our_attention.us < decode.graph.us
-# In the graph, our attention in place of the plain one writes {{ rate.our_attention:.0f}} tokens/s, where the plain
-# graph writes {{ rate.graph:.0f}}. That is a gain of {{ decode.graph.us / decode.our_attention.us - 1:.1%}}, for
-# swapping one line.
+# With our attention in place of the plain one, the graph writes {{ rate.our_attention:.0f}} tokens/s; the plain graph
+# writes {{ rate.graph:.0f}}. That is a gain of {{ decode.graph.us / decode.our_attention.us - 1:.1%}}, for swapping
+# one line.
 # /// otherwise
-# In the graph, our attention in place of the plain one writes {{ rate.our_attention:.0f}} tokens/s, where the plain
-# graph writes {{ rate.graph:.0f}}. The swap does not pay on this card.
+# With our attention in place of the plain one, the graph writes {{ rate.our_attention:.0f}} tokens/s; the plain graph
+# writes {{ rate.graph:.0f}}. The swap does not pay on this card.
 # ///
 #
 # /// claim | decode.library.us > 0.97 * decode.graph.us
@@ -777,7 +777,7 @@ record(
 #
 # ### Five kernels a layer
 #
-# Now the whole step. Look at what is left of a layer when everything travels together that can: queries, keys and values, with
+# Now the whole step. Look at what is left of a layer when everything that can travel together does: queries, keys and values, with
 # the norm before them and the turn after them, straight into the cache; attention; the output and the sum; gate and up and what
 # is between them; down and the sum. These are five kernels, and each reads its weights once. They read no more bytes than the
 # floor counts.
@@ -832,24 +832,27 @@ record(
 # ///
 #
 # /// claim | decode.compiled.us < decode.our_attention.us and decode.our_step.us < decode.compiled.us and rate.lighter < rate.our_step
-# With one part swapped `torch.compile` is ahead of us: it fuses everything between the multiplies. With the whole step ours we
-# are ahead of it, by {{ rate.our_step / rate.compiled - 1:.0%}}. Mind what `torch.compile` has to carry: SDPA, which here takes
-# {{ (decode.library.ms - decode.graph.ms) / decode.graph.T:.2f}} ms a step more than the plain attention. Without that, it would
-# write about {{ rate.lighter:.0f}} tokens/s, still less than our {{ rate.our_step:.0f}}.
+# With one part swapped `torch.compile` is ahead of us: it fuses everything between the multiplies. With the whole
+# step ours we are ahead of it, by {{ rate.our_step / rate.compiled - 1:.0%}}. Bear in mind what `torch.compile` has
+# to carry: SDPA, which here takes {{ (decode.library.ms - decode.graph.ms) / decode.graph.T:.2f}} ms a step more than
+# the plain attention. Without that, it would write about {{ rate.lighter:.0f}} tokens/s, still less than our
+# {{ rate.our_step:.0f}}.
 # /// otherwise
 # One part swapped: {{ rate.our_attention:.0f}} tokens/s. The whole step: {{ rate.our_step:.0f}}. `torch.compile`: {{ rate.compiled:.0f}}.
 # ///
 #
 # /// claim | rate.our_step / floor.rate >= 0.85
-# {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed is still missing. Why? Two things are not the reason. The clock:
-# the card read {{ decode.our_step.sm_mhz:.0f}} MHz while the step ran, and {{ decode.graph.sm_mhz:.0f}} with the plain graph. The
-# host: it is free after {{ decode.our_step.host_us / decode.our_step.T:.0f}} µs of a step of {{ 1000 * decode.our_step.ms / decode.our_step.T:,.0f}}.
-# That leaves the seams. The step is {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms longer than the floor; spread
-# over five kernels in each of {{ shape.layers:.0f}} layers that is {{ 1000 * (decode.our_step.ms / decode.our_step.T - floor.ms) / (5 * shape.layers):.1f}}
-# µs for each, about as long as a kernel takes that has next to nothing to do ([W4](workshops/w4_serving.py#two-kernels-or-one)
-# has one of {{ w4.fused.decode.ours.us:.1f}} µs). So a kernel's beginning and end would explain all of it. That is a sum, not a
-# proof: every byte is read once by design, and this run did not count them. [L7](lectures/l7_profiling.py) has the counter that
-# would.
+# {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed is still missing. Why? Two things are not the reason.
+# The clock: the card read {{ decode.our_step.sm_mhz:.0f}} MHz while the step ran, and {{ decode.graph.sm_mhz:.0f}}
+# with the plain graph. The host: it is free after {{ decode.our_step.host_us / decode.our_step.T:.0f}} µs of a step
+# of {{ 1000 * decode.our_step.ms / decode.our_step.T:,.0f}}. That leaves the seams. The step is
+# {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms longer than the floor; spread over five kernels in
+# each of {{ shape.layers:.0f}} layers that is
+# {{ 1000 * (decode.our_step.ms / decode.our_step.T - floor.ms) / (5 * shape.layers):.1f}} µs for each, about as long
+# as a kernel with next to nothing to do takes ([W4](workshops/w4_serving.py#two-kernels-or-one) has one of
+# {{ w4.fused.decode.ours.us:.1f}} µs). So a kernel's beginning and end would explain all of it. That is a sum, not a
+# proof: every byte is read once by design, and this run did not count them. [L7](lectures/l7_profiling.py) has the
+# counter that would.
 # /// otherwise
 # And it is not enough. {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed is missing: {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms a step. Every byte is read once by design, and this run did not count them. A kernel that reads its weights in the right order and still waits has too little under way, or waits for its own warps:
 # [L7](lectures/l7_profiling.py) has the questions to ask it.
@@ -909,7 +912,7 @@ record(
 # And look whose clock this is. In all {{ prefill.plain.n:.0f}} samples of every bar the GPU had to wait for the host somewhere,
 # so part of each time is the host's. The intervals allow for a different host, and are wider than the spread of this run.
 # Still, the bar of `torch.compile` is the card's own: it takes {{ prefill.compiled.ms:.1f}} ms here, and {{ by_size.swap.compiled.ms:.1f}} ms in [a CUDA graph](multiply_on_hopper.py#whose-clock), where nobody waits for the host.
-# There is no bar for our multiply and our attention together: its interval would be {{ prefill.our_both.spread:.0%}} of its value to either side, and such a bar says nothing. The kernels are those of [W2](workshops/w2_hopper.py) and of
+# There is no bar for our multiply and our attention together: its interval would be {{ prefill.our_both.spread:.0%}} of its value on either side, and such a bar says nothing. The kernels are those of [W2](workshops/w2_hopper.py) and of
 # [attention](attention_on_hopper.py), and [the multiply, size by size](multiply_on_hopper.py#in-the-model) swaps them in one by one, each in a graph: {{ by_size.swap.both.tflops:.0f}} TFLOP/s with both.
 # ///
 
@@ -940,7 +943,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # Back to our model and its floor of {{ floor.ms:.2f}} ms a step. Work out the floor at the speed of the copy
 #
 # 1. with 8191 tokens in the cache instead of {{ context:.0f}};
-# 2. with 32 readers in one step, each with {{ context:.0f}} tokens of his own. How many tokens/s is that, for all of
+# 2. with 32 readers in one step, each with {{ context:.0f}} tokens of their own. How many tokens/s is that, for all of
 #    them together?
 # /// answer
 # 1. The weights stay the same, the cache holds 8191 tokens: {{ step.gb_long:.2f}} GB ÷

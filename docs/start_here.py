@@ -171,10 +171,10 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 #
 # Know two things about the grader. When it refuses, its last line begins with `next:` and says where to look first; the page
 # mostly leaves that line out. And it sees what you *write* past the end of a list. It does not see what you only *read* there,
-# so mask the loads because you know better.
+# so mask the loads of your own accord.
 #
-# Is Triton still a riddle? [Triton for NumPy people](triton_for_numpy_people.py) has all that this lab needs, from the launch to
-# the mask, with other kernels as its examples.
+# Does Triton still puzzle you? [Triton for NumPy people](triton_for_numpy_people.py) has all that this lab needs,
+# from the launch to the mask, with other kernels as its examples.
 #
 # /// lab | first_kernel
 # ///
@@ -285,18 +285,18 @@ record(big=big)
 # Triton and PyTorch need the same time, to within six parts in a hundred: {{ big.triton.us:.0f }} µs and
 # {{ big.torch.us:.0f }} µs here. These are two very different roads to one limit: both end at the same hall.
 # /// otherwise
-# Triton takes {{ big.triton.us / big.torch.us:.2f }} times the time of PyTorch.
+# Triton takes {{ big.triton.us / big.torch.us:.2f }} times as long as PyTorch.
 # ///
 #
 # /// claim | big.cuda.us > 1.1 * big.triton.us
-# And here is our first loss. The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times the time
-# of the Triton one. The bytes are the same, and so are the sums. What differs is how the bytes are *asked for*. In the CUDA
-# kernel each cook walks the hall for one number from each list. Triton has 1024 numbers to a table and far fewer cooks,
-# so each takes several, and may fetch neighbours in one trip. The likely reason, then, is that more is under way at
-# once. You test that yourself, in the third exercise.
+# And here is our first loss. The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times as long as the
+# Triton one. The bytes are the same, and so are the sums. What differs is how the bytes are *asked for*. In the CUDA
+# kernel each cook walks the hall for one number from each list. Triton has 1024 numbers to a table and far fewer
+# cooks, so each takes several, and may fetch neighbours in one trip. The likely reason, then, is that more is under
+# way at once. You test that yourself, in the third exercise.
 # /// otherwise
-# The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times the time of the Triton one: on this
-# card one number for each cook fills the hall well enough.
+# The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times as long as the Triton one: on this card one
+# number for each cook fills the hall well enough.
 # ///
 
 # %% [markdown]
@@ -487,7 +487,7 @@ record(sweep=sweep)
 # {{ l2.adds.vectors.of_peak:.0%}} of peak, Triton {{ l2.adds.triton.of_peak:.0%}}, and the plain kernel {{ l2.adds.plain.of_peak:.0%}}:
 # [the second lecture](lectures/l2_the_cuda_model.py#vector-add-once-more) has the table.
 #
-# Two traps. N need not be a multiple of four: let the last threads do the rest one by one. And a `float4` must start at
+# Two traps. N does not have to be a multiple of four: let the last threads do the rest one by one. And a `float4` must start at
 # a multiple of 16 bytes: a slice such as `x[1:]` does not. `src/course_kernels/copy/k01_vectorised.cu`
 # shows both handled.
 # ///

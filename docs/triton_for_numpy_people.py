@@ -3,7 +3,7 @@
 # title: Triton for NumPy people
 # section: Beside the road
 # order: 3
-# description: As much Triton as a lab needs, on one page, for somebody who knows NumPy; every rule of it is broken once, on purpose.
+# description: As much Triton as a lab needs, on one page, for somebody who knows NumPy; every rule is broken once, on purpose.
 # needs: gpu
 # ---
 
@@ -142,7 +142,8 @@ double[(2,)](x, out, BLOCK=8)
 print(out.tolist())
 
 # %% [markdown]
-# The row `i` need not go up by ones. Any whole numbers will do, just as in NumPy's `x[i]` with a list of indices. So guess:
+# The row `i` does not have to go up by ones. Any whole numbers will do, just as in NumPy's `x[i]` with a list of
+# indices. So guess:
 #
 # /// predict | Every seat reads the place with half its number, rounded down. What comes out for 0, 1, 2 … 7?
 # `x = tl.load(x_ptr + i // 2)`, then `tl.store(out_ptr + i, x)`.
@@ -472,8 +473,8 @@ print("atomic_add:      ", counted(True))
 #
 # ## Whole numbers end here
 #
-# A whole number in Python has no limit. In a kernel it has 32 bits: `tl.program_id`, `tl.arange` and every argument
-# that fits are of that kind. NumPy's `int32` is no better.
+# A whole number in Python has no limit. In a kernel it has 32 bits, and so have `tl.program_id`, `tl.arange` and
+# every argument that fits. NumPy's `int32` is no better.
 #
 # /// predict | Row 40 000 of a matrix that is 65 536 wide begins at place 40 000 × 65 536. What does a kernel make of that product?
 # - [ ] 2 621 440 000
@@ -725,7 +726,7 @@ record(
 #   - ["3 + 4 in bf16", "{{ interpreter.bf16 }}", "{{ on_card.bf16 }}"]
 #   - ["`tl.dot` of two tiles of 8 × 8", "{{ interpreter.small_dot }}", "{{ on_card.small_dot }}"]
 #   - ["`break` in a loop", "{{ interpreter.loop }}", "{{ on_card.loop }}"]
-#   - ["a variable of the file", "{{ interpreter.outside }}", "{{ on_card.outside }}"]
+#   - ["a global variable", "{{ interpreter.outside }}", "{{ on_card.outside }}"]
 #   - ["autotuning over two configurations", "{{ interpreter.tuned }}", "tries both, and keeps one"]
 #   - ["a store far outside of the tensor", "Python dies: {{ interpreter.far }}", "*illegal memory access*"]
 # caption: The same kernels, twice.
@@ -739,11 +740,11 @@ record(
 # race came out as {{ board.plain:.0f }} of {{ board.programs:.0f }}.
 # ///
 #
-# ### What the interpreter does otherwise
+# ### What the interpreter does differently {#what-the-interpreter-does-otherwise}
 #
-# It keeps bf16 and fp8 numbers as integers, and adds bf16 as such. It has no tensor cores, so no TF32. It has no lanes that
-# wait, or fail to wait, for each other. And it lacks whatever takes a card. So a right kernel can be wrong in it, and a wrong
-# one right. Each line of this table was run in Triton 3.7.1:
+# It keeps bf16 and fp8 numbers as integers, and adds bf16 as such. It has no tensor cores, so no TF32. It has no
+# lanes that wait, or fail to wait, for each other. And it lacks everything that needs a card. So a right kernel can
+# be wrong in it, and a wrong one right. Each line of this table was run in Triton 3.7.1:
 #
 # | you write | the interpreter gives | a card gives |
 # |---|---|---|
@@ -777,21 +778,22 @@ record(
 #   out right. Far outside, the process dies without a word.
 # - **Speed.** It is slow, and says nothing about how fast your kernel is. Keep lists small.
 #
-# ### What judge and grader add
+# ### What the judge and the grader add {#what-judge-and-grader-add}
 #
-# Where there is no card, the course's judge, profiler and grader also run your kernel in the interpreter, and say so. They put
-# a card's arithmetic in its place: bf16, fp8, TF32, NaN, conversions and sums come out as in the last column. A lane that
-# reads what another has stored is refused by its line, as are two programs at one place. What takes a card they do not call
-# wrong: they say *not judged: needs a card*, which line asks for it, and what to write instead. Your own Python does none of that.
+# Where there is no card, the course's judge, profiler and grader also run your kernel in the interpreter, and say so.
+# They put a card's arithmetic in its place: bf16, fp8, TF32, NaN, conversions and sums come out as in the last
+# column. A lane that reads what another lane has stored is refused, with its line, and so are two programs at one
+# place. They do not call a kernel wrong because it needs a card: they say *not judged: needs a card*, which line asks
+# for it, and what to write instead. Your own Python does none of that.
 #
 # The [grader](start_here.py#type-it-yourself) of the labs runs your file in the interpreter where there is no card. It puts guard
 # zones around every tensor, so a *store* past an end is found and named. It fills fresh memory with NaN, so anything that you
 # never wrote shows. It tries a size that nothing divides. And it compares with the same thing worked out in float64, not with
 # what you hoped for.
 #
-# It refuses two things that the bare interpreter accepts. The first is `and`, `or`, `not` and `if` on a row, which have no single
-# answer. The second is anything that only a compiler refuses: once your file is right, its kernels are compiled for a card, and
-# compiling needs no card.
+# It refuses two things that the bare interpreter accepts. The first is `and`, `or`, `not` or `if` on a row, which has
+# no single answer. The second is anything that only a compiler refuses: once your file is right, its kernels are
+# compiled for a card, and compiling needs no card.
 #
 # A `print` in a kernel shows its line several times: once for every program, and the grader also calls your function several times.
 #

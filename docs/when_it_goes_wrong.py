@@ -171,7 +171,7 @@ show("out_of_bounds", "memcheck", own_memory=True)
 # line information (`lineinfo=True` in `src/course_kernels/error_demos/lines.py`). Without it you still get the kernel, the
 # thread and the block.
 #
-# For a program of yours, all in one line:
+# For a program of your own, all in one line:
 #
 # ```bash
 # PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool memcheck --show-backtrace no --report-api-errors no python mine.py
@@ -205,7 +205,7 @@ show("out_of_bounds", "memcheck", own_memory=True, mended=True)
 # 1024: four blocks are exactly 1024 threads. None is spare, and nothing happens. 1280: the same with five blocks.
 #
 # 1152: five blocks, 1280 threads. 1152 is 9 × 128, so there is no gap at all, and all 128 spare threads hit the
-# neighbour. 1200: rounded up to 1280, so the 80 spare threads fall into the gap. Three sizes of four hide the mistake.
+# neighbour. 1200: rounded up to 1280, so the 80 spare threads fall into the gap. Three of the four sizes hide the mistake.
 # ///
 
 # %% [markdown]
@@ -330,7 +330,8 @@ show("device_assert")
 # %% [markdown]
 # ## The wrong grid
 #
-# The kernel can be perfect and the launch not. The next two use the same kernel, `y[i] = 2 * x[i]` with its bounds check.
+# The kernel can be perfect and the launch wrong. The next two use the same kernel, `y[i] = 2 * x[i]` with its bounds
+# check.
 #
 # **Too many threads.** A block of 2048, on cards that seat 1024 to a block:
 
@@ -339,9 +340,9 @@ show("too_many_threads")
 
 # %% [markdown]
 # That one is loud and immediate. *INVALID_VALUE* does not say which value, so look at the block first, then at the
-# grid, then at the shared memory. It is not sticky: the next call works. And mind the last line: the kernel **never
-# ran**. A program that does not check for errors, and many in C do not, would go on with an empty result. (`run` counts
-# for you and says it in words.)
+# grid, then at the shared memory. It is not sticky: the next call works. And note the last line: the kernel **never
+# ran**. A program that does not check for errors, and many in C do not, would go on with an empty result. (`run`
+# counts for you and says it in words.)
 #
 # **Too few blocks.** 1000 numbers in blocks of 256. In Python `1000 // 256` is 3, and three blocks are 768 threads. The
 # last 232 numbers have no cook:
@@ -393,8 +394,8 @@ show("uninitialised")
 # Fresh memory from the driver happened to be zero, so the first call was right. The second call got the first one's memory back, with
 # the first one's answer in it. *Works once, wrong from the second call on*: when you hear that, think of this.
 #
-# The tool is `initcheck`. It too must see every tensor as an allocation of its own, or it takes the second call's memory
-# as written, since the first call did write it:
+# The tool is `initcheck`. It too must see every tensor as an allocation of its own, or it counts the second call's
+# memory as written, since the first call did write it:
 
 # %%
 show("uninitialised", "initcheck", own_memory=True)
@@ -409,7 +410,7 @@ show("uninitialised", mended=True)
 # /// exercise | Zero is a number too
 # A friend says: *then I'll always use `torch.zeros`, and nothing can happen*. What do you lose?
 # /// answer
-# Two things. Writing the zeros costs time in every call, as much as any kernel that writes so many bytes.
+# Two things. Writing the zeros costs time in every call, as much as any kernel that writes that many bytes.
 #
 # And you hide mistakes. A row that the kernel forgot now holds zeros, which look like an answer. *Not a number* does not.
 # Use `torch.empty` when the kernel writes everything, and have a test poison it.
@@ -715,8 +716,9 @@ show("endless_loop", mended=True)
 # /// figure | docs/assets/figures/right_but_slow.svg
 # alt: >-
 #   Six questions below each other; a yes leads to the right, a no down. Does the card have gaps? Launches: fuse, or a graph. Is
-#   HBM nearly full, and the bytes the least? Memory, at its roof: fuse, or leave it. Is HBM nearly full, and
-#   the bytes are more? Memory, in vain: neighbours, or keep it on chip. Are the SMs nearly full? Arithmetic: other units, or less. Do warps wait on the long scoreboard? Latency: more under way. For another reason? What it
+#   HBM nearly full, and the bytes the minimum? Memory, at its roof: fuse, or leave it. Is HBM nearly full, and
+#   the bytes more than the minimum? Memory, wasted: neighbours, or keep it on chip. Are the SMs nearly full? Arithmetic:
+#   other units, or less. Do warps wait on the long scoreboard? Latency: more under way. For another reason? What it
 #   names: the dictionary.
 # caption: The table has the same leaves, with the lessons that cure them.
 # ///
@@ -724,9 +726,9 @@ show("endless_loop", mended=True)
 # | you see | it is bound by | what to do, and the lesson |
 # |---|---|---|
 # | the card has gaps, the host writes orders | launches | [fuse](lectures/l3_memory.py#do-it-while-you-hold-it), or [a graph](lectures/l7_profiling.py#gaps-between-the-kernels) |
-# | HBM nearly full, bytes counted are the least | memory, at its roof | done: fuse it, or leave it. [Before you leave the cafeteria](lectures/l3_memory.py#before-you-leave-the-cafeteria) |
-# | HBM nearly full, many sectors a request | memory, boxes half empty | [ask for neighbours](lectures/l3_memory.py#ask-for-neighbours) |
-# | HBM nearly full, more bytes than the least | memory, carried twice | [keep it on chip](lectures/l7_profiling.py#the-second-turn-is-the-road-full-of-the-right-things); [stand side by side](lectures/l4_the_gemm_ladder.py#rung-2-stand-side-by-side) |
+# | HBM nearly full, bytes counted are the minimum | memory, at its roof | done: fuse it, or leave it. [Before you leave the cafeteria](lectures/l3_memory.py#before-you-leave-the-cafeteria) |
+# | HBM nearly full, many sectors per request | memory, boxes half empty | [ask for neighbours](lectures/l3_memory.py#ask-for-neighbours) |
+# | HBM nearly full, more bytes than the minimum | memory, carried twice | [keep it on chip](lectures/l7_profiling.py#the-second-turn-is-the-road-full-of-the-right-things); [stand side by side](lectures/l4_the_gemm_ladder.py#rung-2-stand-side-by-side) |
 # | the SMs nearly full | arithmetic | [two factors](lectures/l5_the_top_of_the_ladder.py#every-other-instruction-costs-a-multiply-add); [tensor cores](lectures/l6_tensor_cores.py#the-climb) |
 # | neither full, long scoreboard | latency of HBM | [how many must be walking](lectures/l3_memory.py#how-many-must-be-walking) |
 # | neither full, short scoreboard or MIO throttle | shared memory | [thirty-two windows](lectures/l3_memory.py#thirty-two-windows) |

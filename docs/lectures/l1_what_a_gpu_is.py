@@ -13,7 +13,7 @@
 # - count the work in a matrix multiply, and in one word of a language model, with a pencil;
 # - name a job that a GPU wins, a job that it loses, and say why in each case;
 # - work out the best that a card can do, from four numbers that it tells you and one that it does not;
-# - say about a job, before you write a line of it, whether arithmetic or memory will hold it back.
+# - tell whether arithmetic or memory will hold a job back, before you write a line of it.
 #
 # You need Python, and enough arithmetic for a shopping list. You do not need CUDA.
 #
@@ -102,16 +102,16 @@ record(
 
 # %% [markdown]
 # One token: {{ token.multiplies:.0f}} multiplies of a list by a grid, and **{{ token.macs / 1e9:.1f}} billion
-# multiply-adds** in them. Attention adds some more, the more, the more tokens came before. So there are hundreds
-# of multiplies, not millions, and billions of multiply-adds, not trillions. That is still a lot for one piece of one
-# word.
+# multiply-adds** in them. Attention adds some more, and its part grows with the number of tokens that came before. So
+# there are hundreds of multiplies, not millions, and billions of multiply-adds, not trillions. That is still a lot
+# for one piece of one word.
 #
 # Look at the sum once more. Every weight is used exactly once. That is the rule to remember: *for each token, as many
 # multiply-adds as there are weights at work.* We say "at work" because some models let only a few of their weights take
 # part in each token.
 #
-# You need not know yet what each of these grids is for. [One token](../one_token.py) explains it, where the second half of
-# the road begins.
+# You do not need to know yet what each of these grids is for. [One token](../one_token.py) explains it, where the
+# second half of the road begins.
 #
 # /// exercise | Three receipts
 # Take a pencil.
@@ -139,7 +139,7 @@ record(
 # ///
 #
 # A **CPU** is a few very good chefs. A chef starts the next step before this one is done, guesses which way the recipe
-# will turn, and keeps a large shelf within reach. Everything is built to get *one* dish ready soon. The time until one
+# will turn, and keeps a large shelf within reach. Everything is built to get *one* dish ready quickly. The time until one
 # thing is ready is called **latency**.
 #
 # A **GPU** is a brigade. Its cooks do not guess and do not plan. They stand in rows of 32, and a row makes one
@@ -149,7 +149,7 @@ record(
 #
 # Neither kitchen is better. A brigade is a poor choice for an omelette, and so is a chef for a banquet.
 #
-# In the words of the trade, a cook is a *thread*, a row of 32 is a *warp*, the stoves are *lanes*, and the rooms they
+# In technical terms, a cook is a *thread*, a row of 32 is a *warp*, the stoves are *lanes*, and the rooms they
 # stand in are *streaming multiprocessors*, SMs for short.
 #
 # /// exercise | Omelette or banquet?
@@ -227,14 +227,14 @@ record(card=card)
 #   - [HBM, "{{ card.hbm_gib:.0f }} GiB", the pantry]
 #   - [highest clock of the SMs, "{{ card.clock_mhz:.0f }} MHz", how quickly the cooks move]
 #   - [clock of the memory, "{{ card.memory_mhz:.0f }} MHz", how often somebody walks the hall]
-#   - [wires to the memory, "{{ card.bus_bits:.0f }}", how many crates go side by side]
+#   - [wires to the memory, "{{ card.bus_bits:.0f }}", how many crates travel side by side]
 # caption: "KiB, MiB and GiB go in steps of 1024 bytes, as memory is built."
 # ///
 #
-# One number you cannot ask for: how many lanes an SM has. In the H200's generation it is 128 [^lockwood-h100], in four
-# quarters, each with its own scheduler [^nvidia-partitions]. Do not take that on trust: further down, a measurement will
-# find it. And do not look for everything on a data sheet: the one for the H200 does not say how large its L2 is
-# [^nvidia-h200]. The drawing below asks the card.
+# There is one number you cannot ask for: how many lanes an SM has. In the H200's generation it is 128
+# [^lockwood-h100], in four quarters, each with its own scheduler [^nvidia-partitions]. Do not take that on trust: a
+# measurement further down will find it. And do not look for everything on a data sheet: the one for the H200 does not
+# say how large its L2 is [^nvidia-h200]. The drawing below asks the card.
 #
 # /// predict | How many cooks can be inside at the same time, cooking or waiting?
 # It is the rooms, times the rows of cooks in a room, times 32.
@@ -404,13 +404,13 @@ record(
 # ///
 #
 # /// claim | chain.numpy > 1.5 * chain.cpu and chain.numpy > 0.8 * chain.gpu
-# Now the row for NumPy. The same chef, the same total, and {{ chain.numpy / chain.cpu:.1f}} times the time, which is {{ chain.numpy / chain.gpu:.1f}}
-# times what one cook of the GPU needs. NumPy probably puts the total on the shelf after each step and takes it down
-# again for the next, where PyTorch keeps it in the hand. Had we timed NumPy alone, we would have blamed the chef for
-# the recipe. That mistake is easily made, in favour of either kitchen.
+# Now the row for NumPy. The same chef with the same total takes {{ chain.numpy / chain.cpu:.1f}} times as long, which
+# is {{ chain.numpy / chain.gpu:.1f}} times as long as one cook of the GPU. NumPy probably puts the total on the shelf
+# after each step and takes it down again for the next, where PyTorch keeps it in the hand. Had we timed NumPy alone,
+# we would have blamed the chef for the recipe. That mistake is easily made, in favour of either kitchen.
 # /// otherwise
-# With NumPy's recipe the same chef takes {{ chain.numpy / chain.cpu:.1f}} times the time of PyTorch's, and
-# {{ chain.numpy / chain.gpu:.1f}} times that of the GPU's cook. Judge a kitchen only by its better recipe.
+# With NumPy's recipe the same chef takes {{ chain.numpy / chain.cpu:.1f}} times as long as with PyTorch's, and
+# {{ chain.numpy / chain.gpu:.1f}} times as long as the GPU's cook. Judge a kitchen only by its better recipe.
 # ///
 #
 # ### A list, short or long
@@ -458,8 +458,8 @@ for power in range(8, 29, 2):
 record(lists=lists)
 
 # %% [markdown]
-# The cell doubles lists of 256 numbers up to a quarter of a billion. The clock stops when the answer is there, and the CPU
-# may use all its cores. Both axes below are logarithmic: one step to the right is a list many times as long.
+# The cell doubles lists of 256 numbers up to a quarter of a billion. The clock stops when the answer is ready, and
+# the CPU may use all its cores. Both axes below are logarithmic: one step to the right is a list many times as long.
 #
 # /// chart | lines
 # title: Doubling a list, CPU and GPU
@@ -560,13 +560,13 @@ record(
 # 2. No. Orders for the GPU wait in a queue; you wait once, at the end. That is better. But someone still has to write a
 #    hundred orders, and the brigade walks in and out a hundred times.
 # 3. Write *one* kernel that doubles a hundred times while the number is still in the hand. That is called
-#    *fusion*, and the whole second half of this course lives on it.
+#    *fusion*, and the whole second half of this course is built on it.
 # ///
 
 # %% [markdown]
 # ## The peak, by hand
 #
-# What could this card do if every lane of it wrote one line of a receipt at every tick? Multiply:
+# What could this card do if every lane wrote one line of a receipt at every tick? Multiply:
 #
 # `lanes × ticks in a second × 2`
 #
@@ -601,8 +601,8 @@ record(
 # {{ peak.sheet:.0f}} TFLOP/s. A peak is neither a secret nor a measurement. It is something nobody has ever seen: every
 # lane busy, at every tick, with the clock at its highest.
 # /// otherwise
-# The data sheet says {{ peak.sheet:.0f}} TFLOP/s, your pencil {{ peak.by_hand:.1f}}. Its makers may have counted with a
-# different clock from the highest one that the card admits to.
+# The data sheet says {{ peak.sheet:.0f}} TFLOP/s, your pencil {{ peak.by_hand:.1f}}. Its authors may have used a
+# different clock rate from the highest one that the card reports.
 # ///
 #
 # For the H200 the sheet says 67 TFLOP/s in fp32 [^nvidia-h200]. It says far more for the tensor cores, a different kind
@@ -665,7 +665,7 @@ record(
 #
 # /// claim | 0.8 * card.lanes < lanes_found < 1.2 * card.lanes
 # Each SM finished {{ lanes_found:.1f}} multiply-adds at each tick. An SM with 64 lanes could not have done it, and one with 256
-# would have had nothing to do in every other tick. So the {{ card.lanes:.0f}} lanes of the documents are really there. You have
+# would have been idle at every other tick. So the {{ card.lanes:.0f}} lanes of the documents are really there. You have
 # counted
 # the stoves without opening the door.
 # /// otherwise
@@ -677,7 +677,7 @@ record(
 # In the race of the chain, one step took {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks. A lane can start a step at
 # every tick.
 #
-# 1. How many chains that do not wait for each other does a lane need in order to be always busy?
+# 1. How many independent chains does a lane need to be busy all the time?
 # 2. If every thread has one chain, how many warps is that for an SM with {{ card.lanes:.0f}} lanes?
 # 3. And if every thread has eight?
 # /// answer
@@ -736,10 +736,10 @@ record(
 #
 # /// claim | max(copy.ours.of_peak, copy.torch.of_peak) < 0.97
 # A copy does not get all of it. Most likely memory pauses now and then, to refresh itself and to turn around between
-# reading and writing. We have not measured how long; [the measuring page](../how_we_measure.py#the-card-against-its-own-data-sheet)
-# says more. What the better copy reaches, {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}}, is a good yardstick for
-# everything that lives on bytes. It is not a hard ceiling: a job that mixes reading and writing differently may end a
-# little above or below it.
+# reading and writing. We have not measured how long; [the measuring
+# page](../how_we_measure.py#the-card-against-its-own-data-sheet) says more. What the better copy reaches,
+# {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}}, is a good yardstick for every job that is limited by bytes. It
+# is not a hard ceiling: a job that mixes reading and writing differently may end a little above or below it.
 # /// otherwise
 # A copy reaches {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}} of it: on this card you can have very nearly all.
 # ///
@@ -748,7 +748,7 @@ record(
 # The model of the first section, two bytes a weight: {{ token.gb:.0f}} GB. They do not fit on the shelf, so for every
 # token all of them come from the pantry, once each.
 #
-# 1. How long does that take, at the bandwidth of the data sheet?
+# 1. How long does that take, at the data sheet's bandwidth?
 # 2. The tensor cores of this card do {{ tensor_tflops:.0f}} TFLOP/s in bf16 at best. How long does the arithmetic
 #    take?
 # 3. What does the card do most of the time, with one reader?
@@ -766,7 +766,7 @@ record(
 #
 # So there are two limits: one on arithmetic, one on bytes. Which of them stops *your* job? One number decides: how
 # many operations the job does for each byte that it moves to or from the pantry. It is called **arithmetic intensity**.
-# Its picture is the roofline [^williams2009].
+# The chart that shows both limits is the *roofline* [^williams2009].
 #
 # The two limits are equal at the **ridge**:
 #
@@ -789,7 +789,7 @@ record(
 # %% [markdown]
 # | by hand | value |
 # |---|---|
-# | ridge of this card in fp32: peak ÷ bandwidth | **{{ ridge:.0f }}** operations a byte |
+# | ridge of this card in fp32: peak ÷ bandwidth | **{{ ridge:.0f }}** operations per byte |
 # | vector add: 1 operation, 12 bytes | {{ add_intensity:.2f }} |
 # | multiply, 4096: 2 × 4096³ operations, three grids | {{ multiply_intensity:.0f }} |
 #
@@ -830,12 +830,12 @@ record(jobs=jobs)
 #   - {name: jobs.naive, label: naive}
 #   - {name: fma, label: FMA}
 #   - {name: jobs.library, label: library}
-# alt: "Six jobs under the roof of the card, both axes logarithmic. Vector add at {{ jobs.add.intensity:.2f }} operations a byte, under the slope. One reader at {{ jobs.readers1.intensity:.1f }}, 16 readers at {{ jobs.readers16.intensity:.1f }}. At {{ jobs.library.intensity:.0f }} the naive multiply with {{ jobs.naive.tflops:.2f }} TFLOP/s far below, and the library's with {{ jobs.library.tflops:.0f }} near the flat roof. The multiply-adds at {{ fma.tflops:.0f }} TFLOP/s, the nearest to it."
+# alt: "Six jobs under the roof of the card, both axes logarithmic. Vector add at {{ jobs.add.intensity:.2f }} operations per byte, under the slope. One reader at {{ jobs.readers1.intensity:.1f }}, 16 readers at {{ jobs.readers16.intensity:.1f }}. At {{ jobs.library.intensity:.0f }} the naive multiply with {{ jobs.naive.tflops:.2f }} TFLOP/s far below, and the library's with {{ jobs.library.tflops:.0f }} near the flat roof. The multiply-adds at {{ fma.tflops:.0f }} TFLOP/s, the nearest to it."
 # caption: The slope is the pantry, the flat part the lanes. FMA is the kernel of multiply-adds alone. A copy does no arithmetic at all, so it has no place here.
 # ///
 #
 # /// table
-# columns: [job, operations a byte, TFLOP/s, "% of peak", the roof over it]
+# columns: [job, operations per byte, TFLOP/s, "% of peak", the roof over it]
 # rows:
 #   - [vector add, "{{ jobs.add.intensity:.2f }}", "{{ jobs.add.tflops:.2f }}", "{{ jobs.add.of_peak:.0%}}", bytes]
 #   - [one reader, "{{ jobs.readers1.intensity:.2f }}", "{{ jobs.readers1.tflops:.2f }}", "{{ jobs.readers1.of_peak:.0%}}", bytes]
@@ -845,7 +845,7 @@ record(jobs=jobs)
 #   - ["multiply-adds, hardly any memory", "{{ fma.intensity:.0f }}", "{{ fma.tflops:.1f }}", "{{ fma.of_peak:.0%}}", arithmetic]
 # ///
 #
-# Now drag a job of your own along it, and change the card under it.
+# Now drag a job of your own along the roof, and change the card under it.
 #
 # /// explorable | roofline
 # ask: "Two operations for each byte: memory holds this job up. How many must it do before arithmetic does? Then try another card, or the tensor cores: which way does the ridge move?"
@@ -858,14 +858,14 @@ record(jobs=jobs)
 #   intensity: {vector add: "jobs.add.intensity:.2f", one reader: "jobs.readers1.intensity:.2f", 16 readers: "jobs.readers16.intensity:.1f", naive multiply: "jobs.naive.intensity:.0f", library multiply: "jobs.library.intensity:.0f", multiply-adds: "fma.intensity:.0f"}
 #   rate: {vector add: "jobs.add.tflops:.2f", one reader: "jobs.readers1.tflops:.2f", 16 readers: "jobs.readers16.tflops:.1f", naive multiply: "jobs.naive.tflops:.2f", library multiply: "jobs.library.tflops:.1f", multiply-adds: "fma.tflops:.1f"}
 # says:
-#   memory: "Bound by memory: {place} operations a byte lie left of the ridge at {ridge}. The {card} brings {bandwidth} GB/s by its data sheet, and with that {rate} TFLOP/s, {share} % of its peak of {peak}."
-#   arithmetic: "Bound by arithmetic: {place} operations a byte lie right of the ridge at {ridge}. The {card} does {peak} TFLOP/s by its data sheet, and the job may have all of it."
+#   memory: "Bound by memory: {place} operations per byte lie left of the ridge at {ridge}. The {card} brings {bandwidth} GB/s by its data sheet, and with that {rate} TFLOP/s, {share} % of its peak of {peak}."
+#   arithmetic: "Bound by arithmetic: {place} operations per byte lie right of the ridge at {ridge}. The {card} does {peak} TFLOP/s by its data sheet, and the job may have all of it."
 #   job: "Measured here: {job0}, {rate0} TFLOP/s."
 #   also: "And {job1}, {rate1}."
 #   elsewhere: "The measured jobs are not shown: they ran in fp32 on the card named under the title."
 # row:
 #   card: "{card}"
-#   operations a byte: "{place}"
+#   operations per byte: "{place}"
 #   "bandwidth, GB/s": "{bandwidth}"
 #   "peak, TFLOP/s": "{peak}"
 #   ridge: "{ridge}"
@@ -873,8 +873,8 @@ record(jobs=jobs)
 # caption: "Peaks and bandwidths are those of the data sheets: H200 [^nvidia-h200], H100 [^nvidia-h100], A100 [^nvidia-a100], L40S [^nvidia-l40s], B200 [^nvidia-b200]."
 # ///
 #
-# Why is the intensity of the multiply-adds a number at all, and not infinite? Each thread does read its totals and its
-# factor once, and writes the totals once.
+# Why is the intensity of the multiply-adds a number at all, and not infinite? Because each thread still reads its
+# totals and its factor once, and writes the totals once.
 #
 # Read the picture from the left.
 #
@@ -896,7 +896,7 @@ record(jobs=jobs)
 # {{ jobs.readers16.us:.0f}} µs. Left of the ridge it could be cheap. The library does not make it so here.
 # ///
 #
-# **The multiply** is far to the right: {{ multiply_intensity:.0f}} operations a byte, by hand, if every number is
+# **The multiply** is far to the right: {{ multiply_intensity:.0f}} operations per byte, by hand, if every number is
 # fetched just once. The roof over it is flat. Memory is no excuse.
 #
 # /// claim | jobs.naive.us > 60 * jobs.library.us
@@ -909,9 +909,10 @@ record(jobs=jobs)
 # ///
 #
 # /// claim | jobs.library.of_peak < fma.of_peak
-# The library is not at the top either. The multiply-adds show that {{ fma.of_peak:.0%}} can be reached, and the library
-# reaches {{ jobs.library.of_peak:.0%}}. Most likely that is because it has to fetch and store between its
-# multiply-adds, and that kernel does not. This page does not count that; [the ladder](l4_the_gemm_ladder.py) does.
+# The library is not at the top either. The multiply-adds show that {{ fma.of_peak:.0%}} can be reached, and the
+# library reaches {{ jobs.library.of_peak:.0%}}. Most likely that is because it has to fetch and store between its
+# multiply-adds, and the kernel of multiply-adds does not. This page does not count that; [the
+# ladder](l4_the_gemm_ladder.py) does.
 # /// otherwise
 # The library is as near the top as multiply-adds alone.
 # ///
@@ -936,7 +937,7 @@ record(jobs=jobs)
 # %% [markdown]
 # ## Now type it
 #
-# You have worked all of it out with a pencil. Now put it into seven small functions, and have those checked.
+# You have worked all of it out with a pencil. Now put it into seven small functions, and have them checked.
 #
 # /// lab | roofline
 # ///
@@ -950,5 +951,5 @@ record(jobs=jobs)
 # - How is work shared out among all these threads? That is [the CUDA model](l2_the_cuda_model.py): grids, blocks and
 #   warps, drawn from real launches.
 # - How far can you trust the readings on this page? See [how every number here is measured](../how_we_measure.py).
-# - Would you rather start cooking at once? In [Your first kernel](../start_here.py) you type within twenty minutes.
+# - Would you rather start cooking at once? In [Your first kernel](../start_here.py) you are typing within twenty minutes.
 # - Every number above, with its spread and the run it comes from: [the ledger](../numbers.md).

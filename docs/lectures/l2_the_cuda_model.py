@@ -21,7 +21,7 @@
 # - pay that price once, with a graph;
 # - let copies and kernels run at the same time;
 # - follow a kernel down to machine code;
-# - hand a kernel to autograd.
+# - make a kernel work with autograd.
 #
 # Graphs, streams, machine code and autograd are beyond the core, and their sections are folded. Open them when you need them.
 #
@@ -230,7 +230,7 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 # /// claim | 0.95 < adds.vectors.us / adds.torch.us < 1.05
 # Against PyTorch it is a draw, to within one part in twenty. Everybody waits for the same memory.
 # /// otherwise
-# It takes {{ adds.vectors.us / adds.torch.us:.2f }} times the time of PyTorch.
+# It takes {{ adds.vectors.us / adds.torch.us:.2f }} times as long as PyTorch.
 # ///
 #
 # /// exercise | How many cooks?
@@ -426,7 +426,7 @@ record(
 # ///
 #
 # /// claim | grey.cuda.of_peak > 0.6
-# **{{ grey.cuda.of_peak:.0%}} of peak** for a dozen lines. Each pixel's colours begin 12 bytes after those of the one
+# **{{ grey.cuda.of_peak:.0%}} of peak** from a dozen lines. Each pixel's colours begin 12 bytes after those of the one
 # before, and still nothing is wasted: what one of the three loads leaves unused in a piece of memory, the other two
 # pick up from the cache.
 # /// otherwise
@@ -437,13 +437,13 @@ record(
 # /// claim | grey.triton.us < 0.97 * grey.cuda.us
 # It is not the best there is. Triton takes {{ grey.triton.us / grey.cuda.us:.0%}} of our time. It is probably the story
 # of the vector add again: a program of 1024 pixels is 128 threads, so each thread has eight pixels, and the loads of all
-# eight are under way together. A thread of ours has one pixel, and three loads.
+# eight are under way together. Each of our threads has one pixel, and three loads.
 # /// otherwise
-# Triton takes {{ grey.triton.us / grey.cuda.us:.2f }} times our time.
+# Triton takes {{ grey.triton.us / grey.cuda.us:.2f }} times as long as our kernel.
 # ///
 #
 # /// claim | grey.written_out.us > 3 * grey.cuda.us
-# The line that everybody writes takes {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. The
+# The line that everybody writes takes {{ grey.written_out.us / grey.cuda.us:.1f }} times as long as our kernel. The
 # card's counters say why: {{ traffic.written_out.kernels }} kernels and {{ traffic.written_out.gb:.1f }} GB down the
 # hall, where ours moves {{ traffic.cuda.gb:.1f }} GB. What is the rest? Your pencil finds two things.
 #
@@ -456,18 +456,19 @@ record(
 # None of those kernels is bad, and none of them can help it: each sees only its own line. Making one kernel out of
 # several is called *fusing*. It saves you both, and it is half of this course.
 # /// otherwise
-# PyTorch, written out, takes {{ grey.written_out.us / grey.cuda.us:.1f }} times the time of our kernel. It runs
+# PyTorch, written out, takes {{ grey.written_out.us / grey.cuda.us:.1f }} times as long as our kernel. It runs
 # {{ traffic.written_out.kernels }} kernels and moves {{ traffic.written_out.gb:.1f }} GB, ours one and
 # {{ traffic.cuda.gb:.1f }} GB.
 # ///
 #
 # /// claim | grey.product.us > 8 * grey.cuda.us
-# The trick with the product moves only {{ traffic.product.gb:.1f }} GB, and is the slowest of all:
-# {{ grey.product.us / grey.cuda.us:.0f }} times our time. So moving few bytes is not enough: somebody must also ask for
-# them quickly. A library's product is built for large matrices; for rows of three it is, most likely, the wrong tool.
+# The trick with the product moves only {{ traffic.product.gb:.1f }} GB, and is the slowest of all: it takes
+# {{ grey.product.us / grey.cuda.us:.0f }} times as long as ours. So moving few bytes is not enough: somebody must
+# also ask for them quickly. A library's product is built for large matrices; for rows of three it is, most likely,
+# the wrong tool.
 # /// otherwise
-# The trick with the product moves {{ traffic.product.gb:.1f }} GB and needs {{ grey.product.us / grey.cuda.us:.2f }}
-# times our time.
+# The trick with the product moves {{ traffic.product.gb:.1f }} GB and takes {{ grey.product.us / grey.cuda.us:.2f }}
+# times as long as our kernel.
 # ///
 #
 # Now it is your turn to type one.
@@ -582,19 +583,19 @@ record(rows=timed(rows), shapes=timed(shapes))
 #
 # /// claim | 1.7 < rows.t32.us / rows.t64.us < 2.3 and 1.7 < rows.t64.us / rows.t128.us < 2.3
 # With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.1f }} times as long as with 256, and with 64
-# about half as long as with 32. The bytes are the same, so what is it? Count the blocks. With 32 threads each there are
-# 2<sup>19</sup> of them, half a million, and that is {{ 1000 * rows.t32.us / 524288:.2f }} ns for each. With 64 threads
-# there are half as many blocks, at {{ 1000 * rows.t64.us / 262144:.2f }} ns each, and 128 a quarter, at
-# {{ 1000 * rows.t128.us / 131072:.2f }} ns each. The time follows the number of blocks, not the bytes. Somebody has to
-# seat all those small tables, and most likely cannot do it any faster.
+# about half as long as with 32. The bytes are the same, so what is it? Count the blocks. With 32 threads each there
+# are 2<sup>19</sup> of them, half a million, and that is {{ 1000 * rows.t32.us / 524288:.2f }} ns for each. With 64
+# threads there are half as many blocks, at {{ 1000 * rows.t64.us / 262144:.2f }} ns each, and with 128 a quarter, at
+# {{ 1000 * rows.t128.us / 131072:.2f }} ns each. The time follows the number of blocks, not the bytes. Something has
+# to seat all those small tables, and most likely it cannot do so any faster.
 # /// otherwise
 # With 32 threads to a block it takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256, with 64
 # {{ rows.t64.us / rows.t256.us:.2f }} times. Every block has to be seated, and if they are small there are many.
 # ///
 #
-# Small tables have a second price. An SM of an H200 seats 2048 threads, but no more than 32 blocks. 32 blocks of 32 are
-# 1024 cooks: half the seats stay empty. (That does not explain what you just saw: 16 blocks of 128 fill every seat, and
-# each of them still takes as long.)
+# Small tables have a second price. An SM of an H200 seats 2048 threads, but no more than 32 blocks. 32 blocks of 32
+# are 1024 cooks: half the seats stay empty. (That does not explain what you just saw: 16 blocks of 128 fill every
+# seat, and each of those blocks still takes just as long.)
 #
 # /// claim | max(rows.t128.us, rows.t256.us, rows.t512.us, rows.t1024.us) < 1.4 * min(rows.t128.us, rows.t256.us, rows.t512.us, rows.t1024.us)
 # From 128 on it matters less: {{ rows.t128.us:.0f }}, {{ rows.t256.us:.0f }}, {{ rows.t512.us:.0f }} and
@@ -819,7 +820,7 @@ record(
 #   - ["the same with a Triton kernel", "{{ order.triton.us:.1f }}"]
 # ///
 #
-# These times are by the host's own clock, not the GPU's, because we are after the host.
+# These times are by the host's own clock, not the GPU's, because it is the host's time that we want.
 #
 # With a wait after every order, an order costs {{ alone.ours.us:.1f }} µs; in a queue, {{ queue.ours.us:.1f }} µs. The rule:
 # *do not ask for a result until you need it.* `.item()`, `print(tensor)` and `torch.cuda.synchronize()` all ask.
@@ -832,10 +833,10 @@ record(
 # ///
 #
 # /// claim | order.ours.us > order.torch.us
-# Here our own launcher loses: it takes {{ order.ours.us / order.torch.us:.1f }} times as long over an order
-# as PyTorch. Most likely it is the Python in it: at every call it asks for the device and the stream and makes a small
-# object for the shape of the launch, where PyTorch has C++. This page does not measure what each of these costs. We
-# keep ours because you can read it.
+# Here our own launcher loses: it takes {{ order.ours.us / order.torch.us:.1f }} times as long over an order as
+# PyTorch. Most likely the reason is that it is written in Python: on every call it asks for the device and the stream
+# and makes a small object for the shape of the launch, where PyTorch has C++. This page does not measure what each of
+# these costs. We keep ours because you can read it.
 # /// otherwise
 # Our own launcher takes {{ order.ours.us / order.torch.us:.2f }} times as long over an order as PyTorch.
 # ///
@@ -846,13 +847,14 @@ record(
 # and an order is {{ order.ours.us / grey.cuda.us:.0%}} of it. It is the small kernels that drown in orders.
 #
 # /// exercise | A word, a thousand orders
-# A language model with 80 layers runs 12 small kernels a layer to produce one word for one reader. What do the orders
-# cost for each word, with PyTorch's price from the table? How many words a second is that at most, even on a GPU that
-# takes no time at all?
+# A language model with 80 layers runs 12 small kernels in each layer to produce one word for one reader. What do the
+# orders cost for each word, with PyTorch's price from the table? How many words a second is that at most, even on a
+# GPU that takes no time at all?
 # /// answer
-# 80 × 12 = 960 orders: 960 × {{ order.torch.us:.2f }} µs = {{ 960 * order.torch.us / 1000:.1f }} ms a word. So at most about
-# {{ 1000000 / (960 * order.torch.us):.0f }} words a second, whatever the GPU can do. Engines that serve models fight
-# this bill with fewer kernels, by fusing, and with fewer orders, by the means that comes next.
+# 80 × 12 = 960 orders: 960 × {{ order.torch.us:.2f }} µs = {{ 960 * order.torch.us / 1000:.1f }} ms a word. So at
+# most about {{ 1000000 / (960 * order.torch.us):.0f }} words a second, whatever the GPU can do. Engines that serve
+# models cut this cost in two ways: they fuse, so there are fewer kernels, and they use what comes next, so there are
+# fewer orders.
 # ///
 
 # %% [markdown]
@@ -908,7 +910,8 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # The graph brings the time for a kernel down from {{ chain.one_by_one.us:.0f }} µs to {{ chain.replayed.us:.1f }} µs. The kernels are
 # the same, and so is the GPU. Python and the driver no longer write 64 orders: that is all that changed.
 # /// otherwise
-# The graph takes {{ chain.replayed.us:.1f }} µs a kernel, one by one takes {{ chain.one_by_one.us:.1f }} µs.
+# The graph takes {{ chain.replayed.us:.1f }} µs a kernel; ordered one by one, a kernel takes
+# {{ chain.one_by_one.us:.1f }} µs.
 # ///
 #
 # /// claim | chain_order.one_by_one.us > 0.5 * chain.one_by_one.us
@@ -930,8 +933,8 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # changes between replays.
 # /// answer
 # (a) yes. (b) no: Python needs the sum *now*, and in a capture nothing runs. (c) no, for the same reason. (d) yes:
-# the loop runs once, and eight launches are written down. (e) it can be captured, but the replay uses the `n` from the
-# day of the capture. No error tells you. That is the one to fear.
+# the loop runs once, and eight launches are written down. (e) it can be captured, but the replay uses the `n` that
+# held when you captured it. No error tells you. That is the mistake to fear.
 # ///
 
 # %% [markdown]
@@ -1014,7 +1017,7 @@ for (name, copy), end in zip(transfers.items(), ends, strict=True):
 # use it more than once.
 # ///
 #
-# Pinned memory has a second virtue, and for us it is the greater one. The host only writes the order: it is free after
+# Pinned memory has a second virtue, and for us it matters more. The host only writes the order: it is free after
 # {{ transfer_order.pinned_in.us:.0f }} µs of the {{ transfer.pinned_in.us:.0f }} µs that the copy takes.
 #
 # /// claim | transfer_order.ordinary_in.us > 0.5 * transfer.ordinary_in.us
@@ -1169,7 +1172,7 @@ record(
 #
 # /// claim | code.sums == 1
 # {{ code.sass }} instructions, and one of them adds. The rest find out which thread this is and where its numbers are,
-# and carry them. That is a kernel that lives on bytes, seen from inside.
+# and carry them. That is what a memory-bound kernel looks like from inside.
 # /// otherwise
 # {{ code.sass }} instructions, and {{ code.sums }} of them add. The rest find out which thread this is and where its
 # numbers are, and carry them.
@@ -1347,8 +1350,8 @@ record(call=stopwatch(calls, per=MANY, wait=False))
 # descent took those nearest to the grey it began with. The apples are still twins.
 #
 # Is it free? A plain call takes the host {{ call.plain.us:.0f }} µs: it checks the picture, makes room and writes the
-# order. Through the operator it is {{ call.operator.us:.0f }} µs. There PyTorch has to find its way from the name to
-# your function, every time. For a large picture neither matters. For many tiny ones, remember graphs.
+# order. Through the operator it is {{ call.operator.us:.0f }} µs. Every time, PyTorch has to find its way from the
+# name to your function. For a large picture neither matters. For many tiny ones, remember graphs.
 #
 # /// exercise | The gradient of a brightening
 # Make an operator of the `brighten` kernel above: `y = min(x + by, 1)`. What is its gradient with respect to `x`? What

@@ -46,7 +46,7 @@
 # | local | one thread: what does not fit into registers | in HBM, cached by L1 and L2 |
 # | shared | one block | in the SM |
 # | global | every thread of the grid, and the host's copies | in HBM, cached by L2, perhaps by L1 |
-# | constant, and the parameters of the launch | every thread, to read | in HBM, in a small cache of their own |
+# | constant, and the parameters of the launch | every thread, to read | in HBM, with a small cache of their own |
 # | texture and surface | every thread, by special instructions | in HBM, cached |
 # | shared memory of another block | blocks of one cluster, from Hopper on | in the neighbour's SM |
 #
@@ -69,9 +69,9 @@
 # How do you time one trip? Not by timing one trip: your clock is too coarse. And not by timing a thousand: a
 # thousand trips overlap, and you learn how wide the hall is, not how long.
 #
-# You hold a treasure hunt. Each box holds a slip with the number of the next box. No cook can set out for the next one
-# before the slip is in her hand. So a thousand hops take a thousand trips, one after the other. This is a *pointer
-# chase*. Here is one with eight boxes.
+# Hold a treasure hunt instead. Each box contains a slip with the number of the next box. No cook can set out for the
+# next one before the slip is in her hand. So a thousand hops take a thousand trips, one after the other. This is a
+# *pointer chase*. Here is one with eight boxes.
 
 # %%
 route = [0, 5, 2, 7, 1, 6, 3, 4]  # one round through all boxes
@@ -92,8 +92,9 @@ print("the walk: ", *walk, "and back at", box)
 # - [100 <= hop.hbm < 300] About 150
 # - [hop.hbm >= 300] 300 or more
 # /// reveal
-# {{ hop.hbm:.0f }}. That is {{ hop.hbm / hop.shared:.0f }} times the way to the tray. In {{ hop.hbm:.0f }} ticks
-# one SM could do {{ hop.hbm * 128 / 1e3:.0f }} thousand multiply-adds, if somebody brought the numbers.
+# {{ hop.hbm:.0f }}. That is {{ hop.hbm / hop.shared:.0f }} times as long as the trip to the tray. In
+# {{ hop.hbm:.0f }} ticks one SM could do {{ hop.hbm * 128 / 1e3:.0f }} thousand multiply-adds, if somebody brought
+# the numbers.
 # ///
 #
 # On the card it is the same line, `i = x[i]`, with one thread and the clock of its SM. If all the boxes fit into L1,
@@ -167,11 +168,11 @@ record(
 # ///
 #
 # /// claim | chase.k4096 > 4 * chase.k16 and chase.k1048576 > 1.6 * chase.k4096
-# The hardware has drawn its own picture. A walk of 16 KiB stays in L1: {{ chase.k16:.0f }} ticks a hop. One of 4 MiB
+# The hardware has drawn its own picture. A walk of 16 KiB stays in L1: {{ chase.k16:.0f }} ticks per hop. One of 4 MiB
 # has outgrown L1 and stays in L2: {{ chase.k4096:.0f }}. One of 1 GiB goes to the pantry: {{ chase.k1048576:.0f }}. You
 # need no data sheet to find how large the caches are. Look where the line rises.
 # /// otherwise
-# A walk of 16 KiB takes {{ chase.k16:.0f }} ticks a hop, one of 4 MiB {{ chase.k4096:.0f }}, one of 1 GiB
+# A walk of 16 KiB takes {{ chase.k16:.0f }} ticks per hop, one of 4 MiB {{ chase.k4096:.0f }}, one of 1 GiB
 # {{ chase.k1048576:.0f }}.
 # ///
 #
@@ -184,9 +185,9 @@ record(
 #
 # /// claim | 1.2 * chase.k4096 < chase.k32768 < 0.85 * chase.k262144
 # One step is odd. The card says that its L2 holds {{ card.l2 / 1048576:.0f }} MiB. A walk of 32 MiB is smaller than
-# that, and still takes {{ chase.k32768:.0f }} ticks a hop. Keep it in mind for the section after next.
+# that, and still takes {{ chase.k32768:.0f }} ticks per hop. Keep it in mind for the section after next.
 # /// otherwise
-# A walk of 32 MiB takes {{ chase.k32768:.0f }} ticks a hop.
+# A walk of 32 MiB takes {{ chase.k32768:.0f }} ticks per hop.
 # ///
 #
 # /// exercise | Why at random? | 2 minutes
@@ -194,7 +195,7 @@ record(
 # (Memory comes in pieces of 32 bytes, and a slip has 4.)
 # /// answer
 # Less than a trip. Memory comes in boxes of 32 bytes, and each holds eight slips of 4 bytes: one long trip, then seven
-# short ones, and you see their average. A machine that guesses ahead would shorten it too. So the route is random, and
+# short ones, and you see their average. Hardware that guesses ahead would shorten it too. So the route is random, and
 # each slip has a cache line of its own.
 # ///
 
@@ -303,15 +304,15 @@ record(
 # references:
 #   - {label: HBM by the data sheet, value: card.bandwidth * 1e3 / far.clock}
 # alt: "Bytes per clock tick against the stretch that is read round and round: {{ reading.k16384:.0f }} at 16 MiB, {{ reading.k4194304:.0f }} at 4 GiB. The data sheet's bandwidth of HBM is at {{ card.bandwidth * 1e3 / far.clock:.0f }}."
-# caption: Left, the shelf. Right, the pantry. No sample here pays for a launch.
+# caption: Left, the shelf. Right, the pantry. No sample here includes the cost of a launch.
 # ///
 #
 # /// claim | reading.k16384 > 1.5 * reading.k4194304
 # A stretch of 16 MiB fits on the shelf, which holds {{ card.l2 / 1048576:.0f }} MiB, and comes back at
-# {{ reading.k16384:.0f }} bytes a tick. A stretch of 4 GiB must come from the pantry each time:
+# {{ reading.k16384:.0f }} bytes per tick. A stretch of 4 GiB must come from the pantry each time:
 # {{ reading.k4194304:.0f }}.
 # /// otherwise
-# A stretch of 16 MiB comes at {{ reading.k16384:.0f }} bytes a tick, one of 4 GiB at
+# A stretch of 16 MiB comes at {{ reading.k16384:.0f }} bytes per tick, one of 4 GiB at
 # {{ reading.k4194304:.0f }}.
 # ///
 #
@@ -354,17 +355,17 @@ record(
 #
 # /// claim | copy_of_ceiling > 0.92 and vector_add_of_copy > 0.92
 # How much can you get out of the pantry, then? The better of two copies is our **copy yardstick**: ours and the
-# driver's own, which PyTorch calls. Our copy reaches {{ copy_of_ceiling:.1%}} of it, and a vector add
-# that takes 16 bytes in every load reaches {{ vector_add_of_copy:.1%}}. (It may pass 100 %. A copy writes half of its bytes,
-# a vector add a third of them. And the table says that reading alone goes faster than copying.) Nothing on this page that
-# reads and writes 1 GiB should stay far below.
+# driver's own, which PyTorch calls. Our copy reaches {{ copy_of_ceiling:.1%}} of it, and a vector add that takes 16
+# bytes in every load reaches {{ vector_add_of_copy:.1%}}. (It may exceed 100 %. A copy writes half of its bytes, a
+# vector add a third of them. And the table says that reading alone goes faster than copying.) Nothing on this page
+# that reads and writes 1 GiB should be far below it.
 # ///
 #
 # Step back and look: the nearer the level, the shorter the walk *and* the wider the hall. That is the whole reason for
 # trays. A byte that is used ten times should be carried down the hall once.
 #
 # /// exercise | How often must it be used?
-# From the table: how many times as much does the tray hand out as the pantry? What does that say about a kernel that
+# From the table: how much more does the tray hand out than the pantry? What does that say about a kernel that
 # reads every byte from the pantry and then exactly once from the tray?
 # /// answer
 # About {{ per_clock.shared * card.sms / reading.k4194304:.0f }} times, on this card. So a single detour via the tray
@@ -426,7 +427,7 @@ record(
 # With the address worked out in between, L1 takes {{ hop.l1:.1f }} ticks here, without it {{ hop_alone.l1:.1f }}.
 # ///
 #
-# And the odd step. Many repeat a number from 2024: 478.8 ticks for *global memory* [^luo2024]. Its authors later found
+# Now for the odd step. Many people repeat a number from 2024: 478.8 ticks for *global memory* [^luo2024]. Its authors later found
 # that the L2 has two halves, and that the far one takes longer to answer [^luo2025]; NVIDIA had drawn the two halves when the
 # A100 came out [^nvidia-ampere]. Look at the steps again: at 32 MiB,
 # too much for one half and too little for the pantry, our card says {{ chase.k32768:.0f }}, while the pantry
@@ -455,7 +456,7 @@ record(
 # caption: Same order, 128 bytes wanted. Four boxes or thirty-two.
 # ///
 #
-# Count them by hand: lane number k wants the number k × stride.
+# Count them by hand: lane k wants the number at k × stride.
 
 # %%
 STRIDES = (1, 2, 4, 8, 16, 32)
@@ -486,11 +487,11 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 # Both are explained below.
 #
 # /// chart | lines
-# title: Reading with a stride, bytes that were wanted
+# title: Useful bytes, read with a stride
 # x: S
 # y: gb_per_s
 # x_label: stride, in numbers of 4 bytes
-# y_label: GB/s, read and written, that were wanted
+# y_label: useful GB/s, read and written
 # x_scale: log2
 # series:
 #   - {name: stride.*, label: strided}
@@ -500,7 +501,7 @@ print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 # ///
 #
 # /// table
-# columns: [stride, "boxes, by hand", "sectors a request, counted", "bytes read from HBM, over those at stride 1", "time over stride 1"]
+# columns: [stride, "boxes, by hand", "sectors per request, counted", "bytes read from HBM, over those at stride 1", "time over stride 1"]
 # rows:
 #   - ["1", "{{ boxes.s1:.0f }}", "{{ sectors.stride.s1:.1f }}", "{{ counted.stride.s1.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s1.us / stride.s1.us:.1f }}"]
 #   - ["2", "{{ boxes.s2:.0f }}", "{{ sectors.stride.s2:.1f }}", "{{ counted.stride.s2.read_bytes / counted.stride.s1.read_bytes:.1f }}", "{{ stride.s2.us / stride.s1.us:.1f }}"]
@@ -656,7 +657,7 @@ record(
 # {{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }} times those of stride 1. It seems that the pantry
 # hands out boxes in pairs. At stride 8 both boxes of a pair are wanted, at 16 only one. And the clock follows the
 # *bytes*: from {{ stride.s8.us:.0f }} to {{ stride.s16.us:.0f }} µs. So a bound on sectors is not a bound on the time. (Bytes
-# are not everything either: the last row has the bytes of the row above it, and a time of its own.)
+# are not everything either: the last row reads as many bytes as the row above it, yet its time is different.)
 # /// otherwise
 # From stride 8 to 16 the boxes stay the same. The bytes read go from
 # {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
@@ -704,8 +705,8 @@ record(
 #   one: "All 32 threads want the same {wanted} bytes: one box. {share} % of what is carried is wanted."
 #   all: "The warp wants {wanted} bytes, and {sectors} boxes hold just these: {share} % of what is carried is wanted."
 #   some: "The warp wants {wanted} bytes. They lie in {sectors} boxes, in {lines} cache lines, so {carried} bytes are carried: {share} % of them wanted."
-#   measured: "Measured at this stride, for reading and writing: {time} times the time of stride 1."
-#   near: "The nearest walk that was measured has stride {near}, 4 bytes each, and begins at the first element: {time} times the time of stride 1."
+#   measured: "Measured at this stride, for reading and writing: {time} times as long as at stride 1."
+#   near: "The nearest walk that was measured has stride {near}, 4 bytes each, and begins at the first element: {time} times as long as at stride 1."
 # row:
 #   stride: "{stride}"
 #   first element: "{offset}"
@@ -774,12 +775,12 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 
 # %% [markdown]
 # /// claim | 24 < bank.s32.us / bank.s1.us < 40 and 24 < turns.bank.s32 < 40
-# Here the clock follows the count closely: {{ turns.bank.s32:.0f }} turns for one load at stride 32, and
-# {{ bank.s32.us / bank.s1.us:.0f }} times the time of stride 1. This kernel does nothing but go to the windows, so
+# Here the clock follows the count closely: {{ turns.bank.s32:.0f }} turns for one load at stride 32, and it takes
+# {{ bank.s32.us / bank.s1.us:.0f }} times as long as stride 1. This kernel does nothing but go to the windows, so
 # nothing hides the queues.
 # /// otherwise
 # At stride 32 the hardware counted {{ turns.bank.s32:.1f }} turns for one load, and the kernel took
-# {{ bank.s32.us / bank.s1.us:.1f }} times the time of stride 1.
+# {{ bank.s32.us / bank.s1.us:.1f }} times as long as at stride 1.
 # ///
 #
 # /// explorable | bank_conflicts
@@ -794,8 +795,8 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 #   same: "All 32 threads want the same word. It is handed out to all of them in one turn."
 #   free: "32 words behind {busy} different windows: nobody waits, and the load takes one turn."
 #   queue: "32 words behind only {busy} of 32 windows. The longest queue has {queue}, so the load takes {queue} turns."
-#   measured: "Measured at this stride: {counted} turns by the counters, and {time} times the time of stride 1."
-#   near: "The queue is as long at stride {near}. Measured there: {counted} turns by the counters, and {time} times the time of stride 1."
+#   measured: "Measured at this stride: {counted} turns by the counters, and {time} times as long as at stride 1."
+#   near: "The queue is as long at stride {near}. Measured there: {counted} turns by the counters, and {time} times as long as at stride 1."
 # row:
 #   stride: "{stride}"
 #   windows at work: "{busy}"
@@ -835,10 +836,10 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # caption: The detour is short, and it fixes both walks.
 # ///
 #
-# Take a tile of 32 × 32. Read it row by row onto the tray, which is good for the hall. Wait for each other. Then take
-# it off the tray column by column, and write each column as a row of y, which is good for the hall again. `__shared__`
-# puts `tile` on the tray, one for the whole block. At `__syncthreads()` each thread waits until the whole block is
-# there. ([The page on C](../c_for_python_people.py) has both words.)
+# Take a tile of 32 × 32. Read it row by row onto the tray, which is good for the hall. Wait until the whole block is
+# done. Then take it off the tray column by column, and write each column as a row of y, which is good for the hall
+# again. `__shared__` puts `tile` on the tray, one for the whole block. At `__syncthreads()` each thread waits until
+# the whole block is there. ([The page on C](../c_for_python_people.py) has both words.)
 #
 # /// predict | Both walks down the hall are good now. Is the transpose as fast as a copy?
 # - [turn.tiled.us / copy.ours.us < 1.1] Yes: it moves the same bytes
@@ -903,7 +904,7 @@ record(
 #   - ["**vectorised**", "**{{ turn.vectorised.of_peak:.1%}}**", "{{ turn.vectorised.us:.0f }}", "{{ sectors.store.vectorised:.1f }}", "{{ turns.tray.vectorised:.1f }}"]
 #   - ["PyTorch", "{{ turn.torch.of_peak:.1%}}", "{{ turn.torch.us:.0f }}", "", ""]
 #   - ["*copy, ours*", "*{{ copy.ours.of_peak:.1%}}*", "*{{ copy.ours.us:.0f }}*", "", ""]
-# caption: Counters by Nsight Compute, on 8192 × 8192. A store of 16 bytes a lane fills 16 sectors, so there 16 is the least.
+# caption: Counters by Nsight Compute, on 8192 × 8192. A store of 16 bytes a lane fills 16 sectors, so 16 is the minimum there.
 # ///
 #
 # /// claim | sectors.store.naive > 30 and sectors.store.tiled < 5
@@ -938,10 +939,11 @@ record(
 # ### What else the counters say {.beyond}
 #
 # /// claim | counted.turn.naive.gb < 1.5 * counted.turn.tiled.gb and turn.naive.us > 2 * turn.tiled.us
-# Look once more at where the naive kernel jams. Counted at the pantry, it moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
-# {{ counted.turn.tiled.gb:.2f }}: not much more. It seems that the L2 puts the pieces of a box together before it goes down.
-# Most likely the {{ turn.naive.us / turn.tiled.us:.1f }} times the time is spent on the way to the L2: 32 parcels for each
-# store, where four would do. Bytes of HBM alone would not have shown you this.
+# Look once more at where the naive kernel jams. Counted at the pantry, it moves {{ counted.turn.naive.gb:.2f }} GB,
+# the tiled one {{ counted.turn.tiled.gb:.2f }}: not much more. It seems that the L2 puts the pieces of a box together
+# before it goes down. Yet it takes {{ turn.naive.us / turn.tiled.us:.1f }} times as long, and most likely the extra
+# time is spent on the way to the L2: 32 parcels for each store, where four would do. Counting HBM bytes alone would
+# not have shown you this.
 # /// otherwise
 # Counted at the pantry, the naive kernel moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
 # {{ counted.turn.tiled.gb:.2f }}.
@@ -960,7 +962,8 @@ record(
 # times as long here. Take that for what it is: one shape, one type, one release. PyTorch's routine copies tensors of
 # every shape, type and stride; ours does one job. And most often `x.t()` alone is enough: it moves nothing.
 # /// otherwise
-# PyTorch's own way to write out a transpose takes {{ turn.torch.us / turn.vectorised.us:.2f }} times our time.
+# PyTorch's own way to write out a transpose takes {{ turn.torch.us / turn.vectorised.us:.2f }} times as long as our
+# best kernel.
 # ///
 #
 # /// exercise | Swap the indices
@@ -972,12 +975,12 @@ record(
 #     --workload dtype=float32,M=16384,N=16384
 # ```
 # /// answer
-# On paper they do: 36 boxes for 32 numbers either way. In the hardware they may not. A scattered read
-# may leave the rest of its box in a cache, where another warp of the block finds it. A scattered write leaves a box
-# that is only partly new, and we suspect that the L2 puts it together from several warps before it goes to the pantry. Write
-# down both times and both counters, sectors for loads and for stores. As it stands, with scattered writes, the kernel took
-# {{ turn.naive.us:.0f }} µs in our run, and {{ sectors.store.naive:.0f }} sectors for one store; we have not run it the
-# other way round. Whichever wins on your card, the tray makes the question go away.
+# On paper they do: 36 boxes for 32 numbers either way. In the hardware they may not. A scattered read may leave the
+# rest of its box in a cache, where another warp of the block finds it. A scattered write leaves a box that is only
+# partly new, and we suspect that the L2 puts it together from several warps before it goes to the pantry. Write down
+# both times and both counters, sectors for loads and for stores. As it stands, with scattered writes, the kernel took
+# {{ turn.naive.us:.0f }} µs in our run, with {{ sectors.store.naive:.0f }} sectors for each store; we have not run it
+# the other way round. Whichever wins on your card, the tray makes the question go away.
 # ///
 
 # %% [markdown]
@@ -1008,7 +1011,7 @@ record(
 )
 
 # %% [markdown]
-# {{ hop.hbm:.0f }} ticks × {{ little.wanted:.0f }} bytes a tick = **{{ little.bytes / 1e6:.1f }} MB under way**, at
+# {{ hop.hbm:.0f }} ticks × {{ little.wanted:.0f }} bytes per tick = **{{ little.bytes / 1e6:.1f }} MB under way**, at
 # every moment, over the whole card. For one SM that is {{ little.of_sm / 1024:.1f }} KiB, or {{ little.of_thread:.1f }}
 # bytes for each of the 2048 threads that an SM can hold.
 #
@@ -1023,8 +1026,7 @@ record(
 #   When instructions of one thread do not wait for each other, that is *instruction-level parallelism*, ILP for short. A load of 16 bytes instead of 4
 #   helps in the same way: four times the bytes for one instruction.
 #
-# /// predict | One copy fills every seat, with one vector for each thread. A second takes one seat in eight, with eight vectors
-# for each. How fast is the second?
+# /// predict | One copy fills every seat, with one vector for each thread. A second fills one seat in eight, with eight vectors for each thread. How fast is the second?
 # - [flight.v1.r8.of_peak / flight.v8.r1.of_peak < 1.4] About as fast
 # - [1.4 <= flight.v1.r8.of_peak / flight.v8.r1.of_peak < 4] About half as fast
 # - [flight.v1.r8.of_peak / flight.v8.r1.of_peak >= 4] About an eighth as fast
@@ -1174,10 +1176,9 @@ record(
 # ///
 #
 # /// claim | abs(flight.v8.r4.us / flight.v8.r1.us - 1) < 0.2 and abs(flight.v4.r8.us / flight.v4.r2.us - 1) < 0.2
-# But that comes to an end. From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}}
-# with V = 8,
-# {{ flight.v4.r2.of_peak:.1%}} and {{ flight.v4.r8.of_peak:.1%}} with V = 4. When enough are walking, more only queue. A few
-# percent remain between the full rows, and we do not know why.
+# But that has a limit. From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and
+# {{ flight.v8.r4.of_peak:.1%}} with V = 8, {{ flight.v4.r2.of_peak:.1%}} and {{ flight.v4.r8.of_peak:.1%}} with
+# V = 4. Once enough are walking, more of them only queue. A few percent remain between the full rows, and we do not know why.
 # /// otherwise
 # From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}} with V = 8.
 # ///
@@ -1339,7 +1340,7 @@ record(
 # ///
 #
 # /// claim | reduction_of_read > 0.85
-# How much would a kernel reach if it read 1 GiB and did nothing with it? Take the better of two: the microbenchmark
+# What would a kernel reach if it read 1 GiB and did nothing with it? Take the better of two: the microbenchmark
 # above, and `torch.sum`. Our reduction reaches **{{ reduction_of_read:.1%}}** of that read ceiling here; measure again,
 # and we expect more than 85 %. The additions cost little, if they cost anything.
 # ///
@@ -1431,8 +1432,8 @@ record(
 # Its worst error is {{ fuse.cuda.error:.1e }}, Triton's {{ fuse.triton.error:.1e }}: rounding to bf16 hides all the rest.
 # In fp32 you would have to look again. *A kernel is bound by its bytes only if the rest fits under them.*
 # /// otherwise
-# `torch.compile` takes {{ fuse.compiled.us / fuse.cuda.us:.2f }} times the time of our CUDA kernel, Triton
-# {{ fuse.triton.us / fuse.cuda.us:.2f }} times.
+# `torch.compile` takes {{ fuse.compiled.us / fuse.cuda.us:.2f }} times as long as our CUDA kernel, Triton
+# {{ fuse.triton.us / fuse.cuda.us:.2f }} times as long.
 # ///
 #
 # /// claim | fuse.cuda.error < 0.82 * fuse.eager.error
@@ -1443,9 +1444,9 @@ record(
 # ///
 #
 # /// claim | fuse.eager.us > 1.9 * fuse.compiled.us
-# Should you write such kernels by hand, then? First let the compiler try. `torch.compile` saw the two lines, made one kernel of
-# them, and is {{ fuse.eager.us / fuse.compiled.us:.1f }} times as fast as eager, for one word of yours. By hand you got another
-# {{ fuse.compiled.us / fuse.cuda.us:.1f }}, for an afternoon.
+# Should you write such kernels by hand, then? First let the compiler try. `torch.compile` saw the two lines, made one
+# kernel of them, and is {{ fuse.eager.us / fuse.compiled.us:.1f }} times as fast as eager, for one word of code. By
+# hand you got another factor of {{ fuse.compiled.us / fuse.cuda.us:.1f }}, for an afternoon's work.
 # /// otherwise
 # `torch.compile` saw the two lines and made one kernel of them. Eager takes
 # {{ fuse.eager.us / fuse.compiled.us:.2f }} times as long as that.
@@ -1468,8 +1469,8 @@ record(
 # 1. *Must it be carried at all?* Fuse.
 # 2. *Is it carried once?* Anything used again belongs on the tray.
 # 3. *Do neighbours ask for neighbours?* Count the boxes.
-# 4. *Does anybody queue at the tray?* Count the windows.
-# 5. *Are enough of them walking?* Latency × bandwidth.
+# 4. *Is anybody queueing at the tray?* Count the windows.
+# 5. *Are enough cooks walking?* Latency × bandwidth.
 #
 # Answer all five with a pencil. Then let the counters check your answers.
 #

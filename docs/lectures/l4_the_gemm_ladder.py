@@ -10,7 +10,7 @@
 #
 # By the end of this page you can
 #
-# - build five kernels of a matrix multiply, each from the one before it, and type three of them in the lab;
+# - build five matrix-multiply kernels, each from the one before it, and type three of them in the lab;
 # - say for each of them, with a pencil, how many bytes it asks for, how much it computes, and which roof it
 #   will hit first;
 # - read the counter that shows whether you were right;
@@ -116,11 +116,11 @@ record(
 # %% [markdown]
 # ## What an SM can do in one tick
 #
-# The job has a roof on paper. But a kernel does not run on paper. It is held back by whatever runs out first on the SM
-# (the room) where it runs. There are four candidates. You know three of them. The fourth is the *issue slot* (a call): each
-# scheduler has one per tick, and uses it to give one warp its next instruction. From here on the words of the trade
-# come first; the [kitchen key](../start_here.py#the-kitchen-key) has both. Here is what each can do in *one tick of the
-# clock*.
+# The job has a roof on paper. But a kernel does not run on paper. It is held back by whatever runs out first on the
+# SM (the room) where it runs. There are four candidates. You know three of them. The fourth is the *issue slot* (a
+# call): each scheduler has one per tick, and uses it to give one warp its next instruction. From here on the
+# technical terms come first; the [kitchen key](../start_here.py#the-kitchen-key) has both. Here is what each can do
+# in *one tick of the clock*.
 #
 # | on an SM | can do, in one tick | and that is a roof of |
 # |---|---|---|
@@ -131,14 +131,14 @@ record(
 #
 # Look at the second line. There are exactly enough issue slots to keep the lanes busy. So every other instruction, each load,
 # each step of a loop counter, takes the place of a warp's multiply-add. A warp whose instructions are *load, load,
-# multiply-add* multiplies in one slot of three at best.
+# multiply-add* multiplies in one of three slots at best.
 #
 # For L2 and HBM we have our own numbers. In the last lecture L2 delivered {{ l3.reading.k16384 / card.sms:.0f }} bytes
 # in a tick to each SM; HBM, by its data sheet, delivers {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }}.
 #
-# Now to the kernels. Here are all five, one line each. You need not see how they work yet: each has its own section below.
+# Now to the kernels. Here are all five, one line each. You do not need to see how they work yet: each has its own section below.
 #
-# | kernel | a thread makes, of C | words it takes in one step along K | multiply-adds |
+# | kernel | what a thread computes of C | words it takes in one step along K | multiply-adds |
 # |---|---|---|---|
 # | **naive** | one number; a warp's numbers are one below the other | 1 of A, 1 of B | 1 |
 # | **coalesced** | one number; a warp's numbers are side by side | 1 of A, 1 of B | 1 |
@@ -205,7 +205,8 @@ record(hand=hand, hall=hall)
 # - *By shared memory.* The 32 words of A are 4096 words apart. 32 divides 4096, so all are in one bank (a window): 32 wavefronts.
 #   The word of B is the same for all lanes: one wavefront. That makes 33 wavefronts for 32 multiply-adds, 32 ÷ 33 = {{ hand.naive.by_tray:.2f }}
 #   in a tick.
-# - *By issue slots.* Each multiply-add needs two loads. That leaves it one slot in three: 128 ÷ 3 = {{ hand.naive.by_calls:.0f }}.
+# - *By issue slots.* Each multiply-add needs two loads. That leaves the multiply-add one slot in three: 128 ÷ 3 =
+#   {{ hand.naive.by_calls:.0f }}.
 #
 # For L2 you need a tile, so take the third row. In a tile of 32 × 32 each number, once carried, is used 32 times. So a
 # multiply-add costs 4/32 bytes of A and 4/32 of B, a quarter of a byte. The bytes that L2 gives an SM in a tick feed {{ l3.reading.k16384 / card.sms / hall.shared_tiles:.0f }}
@@ -391,10 +392,10 @@ record(
 #   - ["the same, counted", "**{{ vital.naive.turns:.1f }}**"]
 #   - ["wavefronts used, of all ticks", "{{ vital.naive.tray:.0%}}"]
 #   - ["issue slots used", "{{ vital.naive.calls:.0%}}"]
-#   - ["sectors a load", "{{ vital.naive.sectors:.1f }}"]
+#   - ["sectors per load", "{{ vital.naive.sectors:.1f }}"]
 #   - ["bytes from L2 for a multiply-add", "{{ vital.naive.hall:.2f }}"]
-#   - ["registers a thread", "{{ vital.naive.registers:.0f }}"]
-#   - ["shared memory a block", "none"]
+#   - ["registers per thread", "{{ vital.naive.registers:.0f }}"]
+#   - ["shared memory per block", "none"]
 #   - ["occupancy, counted", "{{ vital.naive.seats:.0%}}"]
 # caption: "Sectors by hand: 32 for a load of A, 1 for one of B, so 16.5 on average."
 # ///
@@ -475,12 +476,12 @@ record(
 #   - ["TFLOP/s", "{{ ladder.naive.tflops:.2f }}", "{{ ladder.coalesced.tflops:.2f }}"]
 #   - ["forecast, TFLOP/s", "{{ forecast.naive:.2f }}", "{{ forecast.coalesced:.2f }}"]
 #   - ["wavefronts for 32 multiply-adds", "{{ vital.naive.turns:.1f }}", "{{ vital.coalesced.turns:.2f }}"]
-#   - ["**sectors a load**", "{{ vital.naive.sectors:.1f }}", "**{{ vital.coalesced.sectors:.1f }}**"]
+#   - ["**sectors per load**", "{{ vital.naive.sectors:.1f }}", "**{{ vital.coalesced.sectors:.1f }}**"]
 #   - ["bytes from L2 for a multiply-add", "{{ vital.naive.hall:.2f }}", "{{ vital.coalesced.hall:.2f }}"]
 #   - ["instructions for 32 multiply-adds", "{{ vital.naive.instructions:.1f }}", "{{ vital.coalesced.instructions:.1f }}"]
 #   - ["wavefronts used, of all ticks", "{{ vital.naive.tray:.0%}}", "{{ vital.coalesced.tray:.0%}}"]
 #   - ["issue slots used", "{{ vital.naive.calls:.0%}}", "{{ vital.coalesced.calls:.0%}}"]
-#   - ["registers a thread", "{{ vital.naive.registers:.0f }}", "{{ vital.coalesced.registers:.0f }}"]
+#   - ["registers per thread", "{{ vital.naive.registers:.0f }}", "{{ vital.coalesced.registers:.0f }}"]
 #   - ["occupancy, counted", "{{ vital.naive.seats:.0%}}", "{{ vital.coalesced.seats:.0%}}"]
 # ///
 #
@@ -564,8 +565,8 @@ record(
 #   - ["instructions for 32 multiply-adds", "{{ vital.coalesced.instructions:.1f }}", "{{ vital.shared_tiles.instructions:.1f }}"]
 #   - ["wavefronts used, of all ticks", "{{ vital.coalesced.tray:.0%}}", "{{ vital.shared_tiles.tray:.0%}}"]
 #   - ["issue slots used", "{{ vital.coalesced.calls:.0%}}", "{{ vital.shared_tiles.calls:.0%}}"]
-#   - ["registers a thread", "{{ vital.coalesced.registers:.0f }}", "{{ vital.shared_tiles.registers:.0f }}"]
-#   - ["shared memory a block, KiB", "{{ vital.coalesced.shared_kib:.1f }}", "{{ vital.shared_tiles.shared_kib:.1f }}"]
+#   - ["registers per thread", "{{ vital.coalesced.registers:.0f }}", "{{ vital.shared_tiles.registers:.0f }}"]
+#   - ["shared memory per block, KiB", "{{ vital.coalesced.shared_kib:.1f }}", "{{ vital.shared_tiles.shared_kib:.1f }}"]
 #   - ["occupancy, counted", "{{ vital.coalesced.seats:.0%}}", "{{ vital.shared_tiles.seats:.0%}}"]
 # ///
 #
@@ -575,19 +576,20 @@ record(
 # ///
 #
 # /// claim | 0.4 * ladder.coalesced.us < ladder.shared_tiles.us < 0.9 * ladder.coalesced.us and vital.shared_tiles.hall > 0.6 * vital.coalesced.hall
-# Textbooks open with shared memory, and here it gives a factor of {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }}. The
-# line in bold says why it does not give more. The tile should bring the bytes from L2 down to {{ hall.shared_tiles:.2f }} for
-# each multiply-add, and it does: {{ vital.shared_tiles.hall:.2f }}. But it was {{ vital.coalesced.hall:.2f }} before: L1 had been
-# catching the reuse within a block, unasked. The tile did save instructions, {{ vital.coalesced.instructions:.1f }} before and {{ vital.shared_tiles.instructions:.1f }}
-# now, and waiting for L1 and whatever is beyond it: {{ waits.coalesced.hall:.0%}} of all waiting before, {{ waits.shared_tiles.hall:.0%}}
-# now.
+# Textbooks open with shared memory, and here it gives a factor of
+# {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }}. The row in bold says why it does not give more. The tile
+# should bring the bytes from L2 down to {{ hall.shared_tiles:.2f }} for each multiply-add, and it does:
+# {{ vital.shared_tiles.hall:.2f }}. But it was {{ vital.coalesced.hall:.2f }} before: L1 had been catching the reuse
+# within a block, unasked. The tile did save instructions, {{ vital.coalesced.instructions:.1f }} before and
+# {{ vital.shared_tiles.instructions:.1f }} now, and waiting for L1 and whatever is beyond it:
+# {{ waits.coalesced.hall:.0%}} of all waiting before, {{ waits.shared_tiles.hall:.0%}} now.
 # /// otherwise
 # Shared memory gives a factor of {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} here. Bytes from L2 for a multiply-add:
 # {{ vital.coalesced.hall:.2f }} before, {{ vital.shared_tiles.hall:.2f }} now, {{ hall.shared_tiles:.2f }} by hand.
 # ///
 #
-# (It can come out a little lower than by hand, because one answer from L2 very likely serves several SMs at times, as
-# [in the last lecture](l3_memory.py#how-much-at-once).)
+# (The counted figure can come out a little lower than the one by hand, very likely because one answer from L2
+# sometimes serves several SMs, as [in the last lecture](l3_memory.py#how-much-at-once).)
 # ///
 #
 # /// claim | vital.shared_tiles.tray > 0.75 and vital.shared_tiles.calls < 0.6
@@ -654,12 +656,12 @@ for rung, kinds in found.items():
 # the rungs below.
 #
 # /// claim | abs(vital.shared_tiles.turns - (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas) < 0.05
-# Does the number of wavefronts come out now? To bring in the two tiles, a thread makes four more moves in each round: two
-# loads and two stores. If every move were one wavefront, that would make
-# {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} wavefronts for 32 multiply-adds.
-# The counter says {{ vital.shared_tiles.turns:.2f }}. It fits if a load of *four* words takes two wavefronts:
-# {{ (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }}. Four words in one go save
-# issue slots and wavefronts, but they are not free.
+# Can you now account for the number of wavefronts? To bring in the two tiles, a thread makes four more moves in each
+# round: two loads and two stores. If every move were one wavefront, that would make
+# {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} wavefronts for 32
+# multiply-adds. The counter says {{ vital.shared_tiles.turns:.2f }}. It fits if a load of *four* words takes two
+# wavefronts: {{ (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }}. Four
+# words in one go save issue slots and wavefronts, but they are not free.
 # /// otherwise
 # With one wavefront for every load and store it would be
 # {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} wavefronts for 32 multiply-adds.
@@ -679,8 +681,9 @@ for rung, kinds in found.items():
 # one.
 # ///
 #
-# You now have everything you need to type it yourself, with tiles, in Triton, CUDA C++ or NumPy, from the plain sum to the
-# third rung. It takes about an hour. The rungs below do not need it, so you can also read on and type later.
+# You now have everything you need to type a kernel with tiles yourself, in Triton, CUDA C++ or NumPy, from the plain
+# sum to the third rung. It takes about an hour. The rungs below do not need it, so you can also read on and type
+# later.
 #
 # /// lab | sgemm_tiles
 # ///
@@ -730,8 +733,8 @@ for rung, kinds in found.items():
 #   - ["bytes from L2 for a multiply-add", "{{ vital.shared_tiles.hall:.2f }}", "{{ vital.register_column.hall:.2f }}"]
 #   - ["wavefronts used, of all ticks", "{{ vital.shared_tiles.tray:.0%}}", "{{ vital.register_column.tray:.0%}}"]
 #   - ["issue slots used", "{{ vital.shared_tiles.calls:.0%}}", "{{ vital.register_column.calls:.0%}}"]
-#   - ["registers a thread", "{{ vital.shared_tiles.registers:.0f }}", "{{ vital.register_column.registers:.0f }}"]
-#   - ["shared memory a block, KiB", "{{ vital.shared_tiles.shared_kib:.1f }}", "{{ vital.register_column.shared_kib:.1f }}"]
+#   - ["registers per thread", "{{ vital.shared_tiles.registers:.0f }}", "{{ vital.register_column.registers:.0f }}"]
+#   - ["shared memory per block, KiB", "{{ vital.shared_tiles.shared_kib:.1f }}", "{{ vital.register_column.shared_kib:.1f }}"]
 #   - ["occupancy, counted", "{{ vital.shared_tiles.seats:.0%}}", "{{ vital.register_column.seats:.0%}}"]
 # ///
 #
@@ -796,7 +799,7 @@ for rung, kinds in found.items():
 # - [vital.register_tile.seats < 0.5 and ladder.register_column.us / ladder.register_tile.us > 1] Low and fast
 # /// reveal
 # Occupancy {{ vital.register_tile.seats:.0%}}, speed {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times the
-# register column's, with {{ vital.register_tile.registers:.0f }} registers a thread.
+# register column's, with {{ vital.register_tile.registers:.0f }} registers per thread.
 #
 # /// define | forecast.register_tile = 2 * hand.register_tile.best * card.sms * ladder.register_tile.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -816,8 +819,8 @@ for rung, kinds in found.items():
 #   - ["bytes from L2 for a multiply-add", "{{ vital.register_column.hall:.3f }}", "{{ vital.register_tile.hall:.3f }}"]
 #   - ["wavefronts used, of all ticks", "{{ vital.register_column.tray:.0%}}", "{{ vital.register_tile.tray:.0%}}"]
 #   - ["issue slots used", "{{ vital.register_column.calls:.0%}}", "{{ vital.register_tile.calls:.0%}}"]
-#   - ["registers a thread", "{{ vital.register_column.registers:.0f }}", "{{ vital.register_tile.registers:.0f }}"]
-#   - ["shared memory a block, KiB", "{{ vital.register_column.shared_kib:.1f }}", "{{ vital.register_tile.shared_kib:.1f }}"]
+#   - ["registers per thread", "{{ vital.register_column.registers:.0f }}", "{{ vital.register_tile.registers:.0f }}"]
+#   - ["shared memory per block, KiB", "{{ vital.register_column.shared_kib:.1f }}", "{{ vital.register_tile.shared_kib:.1f }}"]
 #   - ["occupancy, counted", "{{ vital.register_column.seats:.0%}}", "{{ vital.register_tile.seats:.0%}}"]
 # ///
 #
@@ -831,8 +834,8 @@ for rung, kinds in found.items():
 # instructions for 32 multiply-adds, one of which *is* the multiply-add. The idea works:
 # {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times as fast, with {{ vital.register_tile.seats:.0%}} of the seats taken.
 # /// otherwise
-# Wavefronts for 32 multiply-adds: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }} now. Of the seats
-# {{ vital.register_tile.seats:.0%}} are taken.
+# Wavefronts for 32 multiply-adds: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }}
+# now. {{ vital.register_tile.seats:.0%}} of the seats are taken.
 # ///
 # ///
 #
@@ -920,8 +923,8 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | max(vital.naive.l2, vital.coalesced.l2, vital.shared_tiles.l2, vital.register_column.l2, vital.register_tile.l2) < 0.4 and max(vital.naive.hbm, vital.coalesced.hbm, vital.shared_tiles.hbm, vital.register_column.hbm, vital.register_tile.hbm) < 0.4 and vital.cublas.calls > 0.7
-# L2 and HBM are nobody's roof, from the first rung to the last. And the library's row shows what a full roof to be
-# proud of looks like: its schedulers issue in {{ vital.cublas.calls:.0%}} of the ticks.
+# L2 and HBM are nobody's roof, from the first rung to the last. And the library's row shows what well-used issue
+# slots look like: its schedulers issue in {{ vital.cublas.calls:.0%}} of the ticks.
 # /// otherwise
 # In the library's row the schedulers issue in {{ vital.cublas.calls:.0%}} of the ticks.
 # ///
@@ -929,7 +932,7 @@ for rung, kinds in found.items():
 # And when a warp is not issued, what is it waiting for?
 #
 # /// table
-# columns: [kernel, "word from L1", "line for L1", "word from shared memory", "line for shared memory", barrier, "its turn"]
+# columns: [kernel, "word from L1", "queue for L1", "word from shared memory", "queue for shared memory", barrier, "its turn"]
 # rows:
 #   - [naive, "{{ waits.naive.hall:.0%}}", "{{ waits.naive.hall_queue:.0%}}", "{{ waits.naive.tray:.0%}}", "{{ waits.naive.tray_queue:.0%}}", "{{ waits.naive.barrier:.0%}}", "{{ waits.naive.turn:.0%}}"]
 #   - [coalesced, "{{ waits.coalesced.hall:.0%}}", "{{ waits.coalesced.hall_queue:.0%}}", "{{ waits.coalesced.tray:.0%}}", "{{ waits.coalesced.tray_queue:.0%}}", "{{ waits.coalesced.barrier:.0%}}", "{{ waits.coalesced.turn:.0%}}"]
@@ -941,10 +944,11 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | waits.naive.hall_queue > 0.7 and waits.shared_tiles.tray_queue > 0.25 and waits.register_column.tray > 0.25 and waits.register_tile.turn > 0.3 and vital.register_tile.calls < 0.7
-# It reads like a walk through the kitchen. In the naive kernel everybody stands in line for L1. With shared
-# tiles the longest line is at shared memory. With the register column warps wait for the word itself. With the register tile {{ waits.register_tile.turn:.0%}}
-# of the waiting is of the good kind, and yet in {{ 1 - vital.register_tile.calls:.0%}} of the ticks no warp can be issued. Very
-# likely it comes in bursts: all wait for a tile, then all want to multiply at once.
+# It reads like a walk through the kitchen. In the naive kernel everybody stands in line for L1. With shared tiles the
+# longest line is at shared memory. With the register column warps wait for the word itself. With the register tile
+# {{ waits.register_tile.turn:.0%}} of the waiting is of the good kind, and yet in
+# {{ 1 - vital.register_tile.calls:.0%}} of the ticks no warp can be issued. Very likely the work comes in bursts: all
+# warps wait for a tile, then all want to multiply at once.
 # /// otherwise
 # In the naive kernel {{ waits.naive.hall_queue:.0%}} of the waiting is standing in line for L1; with shared tiles {{ waits.shared_tiles.tray_queue:.0%}}
 # is standing in line for shared memory.
@@ -977,16 +981,15 @@ for rung, kinds in found.items():
 # ## Other sizes {.beyond}
 #
 # A ladder that is climbed at only one size proves something about only that size. So here are sizes from 128 to 4096
-# (up to 2048 for the
-# naive kernel, for the sake of your patience), and three that no tile divides.
+# (up to 2048 for the naive kernel, to spare your patience), and three that no tile divides.
 #
 # /// predict | 1023 is an ugly size: 1023 × 1023 × 1023, and no tile fits. Which kernel will be much faster there than at 1024?
 # - [ugly.register_tile.n1023.us / sizes.register_tile.n1024.us < 0.7 and ugly.register_tile.n1023.us / sizes.register_tile.n1024.us < min(ugly.coalesced.n1023.us / sizes.coalesced.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us)] The register tile
 # - [ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < 0.7 and ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us)] The coalesced one
 # - [ugly.naive.n1023.us / sizes.naive.n1024.us < 0.7 and ugly.naive.n1023.us / sizes.naive.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.coalesced.n1023.us / sizes.coalesced.n1024.us)] The naive one
 # /// reveal
-# The naive one: {{ ugly.naive.n1023.ms:.2f }} ms at 1023, {{ sizes.naive.n1024.ms:.2f }} ms at 1024. You know all you need to say
-# why.
+# The naive one: {{ ugly.naive.n1023.ms:.2f }} ms at 1023, {{ sizes.naive.n1024.ms:.2f }} ms at 1024. You know enough
+# to say why.
 # ///
 
 # %% tags=["fold"]
@@ -1037,17 +1040,17 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 #
 # /// claim | sizes.register_tile.n128.us > 1.6 * sizes.coalesced.n128.us and 0.8 < sizes.shared_tiles.n128.us / sizes.cublas.n128.us < 1.25
 # Read it from the left. At 128 the order is different: the best kernel of this page takes
-# {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times the time of the second rung. Its block tile is 128 ×
-# 128, so the whole of C is *one* block, on one SM, and {{ card.sms - 1:.0f }} SMs are idle. Large tiles need large matrices.
-# And the third rung, with its small tiles, is level with cuBLAS there: {{ sizes.shared_tiles.n128.us:.1f }} µs
-# against {{ sizes.cublas.n128.us:.1f }}.
+# {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times as long as the second rung. Its block tile is
+# 128 × 128, so the whole of C is *one* block, on one SM, and {{ card.sms - 1:.0f }} SMs are idle. Large tiles need
+# large matrices. And the third rung, with its small tiles, is level with cuBLAS there:
+# {{ sizes.shared_tiles.n128.us:.1f }} µs against {{ sizes.cublas.n128.us:.1f }}.
 # /// otherwise
-# At 128 the register tile takes {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times the time of the
+# At 128 the register tile takes {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times as long as the
 # coalesced kernel.
 # ///
 #
 # /// claim | sizes.register_tile.n1024.us > 1.3 * sizes.register_column.n1024.us
-# That is not over at 1024. There the fourth rung still beats the fifth: {{ sizes.register_column.n1024.us:.0f }} µs against
+# The order is still different at 1024, where the fourth rung beats the fifth: {{ sizes.register_column.n1024.us:.0f }} µs against
 # {{ sizes.register_tile.n1024.us:.0f }}. Why? The last exercise of this section asks you.
 # /// otherwise
 # At 1024 the register column takes {{ sizes.register_column.n1024.us:.0f }} µs, the register tile
@@ -1067,11 +1070,12 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ///
 #
 # /// claim | ugly.register_tile.n4095.us < 1.25 * ladder.register_tile.us and ugly.register_tile.n4095.us > 0.7 * ladder.register_tile.us
-# At the edges a block reaches past the matrix. There it puts zeros into shared memory and writes nothing, which costs a
-# comparison or two. At 4095 the register tile takes {{ ugly.register_tile.n4095.us / ladder.register_tile.us:.2f }} times its
-# time at 4096.
+# At the edges a block reaches past the matrix. There it puts zeros into shared memory and writes nothing, which costs
+# a comparison or two. At 4095 the register tile takes {{ ugly.register_tile.n4095.us / ladder.register_tile.us:.2f }}
+# times as long as at 4096.
 # /// otherwise
-# At 4095 the register tile takes {{ ugly.register_tile.n4095.us / ladder.register_tile.us:.2f }} times its time at 4096.
+# At 4095 the register tile takes {{ ugly.register_tile.n4095.us / ladder.register_tile.us:.2f }} times as long as
+# at 4096.
 # ///
 #
 # /// claim | sizes.naive.n1024.us > 2 * ugly.naive.n1023.us > 4 * ugly.coalesced.n1023.us and vital.naive_1023.turns < 5 and vital.naive_1023.calls < 0.35 and vital.naive_1023.l2 < 0.4 and vital.naive_1023.hbm < 0.4
@@ -1079,7 +1083,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # the same work. Its rows of A are 1023 words apart there, and 1023 divided by 32 leaves a remainder of 31. So the 32 lanes stand
 # at 32 *different* banks: the counter shows {{ vital.naive_1023.turns:.1f }} wavefronts for 32 multiply-adds, compared with {{ vital.naive_1024.turns:.1f }}
 # at 1024. You met this trick as padding: here A is padded by accident. (Now only {{ vital.naive_1023.tray:.0%}} of the wavefronts
-# are used, and the kernel is still far from the coalesced one. Something holds it back that is none of our four roofs: {{ vital.naive_1023.calls:.0%}}
+# are used, and the kernel is still far from the coalesced one. Something that is none of our four roofs holds it back: {{ vital.naive_1023.calls:.0%}}
 # of the issue slots are used, {{ vital.naive_1023.l2:.0%}} of L2 and {{ vital.naive_1023.hbm:.1%}} of HBM. Each load of A touches
 # 32 lines, and we suspect that L1 looks up each of them. This page does not measure what that costs.)
 # /// otherwise
@@ -1106,9 +1110,9 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # %% [markdown]
 # ## Is it still fp32? {.beyond}
 #
-# The card has a faster way to multiply fp32 numbers: round them to TF32, which keeps 10 bits of fraction instead of 23,
-# and give them to the tensor cores. It is easy to win a benchmark this way by accident. In our race it is off. You need
-# not take our word for it: the error shows it.
+# The card has a faster way to multiply fp32 numbers: round them to TF32, which keeps 10 bits of fraction instead of
+# 23, and give them to the tensor cores. It is easy to win a benchmark this way by accident. In our race it is off.
+# You do not have to take our word for it: the error shows it.
 
 # %%
 from course_kernels.gemm import library as tensor_core_library
@@ -1140,12 +1144,11 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # Our five kernels add the K products of an element in the same order, one after the other. Would you expect the same
 # error from all of them? And from cuBLAS?
 # /// answer
-# The same order with the same rounding gives the same bits, and so the same worst error: look at the table. cuBLAS is free to
-# choose its own order. At 4096 its worst error is {{ ladder.cublas.error * 1e6:.2f }} millionths, ours {{ ladder.naive.error * 1e6:.2f }};
-# at 512 it
-# is {{ sizes.cublas.n512.error * 1e6:.2f }}, ours {{ sizes.naive.n512.error * 1e6:.2f }}. Where they differ, it has added in a
-# different order, which as a rule is neither better nor worse. To compare two kernels, compare each with the truth, never one
-# with the other.
+# The same order with the same rounding gives the same bits, and so the same worst error: look at the table. cuBLAS is
+# free to choose its own order. At 4096 its worst error is {{ ladder.cublas.error * 1e6:.2f }} millionths and ours is
+# {{ ladder.naive.error * 1e6:.2f }}; at 512 it is {{ sizes.cublas.n512.error * 1e6:.2f }} and ours is
+# {{ sizes.naive.n512.error * 1e6:.2f }}. Where they differ, it has added in a different order, which as a rule is
+# neither better nor worse. To compare two kernels, compare each with the truth, never one with the other.
 # ///
 
 # %% [markdown]
@@ -1175,7 +1178,7 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 #
 # /// exercise | Which tile?
 # (a) Its numbers cost no wavefront of shared memory. (b) When it is larger, less comes from L2. (c) It decides how many
-# registers a thread needs. (d) When it is larger, it leaves SMs idle if the matrix is small.
+# registers per thread needs. (d) When it is larger, it leaves SMs idle if the matrix is small.
 # /// answer
 # (a) The register tile. (b) The block tile. (c) The register tile. (d) The block tile.
 # ///
@@ -1194,7 +1197,7 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # And you have a better question. Not "how do I make it fast?", but: **which roof holds it back, and what would raise
 # that roof?** Four roofs, one pencil.
 #
-# **Where this leads.** The register tile still brings its tiles in word by word. It loses wavefronts in queues. And it waits with
-# folded hands while the next tile comes. Each of the three is a rung, and there are more: that is [the next lecture](l5_the_top_of_the_ladder.py).
-# To see how the clock and the counters work, read [how every number here is measured](../how_we_measure.py). For each number with
-# its spread, see [the ledger](../numbers.md).
+# **Where this leads.** The register tile still brings its tiles in word by word. It loses wavefronts in queues. And
+# it waits idly while the next tile comes in. Each of the three faults leads to a rung, and there are more: that is
+# [the next lecture](l5_the_top_of_the_ladder.py). To see how the clock and the counters work, read [how every number
+# here is measured](../how_we_measure.py). For each number with its spread, see [the ledger](../numbers.md).

@@ -19,10 +19,10 @@
 # reaches {{ ladder.naive.of_peak:.1%}}. The library, cuBLAS, reaches {{ ladder.cublas.of_peak:.0%}}, so we end at **{{ sgemm.last_of_cublas:.1%}}
 # of the library**.
 #
-# [The previous lecture](l4_the_gemm_ladder.py) climbed the first five steps. Each of them moved fewer bytes: first from HBM,
-# then from shared memory. It ended with three complaints: lanes queue at the banks, one instruction fetches one word, and
-# everybody
-# waits with folded hands while the next tile comes. Each complaint becomes a step here, and there are more steps besides.
+# [The previous lecture](l4_the_gemm_ladder.py) climbed the first five steps. Each of them moved fewer bytes: first
+# from HBM, then from shared memory. It ended with three complaints: lanes queue at the banks, one instruction fetches
+# one word, and everybody stands idle while the next tile comes in. Each complaint becomes a step here, and there are
+# more steps besides.
 
 # %% [markdown]
 # ## The whole ladder, once
@@ -136,7 +136,7 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 # From {{ sgemm.first_of_cublas:.1%}} of the library to {{ sgemm.last_of_cublas:.1%}}. Call that level, and no more: on a
 # different card either may be ahead, though hardly by as much as 7 %. Always read the second column beside the third. The library
 # itself is at {{ ladder.cublas.of_peak:.0%}} of the data sheet, so a kernel that equals it still leaves {{ 1 - ladder.cublas.of_peak:.0%}}
-# of the card unused. *Where that goes* is the last question of this page.
+# of the card unused. *Where that part goes* is the last question of this page.
 # /// otherwise
 # From {{ sgemm.first_of_cublas:.1%}} of the library to {{ sgemm.last_of_cublas:.1%}}. The library itself is at
 # {{ ladder.cublas.of_peak:.0%}} of the data sheet.
@@ -483,11 +483,12 @@ record(
 # ///
 #
 # /// claim | ladder.vectorised.us > ladder.conflict_free.us and vital.conflict_free.turns_a_load < 0.8 * vital.vectorised.turns_a_load
-# **{{ ladder.conflict_free.of_peak:.1%}} of peak**, {{ ladder.vectorised.us / ladder.conflict_free.us:.2f }} times the speed of
-# kernel 6, as the wavefronts fell from {{ vital.vectorised.turns_a_load:.2f }} to {{ vital.conflict_free.turns_a_load:.2f}} a load.
+# **{{ ladder.conflict_free.of_peak:.1%}} of peak**, {{ ladder.vectorised.us / ladder.conflict_free.us:.2f }} times
+# the speed of kernel 6, as the wavefronts for each load fell from {{ vital.vectorised.turns_a_load:.2f }} to
+# {{ vital.conflict_free.turns_a_load:.2f}}.
 # /// otherwise
-# {{ ladder.conflict_free.of_peak:.1%}} of peak, against {{ ladder.vectorised.of_peak:.1%}}; wavefronts for one load
-# {{ vital.conflict_free.turns_a_load:.2f }}, before {{ vital.vectorised.turns_a_load:.2f }}.
+# {{ ladder.conflict_free.of_peak:.1%}} of peak, against {{ ladder.vectorised.of_peak:.1%}}; wavefronts for one load:
+# {{ vital.conflict_free.turns_a_load:.2f }} now, {{ vital.vectorised.turns_a_load:.2f }} before.
 # ///
 #
 # /// claim | abs(vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load - 2 * (queue.side_by_side - queue.interleaved)) < 0.1
@@ -534,9 +535,9 @@ record(
 # caption: The closer to a square, the less there is to fetch.
 # ///
 #
-# So seat the warp 4 × 8. Its 32 × 64 sums are its **warp tile**. Of [the three tiles](l4_the_gemm_ladder.py#the-words-for-tiles),
-# it is the one that our kernels did not have yet. CUTLASS gives the same advice: make it large, so that the warp reuses what it
-# has read [^cutlass-gemm].
+# So seat the warp in 4 rows of 8. Its 32 × 64 sums are its **warp tile**. Of [the three
+# tiles](l4_the_gemm_ladder.py#the-words-for-tiles), it is the one that our kernels did not have yet. CUTLASS gives
+# the same advice: make it large, so that the warp reuses what it has read [^cutlass-gemm].
 #
 # /// diff | src/course_kernels/sgemm/k07_conflict_free.cu | src/course_kernels/sgemm/k08_warp_tiles.cu
 # title: "What changes: k07_conflict_free.cu → k08_warp_tiles.cu"
@@ -600,10 +601,10 @@ record(
 # alt: "Two time lines. With one buffer, fetch 0, multiply 0, fetch 1, multiply 1, fetch 2, multiply 2 come one after the other. With two buffers, tile 1 is fetched while tile 0 is multiplied, and so on: the last multiplication ends earlier."
 # ///
 #
-# Two things are new. First, there is a second buffer: while one tile is being eaten, the next is on its way. Second, there is
-# `cp.async`, an instruction that copies up to 16 bytes from global memory *straight to shared memory*. A plain load puts them
-# into a register, and somebody has to stand there, hand stretched out, until they come. `cp.async` does not go through registers
-# at all [^nvidia-ampere]. You order now, and ask later whether the order has arrived.
+# Two things are new. First, there is a second buffer: while one tile is being used, the next is on its way. Second,
+# there is `cp.async`, an instruction that copies up to 16 bytes from global memory *straight to shared memory*. A
+# plain load puts them into registers, which have to be kept free until they come. `cp.async` does not go through
+# registers at all [^nvidia-ampere]. You order now, and ask later whether the order has arrived.
 #
 # /// diff | src/course_kernels/sgemm/k08_warp_tiles.cu | src/course_kernels/sgemm/k09_asynchronous.cu
 # title: "What changes: k08_warp_tiles.cu → k09_asynchronous.cu"
@@ -657,14 +658,14 @@ record(
 # next tile only *after* it?
 # /// answer
 # It promises two things: this step's tile has arrived, for all of us; and all of us are done with the tile of the previous step.
-# The next tile goes into *that* buffer. If you order it before the barrier, a slow warp may still be eating from there.
+# The next tile goes into *that* buffer. If you order it before the barrier, a slow warp may still be reading from there.
 # ///
 #
 # ### What it costs {.beyond}
 #
 # /// claim | vital.asynchronous.share < 0.97 * vital.warp_tiles.share and vital.asynchronous.carried < vital.warp_tiles.carried and extra_calls.asynchronous > 1.5 * extra_calls.warp_tiles
 # There is a price, and you see it in the share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}}
-# now. It is not the carrying: {{ vital.asynchronous.carried:.4f }} such instructions for one multiply-add, down from {{ vital.warp_tiles.carried:.4f }}.
+# now. The carrying is not the cause: there are {{ vital.asynchronous.carried:.4f }} such instructions for one multiply-add, down from {{ vital.warp_tiles.carried:.4f }}.
 # What has grown is the number of instructions that neither carry, nor load from shared memory, nor multiply: from {{ extra_calls.warp_tiles:.3f }}
 # to {{ extra_calls.asynchronous:.3f }}. Very likely they are addresses and questions. `cp.async` cannot transpose a tile on the
 # way, so A is copied number by number, each from its own place to its own place.
@@ -716,7 +717,7 @@ record(
 # without the addresses and the loop.
 # /// otherwise
 # {{ ladder.tuned.of_peak:.1%}} of peak, against {{ ladder.asynchronous.of_peak:.1%}}; occupancy
-# {{ vital.tuned.occupancy:.0%}}, before {{ vital.asynchronous.occupancy:.0%}}.
+# {{ vital.tuned.occupancy:.0%}} now, {{ vital.asynchronous.occupancy:.0%}} before.
 # ///
 #
 # **Why not faster?** In {{ 1 - vital.tuned.issued:.0%}} of the ticks nothing is issued, even now.
@@ -751,10 +752,10 @@ record(
 # alt: "Registers in two drawers, even and odd. With 16-byte stores, sums 0 to 3 are in four registers in a row, as b 0 to 3 are, so sum 0 is in the drawer of b 0. If a is there too, all three numbers come from one drawer: 2 ticks. Stored one by one, the compiler may put sum 0 across from b 0, and every multiply-add takes 1 tick."
 # ///
 #
-# Who decides which register a number is in? The compiler does. And so do you, without knowing it. A 16-byte *store* needs four
-# sums in four registers in a row. A 16-byte *load* puts four numbers of B into four registers in a row. So sum number c and b
-# number c easily end up in the same drawer, and then it is a coin toss whether a is there too. **The stores that we made wide in
-# step 6 can tie the compiler's hands.**
+# Who decides which register a number is in? The compiler does. And so do you, without knowing it. A 16-byte *store*
+# needs four sums in four registers in a row. A 16-byte *load* puts four numbers of B into four registers in a row. So
+# sum number c and b number c easily end up in the same drawer, and then it is a coin toss whether *a* is there too.
+# **The stores that we made wide in step 6 can tie the compiler's hands.**
 #
 # Do not take our word for it. Count it, in the machine code of our own kernels: the next one, number 11, stores C number by number.
 
@@ -795,11 +796,11 @@ record(
 # %% [markdown]
 # (The count ignores numbers that are *still at hand*; the exercise below does not. Number 12 comes in the next section.)
 #
-# So store C number by number. It happens once, at the very end, and in the loop the compiler is free. That is one of five
-# changes, because this step is a tuning bundle. There is one fewer buffer. The multiply-adds walk along a row of sums and back
-# along the next one, so that each still has one number at hand from the one before. The next numbers are read from shared memory
-# while the current ones are multiplied. And instead of computing an address for every copy, a thread keeps one finger on its
-# place in A and one on its place in B, and moves both on.
+# So store C number by number. It happens once, at the very end, and in the loop the compiler is free. That is one of
+# five changes, because this step is a tuning bundle. There is one fewer buffer. The multiply-adds walk along a row of
+# sums and back along the next one, so that each multiply-add still has one number at hand from the last. The next
+# numbers are read from shared memory while the current ones are multiplied. And instead of computing an address for
+# every copy, a thread keeps a pointer into A and one into B, and advances both.
 #
 # /// diff | src/course_kernels/sgemm/k10_tuned.cu | src/course_kernels/sgemm/k11_register_banks.cu
 # title: "What changes: k10_tuned.cu → k11_register_banks.cu"
@@ -824,13 +825,13 @@ record(
 # ///
 #
 # /// claim | ladder.tuned.us > ladder.register_banks.us and vital.register_banks.dispatch_stall < 0.8 * vital.tuned.dispatch_stall and drawer.register_banks < 0.5 * drawer.tuned and vital.register_banks.share > 1.02 * vital.tuned.share
-# **{{ ladder.register_banks.of_peak:.1%}} of peak**, {{ ladder.tuned.us / ladder.register_banks.us:.3f }} times the speed of kernel 10.
-# An instruction is issued in {{ vital.register_banks.issued:.1%}} of the ticks, against {{ vital.tuned.issued:.1%}}, and a
-# larger share of the instructions multiplies. The wait for dispatch fell to {{ vital.register_banks.dispatch_stall / vital.tuned.dispatch_stall:.0%}}
-# of what it was, as the rule of the drawers predicts. That is not proof: the bundle changed five things at once. [Further down](#one-change-at-a-time)
-# we change just one. But from the source alone you would never have thought to look there. A reason for waiting pointed to it,
-# and then the
-# machine code did.
+# **{{ ladder.register_banks.of_peak:.1%}} of peak**, {{ ladder.tuned.us / ladder.register_banks.us:.3f }} times the
+# speed of kernel 10. An instruction is issued in {{ vital.register_banks.issued:.1%}} of the ticks, against
+# {{ vital.tuned.issued:.1%}}, and a larger share of the instructions multiplies. The wait for dispatch fell to
+# {{ vital.register_banks.dispatch_stall / vital.tuned.dispatch_stall:.0%}} of what it was, as the rule of the drawers
+# predicts. That is not proof: the bundle changed five things at once. [Further down](#one-change-at-a-time) we change
+# just one. But from the source alone you would never have thought to look there. First a reason for waiting pointed
+# to it, and then the machine code did.
 # /// otherwise
 # {{ ladder.register_banks.of_peak:.1%}} of peak, against {{ ladder.tuned.of_peak:.1%}}; waiting for dispatch: {{ vital.register_banks.dispatch_stall:.2f }}
 # now, {{ vital.tuned.dispatch_stall:.2f }} before.
@@ -901,9 +902,9 @@ record(
 # /// predict | {{ waves.n4096.full:.0%}} of the places are used. How much of the rest do we get back, in time?
 # All of it, part of it, or less than nothing? Pick one, and say why.
 # /// reveal
-# The SMs are in use for {{ vital.persistent.rooms:.1%}} of the ticks; before, it was {{ vital.register_banks.rooms:.1%}}. The
-# kernel takes {{ ladder.persistent.us / ladder.register_banks.us:.3f }} times the time. If we had got all of the rest back, it
-# would be {{ waves.n4096.full:.3f }}; if none, 1.
+# The SMs are in use for {{ vital.persistent.rooms:.1%}} of the ticks; before, it was
+# {{ vital.register_banks.rooms:.1%}}. The kernel takes {{ ladder.persistent.us / ladder.register_banks.us:.3f }}
+# times as long. If we had got all of the rest back, it would be {{ waves.n4096.full:.3f }}; if none, 1.
 #
 # /// table
 # turned: true
@@ -913,9 +914,10 @@ record(
 #   - ["**12 persistent**", "**{{ ladder.persistent.of_peak:.1%}}**", "{{ vital.persistent.registers:.0f }}", "{{ vital.persistent.shared_kib:.1f }}", "{{ vital.persistent.occupancy:.0%}}", "{{ vital.persistent.rooms:.1%}}", "{{ vital.persistent.issued:.1%}}", "{{ vital.persistent.share:.1%}}", "{{ drawer.persistent:.0%}}", "{{ vital.persistent.l2_hits:.0%}}", "{{ counted.persistent.read_bytes / 1e6:.0f }}", "{{ counted.persistent.write_bytes / 1e6:.0f }}"]
 # ///
 #
-# **{{ ladder.persistent.of_peak:.1%}} of peak**, {{ ladder.register_banks.us / ladder.persistent.us:.3f }} times the speed of kernel 11, and the last step of the ladder.
-# At this size the clock cannot vouch for the step: cards differ by about as much. So look at the counters. Further down, with
-# [smaller matrices](#from-small-to-large-and-ugly-ones), the clock does vouch for it.
+# **{{ ladder.persistent.of_peak:.1%}} of peak**, {{ ladder.register_banks.us / ladder.persistent.us:.3f }} times the
+# speed of kernel 11, and the last step of the ladder. At this size the clock cannot confirm the step: two cards
+# differ by about as much. So look at the counters. Further down, with [smaller
+# matrices](#from-small-to-large-and-ugly-ones), the clock does confirm it.
 #
 # /// claim | vital.persistent.rooms > 1.01 * vital.register_banks.rooms and vital.persistent.issued > 1.01 * vital.register_banks.issued
 # The counters are clear. The empty SMs are gone: SMs are in use {{ vital.persistent.rooms / vital.register_banks.rooms:.3f }}
@@ -954,7 +956,7 @@ record(
 # %% [markdown]
 # ## What holds the last one back? {#why-is-the-last-one-not-faster .beyond}
 #
-# Take kernel 12 apart, beside the library. Percent of peak is a product of three things: the clock, the issue slots used, and the
+# Take kernel 12 apart, and put the library beside it. Percent of peak is a product of three things: the clock, the issue slots used, and the
 # share. First the clock, read while a kernel runs for a second.
 
 # %% tags=["fold"]
@@ -1035,7 +1037,7 @@ record(
 #
 # /// claim | load.cublas.mhz > 0.92 * l1.card.clock_mhz and load.persistent.mhz > 0.92 * l1.card.clock_mhz
 # The clock is hardly to blame. Under the library it runs at {{ load.cublas.mhz:.0f }} MHz, of at most {{ l1.card.clock_mhz:.0f }},
-# at {{ load.cublas.watt:.0f }} W. On no card of this model do we expect it to fall below 92 % of its maximum.
+# at {{ load.cublas.watt:.0f }} W. We expect it to stay above 92 % of its maximum on other cards of this model, too.
 # /// otherwise
 # The clock runs at {{ load.cublas.mhz:.0f }} MHz under load, of {{ l1.card.clock_mhz:.0f }}.
 # ///
@@ -1055,16 +1057,17 @@ record(
 # ///
 #
 # /// claim | vital.cublas.issued > vital.persistent.issued and vital.cublas.share < vital.persistent.share and vital.cublas.turns > 1.1 * vital.persistent.turns
-# And the library? It is built in a similar way: as many warps, nearly all the registers. It takes *more* wavefronts of shared
-# memory, {{ vital.cublas.turns:.3f }} against our {{ vital.persistent.turns:.3f }}. A smaller share of its instructions
-# multiplies, {{ vital.cublas.share:.1%}} against {{ vital.persistent.share:.1%}}. In return it issues a little more often, in {{ vital.cublas.issued:.1%}}
-# of the ticks against {{ vital.persistent.issued:.1%}}. These are two roads to the same height. A kernel with the library's slots
-# and our share would reach {{ vital.cublas.issued * vital.persistent.share:.1%}}.
+# And the library? It is built in a similar way: as many warps, nearly all the registers. It takes *more* wavefronts
+# of shared memory, {{ vital.cublas.turns:.3f }} against our {{ vital.persistent.turns:.3f }}. A smaller share of its
+# instructions multiplies, {{ vital.cublas.share:.1%}} against {{ vital.persistent.share:.1%}}. In return it issues a
+# little more often, in {{ vital.cublas.issued:.1%}} of the ticks against {{ vital.persistent.issued:.1%}}. These are
+# two ways to the same height. A kernel with the library's slots and our share would reach
+# {{ vital.cublas.issued * vital.persistent.share:.1%}}.
 # /// otherwise
 # The library issues in {{ vital.cublas.issued:.1%}} of the ticks, and {{ vital.cublas.share:.1%}} of its instructions are multiply-adds.
 # ///
 #
-# ### An idea that has nothing to do here
+# ### An idea with nothing to gain here
 #
 # There is one more idea in every good book, and we have left it out: **the order of the tiles**. Tiles that run at the same time
 # should share strips of A and B, so that the strips are still in L2. CUTLASS calls this rasterization [^cutlass-gemm].
@@ -1176,16 +1179,16 @@ record(
 # /// claim | shape.wide.us < 1.07 * min(shape.small.us, shape.square.us, shape.tall.us, shape.turned.us, shape.flat.us)
 # We keep the last one. We do not claim that it is the best: several shapes are closer together than two cards are, and this race
 # cannot put them in order. It does say that with this one we give away less than 7 %. The 8 × 8 tile of steps 5 to 9 takes
-# {{ shape.small.us / shape.wide.us:.2f }} times the time, with all the other ideas in it.
+# {{ shape.small.us / shape.wide.us:.2f }} times as long, even with all the other ideas in it.
 # /// otherwise
-# The 8 × 8 tile of steps 5 to 9 takes {{ shape.small.us / shape.wide.us:.2f }} times the time of the shape that we keep.
+# The 8 × 8 tile of steps 5 to 9 takes {{ shape.small.us / shape.wide.us:.2f }} times as long as the shape that we keep.
 # ///
 #
 # /// claim | abs(shape.flat.us / shape.wide.us - 1) < 0.06
 # And compare the last two rows: the same block and register tiles, and a warp that is flat or square. The ratio is {{ shape.flat.us / shape.wide.us:.3f }}.
 # If that is a difference at all, it is less than 6 %. It is the side note of step 8 once more.
 # /// otherwise
-# A flat warp takes {{ shape.flat.us / shape.wide.us:.3f }} times the time of a square one.
+# A flat warp takes {{ shape.flat.us / shape.wide.us:.3f }} times as long as a square one.
 # ///
 #
 # ### One change at a time
@@ -1269,30 +1272,34 @@ record(
 # ///
 #
 # /// claim | idea.sums_themselves.us > 1.08 * idea.unchanged.us and one_drawer_without_alpha > 0.3 and drawer.persistent < 0.05
-# **Here are the two drawers on their own.** Without α the 16-byte stores need the *sums* side by side. In the machine code {{ one_drawer_without_alpha:.0%}}
-# of the multiply-adds then take all three numbers from one drawer; with α it is {{ drawer.persistent:.0%}}. The kernel takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }}
-# times the time. Nothing else in the source was changed. We did not look at what else the compiler moved, and we did not count
-# the wait for dispatch here. So it is strong support for the drawers, but not proof.
+# **Here are the two drawers on their own.** Without α the 16-byte stores need the *sums* side by side. In the machine
+# code {{ one_drawer_without_alpha:.0%}} of the multiply-adds then take all three numbers from one drawer; with α it
+# is {{ drawer.persistent:.0%}}. The kernel takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }} times as long.
+# Nothing else in the source was changed. We did not look at what else the compiler moved, and we did not count the
+# wait for dispatch here. So it is strong support for the drawers, but not proof.
 # /// otherwise
-# Without α the sums themselves are stored, and it takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }} times the time.
+# Without α the sums themselves are stored, and the kernel takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }}
+# times as long.
 # ///
 #
 # /// claim | idea.one_way.us > 0.98 * idea.unchanged.us
-# The walk there and back is meant to pay too. Always starting from the left, with fewer numbers still at hand, takes {{ idea.one_way.us / idea.unchanged.us:.3f }}
-# times the time in this race. On a different card it may be less. We vouch only for this: the walk back does not cost you more
-# than 2 %.
+# The walk there and back is meant to pay too. Always starting from the left, with fewer numbers still at hand, takes
+# {{ idea.one_way.us / idea.unchanged.us:.3f }} times as long in this race. On a different card it may be less. We
+# vouch only for this: the walk back does not cost you more than 2 %.
 # /// otherwise
-# Multiply-adds always from the left: {{ idea.one_way.us / idea.unchanged.us:.3f }} times the time.
+# Multiply-adds always from the left: {{ idea.one_way.us / idea.unchanged.us:.3f }} times as long.
 # ///
 #
-# You can also see the two halves of step 12 separately. Blocks that stay, and nothing else, take {{ idea.no_sharing.us / idea.kernel_11.us:.3f }}
-# times the time of kernel 11. With the last wave shared as well it is {{ idea.unchanged.us / idea.kernel_11.us:.3f }}. Do not
-# read an order into figures that are so close together: two cards differ by about as much. The arithmetic says that *sharing*
-# should pay and that *staying* only makes it possible. This race alone cannot prove it.
+# You can also see the two halves of step 12 separately. Blocks that stay, and nothing else, take
+# {{ idea.no_sharing.us / idea.kernel_11.us:.3f }} times as long as kernel 11. With the last wave shared as well it is
+# {{ idea.unchanged.us / idea.kernel_11.us:.3f }}. Do not read an order into figures that are so close together: two
+# cards differ by about as much. The arithmetic says that *sharing* should pay and that *staying* only makes it
+# possible. This race alone cannot prove it.
 #
 # /// claim | idea.three_trays.us > 0.99 * idea.unchanged.us
-# A third buffer would give each tile one more step to arrive. It takes {{ idea.three_trays.us / idea.unchanged.us:.3f }} times
-# the time in this race, and nowhere do we expect it to save as much as 1 %. Nobody was waiting for tiles any more.
+# A third buffer would give each tile one more step to arrive. It takes
+# {{ idea.three_trays.us / idea.unchanged.us:.3f }} times as long in this race, and we do not expect it to save as
+# much as 1 % anywhere. Nobody was waiting for tiles any more.
 # /// otherwise
 # The extra buffer: {{ idea.three_trays.us / idea.unchanged.us:.3f }} of the time.
 # ///
@@ -1312,9 +1319,9 @@ record(
 # %% [markdown]
 # ## From small to large, and ugly ones
 #
-# One size says little. A kernel must be right at every size, which is why you mind the edges in the lab. Some sizes are *ugly*:
-# 1000 is a multiple of 8 but not of any tile, and in a matrix of 1023 or 4095 columns most rows do not even begin at an
-# address where a 16-byte access may begin.
+# One size says little. A kernel must be right at every size, which is why you take care of the edges in the lab. Some
+# sizes are *ugly*: 1000 is a multiple of 8 but not of any tile, and in a matrix of 1023 or 4095 columns most rows do
+# not even begin at an address where a 16-byte access may begin.
 #
 # ### Size by size, beside the library {.beyond}
 #
@@ -1380,10 +1387,10 @@ record(
 #
 # /// claim | abs(smooth.shared.n2048.us / smooth.whole.n2048.us - 1) < 0.06
 # At 2048 there is next to nothing to gain. {{ waves.n2048.tiles:.0f }} tiles nearly fill the SMs, and cutting them takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }}
-# times the time of leaving them whole: the same, to within 6 %. We reach {{ smooth.shared.n2048.tflops / smooth.cublas.n2048.tflops:.1%}}
+# times as long as leaving them whole: the same, to within 6 %. We reach {{ smooth.shared.n2048.tflops / smooth.cublas.n2048.tflops:.1%}}
 # of the library.
 # /// otherwise
-# At 2048 kernel 12 takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }} times the time of kernel 11.
+# At 2048 kernel 12 takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }} times as long as kernel 11.
 # ///
 #
 # How we compare with the library depends on the size. At 512 we reach {{ smooth.shared.n512.tflops / smooth.cublas.n512.tflops:.0%}}
@@ -1397,10 +1404,11 @@ record(
 # ///
 #
 # /// claim | smooth.shared.n512.host_us > 1.2 * smooth.shared.n512.us
-# And these are times on the card. At 512 kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs, and its caller is busy for {{ smooth.shared.n512.host_us:.0f }}
-# µs, in which Python allocates C, clears a part of it, and writes the order. In this race the caller turns to that work from
-# other work every time, which very likely makes it slower; the library's caller takes {{ smooth.cublas.n512.host_us:.0f }} µs. If
-# yours is as slow when it calls over and over, the card waits. Then a faster caller is worth more than a faster kernel.
+# And these are times on the card. At 512 kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs, and its caller is
+# busy for {{ smooth.shared.n512.host_us:.0f }} µs, in which Python allocates C, clears a part of it, and writes the
+# order. In this race the caller does other work between its calls, which very likely makes it slower; the library's
+# caller takes {{ smooth.cublas.n512.host_us:.0f }} µs. If yours is as slow when it calls over and over, the card
+# waits. Then a faster caller is worth more than a faster kernel.
 # /// otherwise
 # And these are times on the card. At 512 kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs; its caller is busy for
 # {{ smooth.shared.n512.host_us:.0f }} µs.
@@ -1417,13 +1425,14 @@ record(
 # Now the ugly ones.
 #
 # /// claim | ugly.shared.n4095.us > 1.02 * smooth.shared.n4096.us and ugly.shared.n1023.tflops < 0.85 * ugly.cublas.n1023.tflops
-# 4095 is a little *less* work than 4096, and yet kernel 12 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.2f }} times
-# the time: number by number instead of four at once. For the library it is {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.2f }}
-# times. Small matrices show it better. At 1023 we reach {{ ugly.shared.n1023.tflops / ugly.cublas.n1023.tflops:.0%}} of the
-# library, and at 1000, where four numbers still go at once, {{ ugly.shared.n1000.tflops / ugly.cublas.n1000.tflops:.0%}}.
+# 4095 is a little *less* work than 4096, and yet kernel 12 takes
+# {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.2f }} times as long, because it goes number by number instead of
+# four at once. For the library it is {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.2f }} times. Small matrices
+# show it better. At 1023 we reach {{ ugly.shared.n1023.tflops / ugly.cublas.n1023.tflops:.0%}} of the library, and at
+# 1000, where four numbers still go at once, {{ ugly.shared.n1000.tflops / ugly.cublas.n1000.tflops:.0%}}.
 # /// otherwise
-# 4095 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.3f }} times the time of 4096, with the library {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.3f }}
-# times.
+# 4095 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.3f }} times as long as 4096, with the library
+# {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.3f }} times as long.
 # ///
 #
 # /// exercise | Pick a tile
@@ -1486,7 +1495,7 @@ record(
 #   least: "By hand a thread needs {least} registers, for its sums and what they are made of; a compiler takes more."
 #   counted: "A thread has {registers} registers; its sums and what they are made of would be {least}."
 #   carries: >-
-#     A multiply-add costs {l2} bytes from L2, {intensity} FLOP a byte, and {near} bytes from shared memory; of the instructions
+#     A multiply-add costs {l2} bytes from L2, {intensity} FLOP per byte, and {near} bytes from shared memory; of the instructions
 #     at most {share}% are multiply-adds.
 #   waves: "{tiles} tiles on {places} places are {waves} waves, and {full}% of the places are used."
 #   measured: "Measured, at this size: kernel {kernel1} reaches {rate1} of peak."
@@ -1496,8 +1505,8 @@ record(
 #   spills: "This does not fit: a thread would hold {least} numbers, and has 255 registers. The rest would be in HBM."
 #   too_much: "This cannot be launched: a block needs {shared} KiB of shared memory, more than an SM has."
 #   too_wide: "This cannot be launched: {threads} threads with {least} registers or more are {asked}, more than an SM has."
-# row: {block: "{threads} threads", "shared memory, KiB": "{shared}", "registers a thread": "{registers}",
-#       "from L2, bytes a multiply-add": "{l2}", "FLOP a byte": "{intensity}", "from shared memory, bytes": "{near}",
+# row: {block: "{threads} threads", "shared memory, KiB": "{shared}", "registers per thread": "{registers}",
+#       "from L2, bytes per multiply-add": "{l2}", "FLOP per byte": "{intensity}", "from shared memory, bytes": "{near}",
 #       "multiply-adds for a load": "{load}", "blocks on an SM": "{blocks}", "occupancy, %": "{occupancy}", waves: "{waves}",
 #       "the last wave has": "{last}", "places used, %": "{full}"}
 # caption: "The system keeps 1 KiB of shared memory in each block."
@@ -1507,7 +1516,7 @@ record(
 # ## Few tiles, long K {.beyond}
 #
 # Now take this to the extreme: a small C with a very long K. Model layers have such shapes when few rows meet a long sum.
-# Here cutting K does not just fill the last wave. It is everything.
+# Here cutting K does more than fill the last wave: everything depends on it.
 #
 # /// figure | docs/assets/figures/sgemm_split_k.svg
 # alt: "Above: four tiles of C, one block for each, walk the whole of K, and 4 of 16 SMs work. Below: K is cut in four, four blocks work on each tile, 16 of 16 SMs work, and the four parts are added up in C: once more all of C for each piece of K."
@@ -1549,7 +1558,7 @@ record(
 #   - ["512 × 512 × 16384", "{{ few.m512.whole.of_compute:.1%}}", "{{ few.m512.shared.of_compute:.1%}}", "{{ few.m512.cublas.of_compute:.1%}}", "{{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}}", "{{ few.m512.whole.us / few.m512.shared.us:.1f }}"]
 #   - ["1024 × 1024 × 8192", "{{ few.m1024.whole.of_compute:.1%}}", "{{ few.m1024.shared.of_compute:.1%}}", "{{ few.m1024.cublas.of_compute:.1%}}", "{{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.0%}}", "{{ few.m1024.whole.us / few.m1024.shared.us:.1f }}"]
 #   - ["4096 × 4096 × 4096", "{{ few.m4096.whole.of_compute:.1%}}", "{{ few.m4096.shared.of_compute:.1%}}", "{{ few.m4096.cublas.of_compute:.1%}}", "{{ few.m4096.shared.tflops / few.m4096.cublas.tflops:.0%}}", "{{ few.m4096.whole.us / few.m4096.shared.us:.2f }}"]
-# caption: Percent of peak refers to the arithmetic. A and B together are never less than 33 MB here, so HBM is not far away at the top.
+# caption: Percent of peak refers to the arithmetic. A and B together are never less than 33 MB here, so in the top rows the limit of HBM is not far away.
 # ///
 #
 # /// claim | few.m256.whole.us > 30 * few.m256.shared.us
@@ -1570,8 +1579,8 @@ record(
 # ///
 #
 # /// claim | few.m1024.shared.us < few.m1024.cublas.us
-# At 1024 × 1024 × 8192 we are past it, with {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.0%}}. That is one source file,
-# without a list of special cases.
+# At 1024 × 1024 × 8192 we are ahead of it, with {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.0%}}. That is
+# one source file, without a list of special cases.
 # /// otherwise
 # At 1024 × 1024 × 8192 it reaches {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.1%}} of the library.
 # ///
@@ -1603,9 +1612,9 @@ record(
 # %% [markdown]
 # ## The same in bf16 {#the-same-in-bf16-and-a-wall}
 #
-# Numbers half as long mean half the bytes to fetch. Take the structure of kernel 8 and feed it bf16. The numbers become
-# fp32 on their way into shared memory, and are multiplied and added up as before. Against it we race the library, which knows a
-# different kind of instruction.
+# Numbers half as long mean half the bytes to fetch. Take the structure of kernel 8 and feed it bf16. The numbers
+# become fp32 on their way into shared memory, and are multiplied and added up as before. We race it against the
+# library, which uses a different kind of instruction.
 
 # %%
 from course_kernels.gemm import k01_cuda_cores

@@ -144,7 +144,7 @@ print(f"instructions in each tick, for one SM: {peak / mma_flops:.2f}")
 # The 128 ordinary lanes of the SM together do {{ mill.cores:.0f }} FLOPs in a tick: the tensor cores do {{ mill.sheet / mill.cores:.0f}}
 # times as much.
 #
-# And they eat {{ mill.bytes:.0f }} bytes in each tick. You know from [the lecture on memory](l3_memory.py) how many
+# And they consume {{ mill.bytes:.0f }} bytes in each tick. You know from [the lecture on memory](l3_memory.py) how many
 # bytes shared memory (the tray) delivers: 128.
 #
 # /// predict | Suppose every instruction fetched its A and its B from shared memory. What share of the peak would be left?
@@ -197,9 +197,9 @@ record(
 # Before you climb, see how high the ceiling is. Give the tensor cores tiles that are already in registers, the same ones again
 # and again, and count ticks. Nothing is carried, so this is the best that any kernel can hope for.
 #
-# Hopper has *two* such instructions. `mma.sync` you know: one warp, operands in registers. The other is `wgmma`, for *warpgroup
-# matrix multiply-accumulate*. Four warps, a **warpgroup**, together give one order: 64 rows of A times up to 256 columns of B. B
-# stays in shared memory [^ptx-isa], and A may stay there too. Nobody carries them by hand.
+# Hopper has *two* such instructions. You know `mma.sync`: one warp, operands in registers. The other is `wgmma`, for
+# *warpgroup matrix multiply-accumulate*. Four warps, a **warpgroup**, together give one order: 64 rows of A times up
+# to 256 columns of B. B stays in shared memory [^ptx-isa], and A may stay there too. Nobody carries them by hand.
 #
 # /// predict | With nothing to carry, how much of the data sheet's peak does mma.sync reach on this card?
 # - [rate.mma / mill.sheet >= 0.85] Nearly all
@@ -266,10 +266,11 @@ record(
 # ///
 #
 # /// claim | rate.mma < 0.8 * rate.wgmma.n256
-# This is the most important fact on the page. On this card, `mma.sync` tops out at {{ rate.mma / mill.sheet:.0%}} of the data
-# sheet, with 16 warps on the SM and nothing to carry. A kernel that does carry tiles can hardly hope for more, however well it is
-# tuned. The previous generation did not have `wgmma`, and much code still speaks only `mma.sync`. To get the rest out of a Hopper
-# card you must speak `wgmma`. NVIDIA does not say *why* that is so, and nothing that we count here explains it.
+# This is the most important fact on the page. On this card, `mma.sync` tops out at {{ rate.mma / mill.sheet:.0%}} of
+# the data sheet, with 16 warps on the SM and nothing to carry. A kernel that does carry tiles can hardly hope for
+# more, however well it is tuned. The previous generation did not have `wgmma`, and much code still uses only
+# `mma.sync`. To get the rest out of a Hopper card you must use `wgmma`. NVIDIA does not say *why* that is so, and
+# nothing that we count here explains it.
 # /// otherwise
 # On this card `mma.sync` reaches {{ rate.mma:.0f }} FLOPs in a tick, `wgmma` {{ rate.wgmma.n256:.0f }}.
 # ///
@@ -575,7 +576,7 @@ record(
 # /// claim | climb.wmma.us < 0.4 * climb.cuda_cores.us
 # One idea, and {{ climb.cuda_cores.us / climb.wmma.us:.1f }} times the speed of the step before: {{ climb.wmma.of_peak:.1%}} of peak.
 # /// otherwise
-# It takes {{ climb.wmma.us / climb.cuda_cores.us:.2f }} of the time of the CUDA cores.
+# It takes {{ climb.wmma.us / climb.cuda_cores.us:.2f }} of the time that the CUDA cores take.
 # ///
 #
 # *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, multiply, one after
@@ -666,8 +667,8 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # ///
 #
 # /// claim | climb.mma_sync.us < 0.6 * climb.wmma.us and abs(tensor.mma_sync.instructions / tensor.wmma.instructions - 1) < 0.01 and stall.mma_sync.pantry + stall.mma_sync.tray + stall.mma_sync.counter + stall.mma_sync.barrier < 0.3 * (stall.wmma.pantry + stall.wmma.tray + stall.wmma.counter + stall.wmma.barrier)
-# Compared with WMMA it has {{ climb.wmma.us / climb.mma_sync.us:.1f }} times the speed, with the same machine instruction,
-# `HMMA`, and the same number of them. Most of the waiting has gone. We [count it](#what-they-wait-for) further down.
+# It runs at {{ climb.wmma.us / climb.mma_sync.us:.1f }} times the speed of WMMA, with the same machine instruction,
+# `HMMA`, and as many of them. Most of the waiting has gone. We [count it](#what-they-wait-for) further down.
 # /// otherwise
 # It takes {{ climb.mma_sync.us / climb.wmma.us:.2f }} of WMMA's time.
 # ///
@@ -719,11 +720,11 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # {{ tensor.mma_sync.busy:.0%}}.
 # ///
 #
-# Those counters do not say which of its habits costs how much. But the source shows what a busier kernel would do differently.
-# All its threads copy, in pieces of 16 bytes, and none has carrying as its only job. All of them meet at one barrier. The
-# card's **copy engine**, which NVIDIA calls TMA, *tensor memory accelerator*, is idle, although it can bring a whole tile on one
-# thread's order. And while a block writes out its sums, its own tensor cores have nothing to do. These are the suspects of the
-# workshop on Hopper.
+# Those counters do not say how much each of its habits costs. But the source shows what a busier kernel would do
+# differently. All its threads copy, in pieces of 16 bytes, and none has carrying as its only job. All of them meet at
+# one barrier. The card's **copy engine**, which NVIDIA calls TMA, *tensor memory accelerator*, is idle, although it
+# can bring a whole tile on one thread's order. And while a block writes out its sums, its own tensor cores have
+# nothing to do. These are the suspects of the workshop on Hopper.
 #
 # ### Triton: say what, not how
 #
@@ -746,11 +747,12 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # ///
 #
 # /// claim | climb.triton.us < 0.95 * climb.wgmma.us
-# Compared with our own `wgmma` it has {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed, with the same tiles and the same
-# `HGMMA` in the middle. Three things differ. One thread orders a tile from the copy engine, where in ours 256 threads copy. The
-# sums leave by the copy engine too. And its blocks stay, and go from tile to tile. This page does not separate the three.
+# It runs at {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed of our own `wgmma` kernel, with the same tiles
+# and the same `HGMMA` in the middle. Three things differ. One thread orders a tile from the copy engine, whereas in
+# ours 256 threads copy. The sums leave by the copy engine too. And its blocks stay, and go from tile to tile. This
+# page does not separate the three.
 # /// otherwise
-# Compared with our own `wgmma` it has {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed.
+# It runs at {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed of our own `wgmma` kernel.
 # ///
 #
 # ### Read the machine code {.beyond}
@@ -1046,9 +1048,10 @@ record(
 # ///
 #
 # /// claim | speed.fp8.us < 0.65 * speed.bf16.us and error.fp8.rms > 8 * error.bf16.rms
-# FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.0f}} times its
-# error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the answer. Whether a model minds is a question for experiment. The
-# authors of the format found that models for images and for language trained about as well as in 16 bits [^micikevicius2022].
+# FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes
+# {{ error.fp8.rms / error.bf16.rms:.0f}} times its error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the
+# answer. Whether a model tolerates that is a question for experiment. The authors of the format found that models for
+# images and for language trained about as well as in 16 bits [^micikevicius2022].
 # /// otherwise
 # FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.1f}} times its error.
 # ///
@@ -1073,12 +1076,12 @@ record(
 # ///
 #
 # /// claim | 1.02 < speed.tf32_triton.us / speed.tf32.us < 1.8
-# To be fair, here is a race that we lose. In TF32 the Triton kernel from the bf16 race takes {{ speed.tf32_triton.us / speed.tf32.us:.2f}}
-# times the library's time. In 16 bits `wgmma` takes B in either layout. In TF32 and FP8 it needs the numbers along k side by
-# side, and our B is stored by rows. So a separate kernel turns B round first. That would account for most of the loss; we have
-# not timed it alone.
+# To be fair, here is a race that we lose. In TF32 the Triton kernel from the bf16 race takes
+# {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times as long as the library. In 16 bits `wgmma` takes B in either
+# layout. In TF32 and FP8 it needs the numbers along k side by side, and our B is stored by rows. So a separate kernel
+# turns B round first. That would account for most of the loss; we have not timed it alone.
 # /// otherwise
-# In TF32 our Triton kernel takes {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times the library's time.
+# In TF32 our Triton kernel takes {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times as long as the library.
 # ///
 #
 # ### Where a sum stops growing {.beyond}
@@ -1253,7 +1256,7 @@ record(
 #
 # /// claim | tensor.fp32.operations == 0 and tensor.cuda_cores.operations == 0 and tensor.fp32.busy == 0 and 0.5 < tensor.tf32.busy < 1.5
 # **Not used at all.** Two zeros. One is our kernel, which only loads bf16. The other is `torch.mm` on fp32 tensors with
-# PyTorch's default settings: it is busy and correct, and the strongest unit of the card is off. Flip one switch, and the same
+# PyTorch's default settings: it is busy and correct, and the card's strongest unit is idle. Flip one switch, and the same
 # call has its tensor cores at work in {{ tensor.tf32.busy:.0%}} of the ticks. (You have seen what the switch costs in precision.)
 # /// otherwise
 # Operations of the tensor cores: {{ tensor.fp32.operations:.0f}} for fp32, {{ tensor.cuda_cores.operations:.0f}} for the CUDA cores.
@@ -1377,7 +1380,7 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 #
 # 1. *Is the tensor core used?* The type, the shape, the instruction.
 # 2. *Is it fed?* Bytes for each instruction, against what shared memory delivers.
-# 3. *Does it wait?* Keep a pipeline in front of it, and avoid barriers.
+# 3. *Does it wait?* Keep a pipeline full in front of it, and avoid barriers.
 # 4. *What does the type cost?* Work it out on a million numbers before you train on it.
 #
 # **Where this leads.** Attention is two multiplies with a softmax between them, and what passes between the two is larger than

@@ -97,7 +97,8 @@ record(
 )
 
 # %% [markdown]
-# {{ hand.gb:.2f }} GB at the least, and {{ hand.intensity:.2f }} operations for each byte. Nobody will ever do this job faster than HBM hands out those bytes.
+# At least {{ hand.gb:.2f }} GB, and {{ hand.intensity:.2f }} operations for each byte. Nobody will ever do this job
+# faster than HBM can deliver those bytes.
 #
 # First the answer is checked, then the clock runs: all four kernels of this page and PyTorch's own, in turns, on the same inputs.
 
@@ -228,13 +229,14 @@ record(
 )
 
 # %% [markdown]
-# ## The first turn: whom do lanes stand beside?
+# ## The first turn: do neighbouring lanes read neighbours?
 #
 # Percent of peak of the kernel above: **{{ race.thread.of_peak:.1%}}**. Why? Look once more at its index. Lane 0 reads number 0 of row 0, lane 1 number 0 of row 1. In memory they
 # are a whole row apart.
 #
-# Recall a word of [the memory lecture](l3_memory.py#ask-for-neighbours). Memory is carried in **sectors** of 32 bytes. A load of one warp is a *request*, and the
-# counter says how many sectors each request touched. Thirty-two neighbours in fp32 touch four. In the kernel's last walk all lanes also read the same number of g: one sector.
+# Recall a term from [the memory lecture](l3_memory.py#ask-for-neighbours). Memory is carried in **sectors** of 32
+# bytes. A load of one warp is a *request*, and the counter says how many sectors each request touched. Thirty-two
+# neighbours in fp32 touch four. In the kernel's last walk all lanes also read the same number of g: one sector.
 #
 # /// predict | On average over all its loads, x and r three times each and g once: how many sectors does a request touch?
 # - [sectors.thread < 8] About 4
@@ -244,7 +246,7 @@ record(
 # **{{ sectors.thread:.1f }}.** By hand: six requests that touch 32 and one that touches 1, (6 · 32 + 1) / 7 = 27.6.
 # ///
 #
-# The guess has a counter, and the counter agrees. Now the cure has a direction: *lanes must stand beside each other*. A warp takes the row.
+# The guess has a counter, and the counter agrees. That points to the cure: *neighbouring lanes must read neighbouring numbers*. A warp takes the row.
 #
 # /// diff | src/course_kernels/add_norm/k01_thread_a_row.cu | src/course_kernels/add_norm/k02_warp_a_row.cu
 # ///
@@ -253,11 +255,11 @@ record(
 # The same counter, after the cure: {{ sectors.warp:.1f }}. And the clock: {{ race.thread.us:.0f }} µs before, {{ race.warp.us:.0f }} µs now, or
 # {{ race.thread.us / race.warp.us:.1f }} times the speed. Both had to move. If a counter moves and the clock does not, the counter was not the cause. If the clock moves and the counter does not, there was a different cause.
 # /// otherwise
-# Sectors of a request: {{ sectors.thread:.1f }} before, {{ sectors.warp:.1f }} after. Time: {{ race.thread.us:.0f }} µs and {{ race.warp.us:.0f }} µs.
+# Sectors per request: {{ sectors.thread:.1f }} before, {{ sectors.warp:.1f }} after. Time: {{ race.thread.us:.0f }} µs and {{ race.warp.us:.0f }} µs.
 # ///
 #
 # To look for yourself: the reports [before](artifact:turn_1_before.ncu-rep) and [after](artifact:turn_1_after.ncu-rep) open in
-# Nsight Compute. They cover fewer rows, and whatever named our machine is blanked out.
+# Nsight Compute. They cover fewer rows, and whatever identifies our machine is blanked out.
 #
 # /// exercise | Two things changed | 3 minutes
 # With a warp for each row there are also 32 times as many threads. So perhaps the cause was not the sectors at all: perhaps too few threads were waiting at once. How would you find out?
@@ -273,7 +275,7 @@ record(
 # bars:
 #   - {name: sectors.thread, label: a thread a row}
 #   - {name: sectors.warp, label: a warp a row}
-# alt: "Sectors of a request: {{ sectors.thread:.1f }} where a thread takes a row, {{ sectors.warp:.1f }} where a warp does."
+# alt: "Sectors per request: {{ sectors.thread:.1f }} where a thread takes a row, {{ sectors.warp:.1f }} where a warp does."
 # ///
 
 # %% [markdown]
@@ -339,7 +341,7 @@ record(
 # - [stall.chip.long_scoreboard >= max(stall.chip.short_scoreboard, stall.chip.barrier, stall.chip.wait)] HBM or L2: *long scoreboard*
 # - [stall.chip.short_scoreboard > max(stall.chip.long_scoreboard, stall.chip.barrier, stall.chip.wait)] Shared memory: *short scoreboard*
 # - [stall.chip.barrier > max(stall.chip.long_scoreboard, stall.chip.short_scoreboard, stall.chip.wait)] Each other: *barrier*
-# - [stall.chip.wait > max(stall.chip.long_scoreboard, stall.chip.short_scoreboard, stall.chip.barrier)] A fixed few ticks: *wait*
+# - [stall.chip.wait > max(stall.chip.long_scoreboard, stall.chip.short_scoreboard, stall.chip.barrier)] A fixed number of ticks: *wait*
 # /// reveal
 # *Long scoreboard* is at {{ stall.chip.long_scoreboard:.2f }}, short scoreboard at {{ stall.chip.short_scoreboard:.2f }}, barrier at {{ stall.chip.barrier:.2f }}, wait at {{ stall.chip.wait:.2f }}.
 #
@@ -392,8 +394,8 @@ record(
 # ///
 #
 # /// claim | warps.warp > 1.2 * warps.registers and race.registers.us < 0.8 * race.warp.us
-# And mind the trap. *More occupancy is better*, somebody says. The kernel of the second turn had {{ warps.warp:.0%}}, more than
-# the last one, and is slower. Occupancy is not the goal. Bytes under way are.
+# And here is the trap. *More occupancy is better*, somebody says. The kernel of the second turn had
+# {{ warps.warp:.0%}}, more than the last one, and is slower. Occupancy is not the goal. Bytes under way are.
 # /// otherwise
 # Occupancy is not the goal: the kernel of the second turn has {{ warps.warp:.0%}}, the last one {{ warps.registers:.0%}}.
 # ///
@@ -406,7 +408,7 @@ record(
 #
 # | counter | its question |
 # |---|---|
-# | sectors of a request | do lanes stand beside each other? |
+# | sectors per request | do neighbouring lanes read neighbours? |
 # | how busy HBM and the SMs are | which road is full? |
 # | bytes read from HBM | is it full of the right things? |
 # | stall reasons | what do the warps wait for? |
@@ -430,7 +432,7 @@ record(
 #   - [a warp a row, "{{ race.warp.us:.0f }}", "{{ race.warp.of_peak:.1%}}"]
 #   - [the row on chip, "{{ race.chip.us:.0f }}", "{{ race.chip.of_peak:.1%}}"]
 #   - ["**the row in registers**", "{{ race.registers.us:.0f }}", "**{{ race.registers.of_peak:.1%}}**"]
-#   - ["PyTorch, as one writes it", "{{ race.eager.us:.0f }}", "{{ race.eager.of_peak:.1%}}"]
+#   - ["PyTorch, as you would write it", "{{ race.eager.us:.0f }}", "{{ race.eager.of_peak:.1%}}"]
 #   - [torch.compile, "{{ race.compiled.us:.0f }}", "{{ race.compiled.of_peak:.1%}}"]
 # ///
 #
@@ -590,7 +592,7 @@ record(
 # are fewer kernels; or write all orders once, on one sheet, and hand in the sheet. That sheet is a **CUDA graph**.
 #
 # /// chart | trace
-# title: The same model, its orders on one sheet
+# title: The same model, with its orders on one sheet
 # trace: lanes.graph
 # x: t_us
 # x_label: microseconds
@@ -702,7 +704,7 @@ record(
 # - **Do a stage twice.** The added time is what the stage costs *in its place*. Nothing added? Then nobody waited for it.
 # - **Fewer threads, more threads.** No change over a wide range? It is at a roof.
 #
-# The answers of such a kernel are wrong on purpose, so you time it and never use them. And mind the compiler: it removes anything
+# The answers of such a kernel are wrong on purpose, so you time it and never use them. And watch out for the compiler: it removes anything
 # that nobody reads, and then you time nothing. Check in the machine code that the stage is still there.
 #
 # /// exercise | What would you leave out? | 3 minutes
@@ -758,7 +760,7 @@ record(
 # | uncoalesced | neighbouring lanes do not ask for neighbouring bytes |
 # | bank conflicts | lanes of a warp ask for different words of one bank of shared memory |
 # | spills | registers were not enough, and values go to memory and come back |
-# | divergence | lanes of a warp take different ways, one way after the other |
+# | divergence | lanes of a warp take different branches, one branch after the other |
 # | atomics | many additions to one address, one after the other |
 # | tail wave | most SMs have nothing to do while the last blocks run, or there are too few blocks |
 # | too many bytes | the same bytes cross the way to HBM more than once |
@@ -766,7 +768,7 @@ record(
 # | no reuse | arithmetic should bind, and yet warps wait for memory: each number is fetched for one use |
 # | cache traffic | L1, L2 or shared memory is full, and HBM is not: the same words are asked for again and again |
 # | barriers | warps wait for the slowest of their block |
-# | memory queue | so many accesses to memory are asked for that their queue is full |
+# | memory queue | so many memory accesses are waiting that their queue is full |
 # | shared memory | warps wait for its answer, or for room in its queue |
 # | arithmetic | the unit that computes is taken |
 # | one chain | each instruction waits for the one before it |
@@ -777,11 +779,13 @@ record(
 # %% [markdown]
 # ## Before you leave
 #
-# **You can now** write a forecast in ink, name a cause from one counter, cure it and watch the same counter move; say when a full road is a good sign and when not; find the gaps of a program; and tell four bounds apart.
+# **You can now** write a forecast in ink, name a cause from one counter, cure it and watch the same counter move; say
+# when a full road is a good sign and when it is not; find the gaps of a program; and tell four bounds apart.
 #
 # Take one sentence with you. *A counter answers a question. Bring one.*
 #
-# **Where this leads.** The first half is complete: you can make a multiply fast, and prove it. What comes next is larger than one
-# kernel, and the same loop takes it apart. If you walk alone, go on with
-# [attention](l8_attention.py). A cohort has had attention and W1 already, and has a kernel of its own from there to put under the glass; for it, [one token](../one_token.py) leads on. How the clock and the
-# counters on this page work: [how every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).
+# **Where this leads.** The first half is complete: you can make a multiply fast, and prove it. What comes next is
+# larger than one kernel, and the same loop takes it apart. If you work alone, go on with
+# [attention](l8_attention.py). A cohort has already had attention and W1, and can put its own kernel from there under
+# the glass; it goes on with [one token](../one_token.py). How the clock and the counters on this page work: [how
+# every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

@@ -14,7 +14,7 @@
 # - write the plain recipe for a whole sequence, with and without a causal mask, and say which test catches which fault, and which
 #   fault slips through;
 # - say what its square of scores weighs, and how often it is carried to HBM and back;
-# - say which roof limits the plain recipe, and what becomes of that when the sequence grows;
+# - say which roof limits the plain recipe, and how that changes when the sequence grows;
 # - keep two complaints apart: too little room, and too many trips.
 #
 # **The headline is a question.** The library's multiply, in bf16, reaches {{ l6.climb.cublas.of_peak:.0%}} of peak. Attention is
@@ -161,17 +161,18 @@ record(
 # ## Every query, every head
 #
 # One query gave one row of scores. N queries give N rows: the table S. Row m belongs to query m and runs along the keys, so the softmax sums along the row.
-# Each token's shares add up to 1, and no token cares what the others get.
+# Each token's shares add up to 1, and do not depend on what the others get.
 #
 # All of that is one **head**. A layer has many heads side by side, each with queries, keys and values of its own; here H counts them, and d is the
 # width of one. And a card works on B sequences at once. So the tensors have the shape (B, H, N, d), and each of the B · H heads is a task of its own. (Heads
 # may share keys.)
 #
 # /// exercise | How many squares? | 2 minutes
-# Llama 3.1 with 70 billion weights has 80 layers of 64 heads [^meta-llama31]. It reads one text. How many tables of scores does the plain recipe make, and
-# how much does one head know of another?
+# Llama 3.1 with 70 billion weights has 80 layers of 64 heads [^meta-llama31]. It reads one text. How many tables of
+# scores does the plain recipe make, and how much does one head know about another?
 # /// answer
-# 80 × 64 = 5120. Within a layer a head knows nothing of its neighbours. Only the last multiply of the layer mixes what they found.
+# 80 × 64 = 5120. Within a layer a head knows nothing about its neighbours. Only the last multiply of the layer mixes
+# what they found.
 # ///
 
 # %% [markdown]
@@ -196,7 +197,8 @@ record(
 # - [ ] A half
 # - [ ] 1, as always
 # /// reveal
-# {{ mask.late:.2f }}. The forbidden had eaten before they were sent away: they are gone from the row, but not from the sum that it was divided by.
+# {{ mask.late:.2f }}. The forbidden tokens had already eaten when they were sent away: they are gone from the row,
+# but not from the sum that it was divided by.
 # ///
 
 # %%
@@ -230,7 +232,7 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 #
 # 1. Every row of P adds up to 1, with the mask and without.
 # 2. If all keys are equal, so are the shares, and without the mask every answer is the mean of V.
-# 3. The three tokens that you did with a pencil give 4.
+# 3. The three tokens that you worked out with a pencil give 4.
 # 4. Causal: row 0 of O is row 0 of V.
 #
 # Run them for ten tokens and for a thousand. They are worth more than the recipe. They come back in the workshop, for a loop that is harder to understand.
@@ -245,7 +247,7 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 # you ask it with the mask, and the fourth. (d) The fourth.
 # ///
 #
-# Now type it. Three stages: scores and shares, the answer, no looking ahead. The first word of the grader is a refusal, as always.
+# Now type it. Three stages: scores and shares, the answer, no looking ahead. The grader's first word is a refusal, as always.
 #
 # /// lab | plain_attention
 # ///
@@ -262,9 +264,9 @@ record(mask={"early": quantity(sum(early)), "late": quantity(sum(late))})
 # - [ ] 67 million
 # /// reveal
 # {{ square.n4096.scores / 1e6:.1f }} million, which is 4096 × 4096. If you said 67 million, you counted **bytes**: in fp32 each score takes four,
-# {{ square.n4096.mb:.1f }} MB together. Much that you will read mixes them up.
+# {{ square.n4096.mb:.1f }} MB together. Much of what you will read mixes the two up.
 #
-# Working out one line is enough. For the others you need the rule:
+# Working out one line is enough: the others follow from the rule.
 #
 # | N | scores, millions | in fp32, MB | Q beside it, d = 128, MB |
 # |---:|---:|---:|---:|
@@ -294,7 +296,7 @@ record(
 # %% [markdown]
 # Twice the tokens means four times the square, and twice the Q. A layer of 32 heads makes {{ layer_gb:.1f }} GB of scores in fp32
 # at N = 4096, uses them once, and throws
-# them away. From here on it is bf16, and half of that.
+# them away. From here on we use bf16, which takes half of that.
 #
 # /// exercise | A book | 2 minutes
 # A page of a book has some five hundred tokens, a book two hundred pages. How many scores for one head, and how many bytes in bf16?
@@ -338,7 +340,7 @@ record(
 # /// reveal
 # {{ trips.intensity:.0f }}: 4N²d operations over 4 · 2N² bytes, which is d/2. There is no N left in it. Work and trips both grow with N², and the roof stays where it is.
 #
-# The ridge of our card is at {{ l1.ridge_bf16:.0f }} operations a byte. The plain recipe is to the left of it, under the slope,
+# The ridge of our card is at {{ l1.ridge_bf16:.0f }} operations per byte. The plain recipe is to the left of it, under the slope,
 # and waits for bytes. Divide the two, and you have the most
 # that it can reach as long as the square goes through HBM, however good its kernels are: {{ trips.intensity / l1.ridge_bf16:.0%}} of peak.
 # ///
@@ -350,7 +352,7 @@ record(trips={"intensity": quantity(work / carried, "FLOP/B")})
 
 # %% [markdown]
 # /// exercise | Two more trips | 3 minutes
-# A careless implementation divides by √d in a kernel of its own, a careful one in the multiply. How many operations a byte does
+# A careless implementation divides by √d in a kernel of its own, a careful one in the multiply. How many operations per byte does
 # the careless one do? And where would *you* put the root, so that it costs next to nothing?
 # /// answer
 # It reads S once more and writes it once more: six trips, 512 operations over 12 bytes, about 43. Divide Q instead, before the multiply. Q is N × d, not N × N.
@@ -559,7 +561,7 @@ record(
 #     intensity: plain.materialised.n16384.gflop / counted.n16384.gb
 #     tflops: plain.materialised.n16384.tflops
 # alt: >-
-#   A roofline with one point, left of the ridge and below the slope: {{ plain.materialised.n16384.gflop / counted.n16384.gb:.0f }} operations a byte,
+#   A roofline with one point, left of the ridge and below the slope: {{ plain.materialised.n16384.gflop / counted.n16384.gb:.0f }} operations per byte,
 #   {{ plain.materialised.n16384.tflops:.0f }} TFLOP/s.
 # caption: Operations of the two multiplies, over counted bytes. The roofs are those of the data sheet.
 # ///
@@ -654,8 +656,8 @@ record(
 # ///
 #
 # /// exercise | Smaller blocks | 3 minutes
-# Blocks of R queries need room for 2RN scores. So why not R = 16? Work out for one block how much is carried of the square, and
-# how much of K and V. At which R are the two equal?
+# Blocks of R queries need room for 2RN scores. So why not R = 16? Work out for one block how much of the square is
+# carried, and how much of K and V. At which R are the two equal?
 # /// answer
 # The square: four trips of RN numbers. K and V: 2Nd numbers. They are equal at R = d/2, which is 64 for d = 128; once more there
 # is no N in it. With R = 16, fetching K and V again weighs four
@@ -673,7 +675,7 @@ record(
 # byte of K and V, in bf16? And at N = 65536?
 # /// answer
 # A row takes 64 KiB, so three rows fit. For each token that passes, K and V bring 2d numbers, 4d bytes, and each row does 4d
-# operations with them. So R rows do R operations a byte: three. The four trips had 64. (If you did the lab in Triton, you built
+# operations with them. So R rows do R operations per byte: three. The four trips had 64. (If you did the lab in Triton, you built
 # exactly that, with one row in each program.) L2 will catch some of it, but it is still a poor trade. At N = 65536 a row takes
 # 256 KiB: not
 # even one fits.

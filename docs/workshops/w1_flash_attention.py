@@ -275,7 +275,7 @@ print("the two answers agree:", np.allclose(O, P @ V))
 #
 # Note what the loop does *not* save. It computes every score, does both multiplies in full, and adds a little
 # repairing. There is less carrying, not less cooking. Training adds more: the backward pass computes the scores a
-# second time rather than fetching them. That is extra arithmetic, and still a shorter day.
+# second time rather than fetching them. That is extra arithmetic, and it saves time all the same.
 #
 # /// exercise | The bug that hides
 # Delete `* repair` from the line for `l`, and nowhere else. For which inputs is the answer still right?
@@ -526,11 +526,11 @@ record(
 # %% [markdown]
 # ## And the clock?
 #
-# Less carrying should mean less waiting. Let N grow from 512 to 16384 and keep the number of tokens fixed, B·N = 16384:
-# short sequences come in large batches, long ones alone. There are 16 heads, d = 128, in bf16, and the runners take
-# turns.
+# Less carrying should mean less waiting. Let N grow from 512 to 16384 and keep the number of tokens fixed, B·N =
+# 16384: short sequences come in large batches, long ones alone. There are 16 heads, d = 128, in bf16, and the kernels
+# take turns.
 #
-# One guest runs at the last length only, if it is installed on the machine that measures: FlashAttention-3, the third
+# One guest runs at the last length only, if it is installed on the measuring machine: FlashAttention-3, the third
 # generation, made for Hopper. It comes with FlashInfer, a library for serving models. It takes one sequence at a time,
 # and at N = 16384 there is only one.
 #
@@ -667,9 +667,9 @@ record(
 # /// claim | 0.12 < fp32.teaching.n4096.tflops / fp32.materialised.n4096.tflops < 0.45
 # A loss, and we show it: less than half of the plain recipe's speed. At N = 4096 your kernel reaches
 # {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, the plain recipe {{ fp32.materialised.n4096.tflops:.1f }}. Its two
-# multiplies are the library's, and those are very good. Yours has no square to carry and still comes second. The likely
-# reason is that it reads shared memory for nearly every multiply. Curing *that* is the work of the matrix-multiply
-# ladder.
+# multiplies are the library's, and those are very good. Yours has no square to carry and still comes second. The
+# likely reason is that it reads shared memory for nearly every multiply. Curing *that* is what the matrix-multiply
+# ladder is about.
 # /// otherwise
 # At N = 4096 your kernel reaches {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, and the plain recipe, whose
 # two multiplies are the library's, {{ fp32.materialised.n4096.tflops:.1f }}.
@@ -691,7 +691,7 @@ record(
 #
 # /// predict | At N = 4096 and d = 128, which kernel is under which roof?
 # In bf16 the two roofs of an H200 meet at about 206
-# operations a byte; those of an H100, whose memory is slower, at about 295.
+# operations per byte; those of an H100, whose memory is slower, at about 295.
 #
 # - [big.flash.gflop / counted.flash.gb < 206] Both under the slope: they wait for bytes
 # - [big.materialised.gflop / counted.materialised.gb < 206 and big.flash.gflop / counted.flash.gb >= 295] The plain recipe under the slope, flash under the flat roof
@@ -711,9 +711,9 @@ record(
 #     intensity: big.flash.gflop / counted.flash.gb
 #     tflops: big.flash.tflops
 # alt: >-
-#   A roofline. Materialised is at {{ big.materialised.gflop / counted.materialised.gb:.0f }} operations a byte and {{ big.materialised.tflops:.0f }}
+#   A roofline. Materialised is at {{ big.materialised.gflop / counted.materialised.gb:.0f }} operations per byte and {{ big.materialised.tflops:.0f }}
 #   TFLOP/s, tuned Triton far to the right, at
-#   {{ big.flash.gflop / counted.flash.gb:.0f }} operations a byte and {{ big.flash.tflops:.0f }} TFLOP/s.
+#   {{ big.flash.gflop / counted.flash.gb:.0f }} operations per byte and {{ big.flash.tflops:.0f }} TFLOP/s.
 # caption: Useful operations over counted bytes. The roofs are those of the data sheet.
 # ///
 # ///
@@ -736,7 +736,7 @@ record(
 # ///
 #
 # /// exercise | The roof over fp32
-# In fp32 the roofs of an H200 meet at about 14 operations a byte, those of an H100 at about 20.
+# In fp32 the roofs of an H200 meet at about 14 operations per byte, those of an H100 at about 20.
 # Under which roof is the plain recipe there?
 # Count four trips of four-byte scores.
 # /// answer
@@ -755,7 +755,7 @@ record(
 # - [0.65 <= flash_over_cudnn.causal < 0.92] About four fifths of its speed
 # - [flash_over_cudnn.causal >= 0.92] Level with it
 # /// reveal
-# {{ flash_over_cudnn.causal:.2f }} of cuDNN's speed, and {{ flash_over_cudnn.full:.2f }} over the full square.
+# {{ flash_over_cudnn.causal:.2f }} of cuDNN's speed, and {{ flash_over_cudnn.full:.2f }} for the full square.
 #
 # /// define | flash_over_sdpa_flash.full = flash.n16384.tflops / sdpa_flash.n16384.tflops
 # unit: ×
@@ -796,22 +796,23 @@ record(
 # ///
 #
 # /// claim | flash_over_sdpa_flash.full > 1.4 and flash_over_sdpa_flash.causal > 1.4
-# Against SDPA's flash back end we win: {{ flash_over_sdpa_flash.full:.2f }} times its speed full,
-# {{ flash_over_sdpa_flash.causal:.2f }} times causal. It is FlashAttention-2, written for the generation of cards
+# Against SDPA's flash back end we win: {{ flash_over_sdpa_flash.full:.2f }} times its speed for full attention,
+# {{ flash_over_sdpa_flash.causal:.2f }} times for causal. It is FlashAttention-2, written for the generation of cards
 # before this one: the FlashAttention-3 paper puts it at 35 % of an H100's peak [^shah2024].
 # ///
 #
 # /// claim | 0.75 < flash_over_cudnn.full < 1 and 0.75 < flash_over_cudnn.causal < 1
-# Against cuDNN this kernel loses: {{ flash_over_cudnn.full:.2f }} of its speed full, {{ flash_over_cudnn.causal:.2f }}
-# causal. More than three quarters, but not all of it. It is worth knowing where the rest went.
+# Against cuDNN this kernel loses: {{ flash_over_cudnn.full:.2f }} of its speed for full attention,
+# {{ flash_over_cudnn.causal:.2f }} for causal. More than three quarters, but not all of it. It is worth knowing where
+# the rest went.
 # ///
 # ///
 #
 # /// when | guests.raced == 1
-# PyTorch's best is not all there is. The guest ran in the same rounds, on the same inputs: **FlashAttention-3**, as it comes
-# with FlashInfer {{ guests.flashinfer }}, reached {{ fa3.n16384.tflops:.0f }} TFLOP/s full and {{ causal.fa3.tflops:.0f }}
-# causal. Its layout has the heads inside, (N, H, d), but it accepts any strides: it reads and writes through a view, and nothing
-# is copied for it.
+# PyTorch's best is not all there is. The guest ran in the same rounds, on the same inputs: **FlashAttention-3**, as
+# it comes with FlashInfer {{ guests.flashinfer }}, reached {{ fa3.n16384.tflops:.0f }} TFLOP/s for full attention and
+# {{ causal.fa3.tflops:.0f }} for causal. Its layout has the heads inside, (N, H, d), but it accepts any strides: it
+# reads and writes through a view, and nothing is copied for it.
 # /// otherwise
 # PyTorch's best is not all there is. FlashAttention-3 itself was **not raced** on this machine, because FlashInfer, which
 # contains it, was not installed. So whatever this page says about FlashAttention-3 comes from its paper, on its paper's
@@ -819,7 +820,7 @@ record(
 # ///
 #
 # Two kinds of units work in every block. The **tensor cores** multiply. The **special-function units** take
-# exponentials. On Hopper the first are very fast, the second are not: the authors of FlashAttention-3 compare 989
+# exponentials. On Hopper the tensor cores are very fast, and the special-function units are not: the authors of FlashAttention-3 compare 989
 # TFLOP/s of matrix multiply with 3.9 trillion exponentials a second [^shah2024].
 # At d = 128 a score costs 512 operations and one exponential. Divide.
 
@@ -884,19 +885,21 @@ record(
 # /// claim | specialised.n16384.tflops > 1.1 * flash.n16384.tflops and causal.specialised.tflops > 1.1 * causal.flash.tflops
 # The same multiplications, the same card: {{ specialised.n16384.tflops:.0f }} TFLOP/s instead of
 # {{ flash.n16384.tflops:.0f }}, or {{ specialised.n16384.of_peak:.0%}} of peak. That is
-# {{ specialised_over_cudnn.full:.2f }} times cuDNN's speed full and {{ specialised_over_cudnn.causal:.2f }} times
-# causal. The likely reason is less idle time between the two kinds of units. It is not the only thing that changed: a
-# block also takes more rows, so fewer bytes come from L2. We did not measure how much each contributes.
+# {{ specialised_over_cudnn.full:.2f }} times cuDNN's speed for full attention and
+# {{ specialised_over_cudnn.causal:.2f }} times for causal. The likely reason is less idle time between the two kinds
+# of units. It is not the only thing that changed: a block also takes more rows, so fewer bytes come from L2. We did
+# not measure how much each contributes.
 # ///
 #
 # /// when | guests.raced == 1
 # /// claim | 0.85 < specialised.n16384.tflops / fa3.n16384.tflops < 1.15 and 0.85 < causal.specialised.tflops / causal.fa3.tflops < 1.25
-# And against the guest, whose idea this is? {{ specialised.n16384.tflops / fa3.n16384.tflops:.2f }} times FlashAttention-3's
-# speed full, {{ causal.specialised.tflops / causal.fa3.tflops:.2f }} times causal. Neither leaves the other behind. One is
-# CUDA C++ with CUTLASS, the other is this page's loop with roles.
+# And against the guest, whose idea this is? {{ specialised.n16384.tflops / fa3.n16384.tflops:.2f }} times
+# FlashAttention-3's speed for full attention, {{ causal.specialised.tflops / causal.fa3.tflops:.2f }} times for
+# causal. Neither leaves the other behind. One is CUDA C++ with CUTLASS, the other is this page's loop with roles.
 # /// otherwise
-# Against the guest, whose idea this is: {{ specialised.n16384.tflops / fa3.n16384.tflops:.2f }} times FlashAttention-3's speed full,
-# {{ causal.specialised.tflops / causal.fa3.tflops:.2f }} times causal.
+# Against the guest, whose idea this is: {{ specialised.n16384.tflops / fa3.n16384.tflops:.2f }} times
+# FlashAttention-3's speed for full attention, {{ causal.specialised.tflops / causal.fa3.tflops:.2f }} times for
+# causal.
 # ///
 # ///
 #
@@ -912,9 +915,9 @@ record(
 # You have one wish: the exponential at half the price, or the multiply at half the price. With strict turns at d = 128,
 # which do you choose, and what happens to the idle share of the tensor cores?
 # /// answer
-# Call the multiply 2 and the exponential 1, together 3. The first wish gives 2.5, the second 2. Take the
-# second. But now the tensor cores are idle in one beat of two, instead of one of three. Each card with faster tensor
-# cores makes the softmax matter more.
+# Call the multiply 2 and the exponential 1, together 3. The first wish gives 2.5, the second 2. Take the second. But
+# now the tensor cores are idle in one of two beats, instead of one of three. Each card with faster tensor cores makes
+# the softmax matter more.
 # ///
 
 # %% [markdown]
@@ -925,17 +928,15 @@ record(
 # **FlashAttention** (2022) is this page: tiles, online softmax, no square in HBM, and scores that are recomputed in the
 # backward pass.
 #
-# **FlashAttention-2** (2023) asks: *who sits where?* The first version gave a whole head to one block; with a few long
-# sequences most tables stayed empty. Now the queries are split over blocks, too. Within a block each warp takes its
-# own rows, so the warps no longer pass half-finished sums through shared memory. And the division moves out of the
-# loop, to the very end. You have met all three; they are in the kernel you typed. The paper reports about twice the
-# speed of
-# its parent and 50–73 % of an A100's peak [^dao2023].
+# **FlashAttention-2** (2023) asks: *who sits where?* The first version gave a whole head to one block; with a few
+# long sequences most tables stayed empty. Now the queries are split over blocks, too. Within a block each warp takes
+# its own rows, so the warps no longer pass half-finished sums through shared memory. And the division moves out of
+# the loop, to the very end. You have met all three; they are in the kernel you typed. The paper reports about twice
+# the speed of its predecessor and 50–73 % of an A100's peak [^dao2023].
 #
 # **FlashAttention-3** (2024) asks: *who waits for whom?* It adds specialists who only fetch, ping-pong, and FP8 for
-# models that can bear it. The paper reports 1.5 to 2.0 times FlashAttention-2, up to 740 TFLOP/s or 75 % of an
-# H100's peak in FP16, and nearly 1.2 PFLOP/s in FP8, with 2.6 times less error than a plain FP8 kernel
-# [^shah2024].
+# models that can tolerate it. The paper reports 1.5 to 2.0 times FlashAttention-2, up to 740 TFLOP/s or 75 % of an
+# H100's peak in FP16, and nearly 1.2 PFLOP/s in FP8, with 2.6 times less error than a plain FP8 kernel [^shah2024].
 #
 # *Carry less. Seat everybody. Never wait.* In that order, for any kernel.
 #
@@ -965,17 +966,16 @@ record(
 # $(m_2, l_2, a_2)$. Merge them.
 # /// answer
 # $m = \max(m_1, m_2)$, and both sides are repaired to it: $l = l_1 e^{m_1-m} + l_2 e^{m_2-m}$, and $a$ in the same way.
-# It is the crate step, with a whole table's sum as the crate. With it, you can share one row out among many tables.
+# It is the crate step, with a whole table's sum as the crate. With it, you can divide one row among many tables.
 # ///
 #
 # **You can now** point at the square and say what it costs in room and in trips; do online softmax on a
 # napkin; read a flash kernel line by line and put causal in its two places; forecast traffic and check it against the
 # counter; and say what percentage of peak you reach, and where the rest goes.
 #
-# **Where this leads.** The matrix-multiply ladder teaches your loop to read shared memory less often. The Hopper workshop opens
-# the toolbox: specialists that only fetch, and ping-pong. For how far attention goes on this card, idea by idea, and for the
-# backward
-# pass, see [Attention, as far as it goes](../attention_on_hopper.py). To see how far you have come, from Ann's receipt to this
-# loop, look at [one picture](../lectures/l8_attention.py#one-query-by-hand). How clock, checks and counters
-# work: [how every number here is measured](../how_we_measure.py). Each number with its spread:
-# [the ledger](../numbers.md).
+# **Where this leads.** The matrix-multiply ladder teaches your loop to read shared memory less often. The Hopper
+# workshop opens the toolbox: specialists that only fetch, and ping-pong. To see how far attention can be taken on
+# this card, idea by idea, and how the backward pass works, read [Attention, as far as it
+# goes](../attention_on_hopper.py). To see how far you have come, from Ann's receipt to this loop, look at [one
+# picture](../lectures/l8_attention.py#one-query-by-hand). How clock, checks and counters work: [how every number here
+# is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

@@ -11,8 +11,9 @@
 # By the end of this page you can
 #
 # - say what the copy engine, `wgmma` and roles do, in three words each, and find all three in machine code;
-# - read the twenty lines that matter in a kernel of many hundred, and say for every wait who waits, for what, and who ends it;
-# - draw two timelines from stamps that a kernel took of itself, and say where a block's time goes;
+# - read the twenty lines that matter in a kernel of several hundred, and say for every wait who waits, for what, and
+#   who ends it;
+# - draw two timelines from time stamps that a kernel wrote itself, and say where a block's time goes;
 # - tell a burst from a long run, and say why the power limit decides some races but not others.
 #
 # /// claim | 0.93 < best_over_cublas.n2048.burst < 1.1 and 0.93 < best_over_cublas.n4096.burst < 1.1 and 0.93 < best_over_cublas.n8192.burst < 1.1
@@ -29,7 +30,7 @@
 # If you are an hour short, read [roles](#roles), [the sheet](#the-sheet) and [the scoreboard](#the-scoreboard).
 
 # %% [markdown]
-# ## Whom you race
+# ## Your rivals {#whom-you-race}
 #
 # You left [the lecture on tensor cores](../lectures/l6_tensor_cores.py#the-climb) with a `wgmma` kernel, k04, that you could
 # explain and that lost. Every team measures itself against the library that NVIDIA ships, **cuBLAS**. Two people climbed towards
@@ -49,10 +50,10 @@
 # - A **burst**: the card rests a moment, then eight launches follow one another, all queued before the first begins; the first is
 #   dropped. The clock is still high. A launch may use what L2 still holds.
 # - **Sustained**: one kernel alone for two seconds, on inputs that rotate, with the last second timed. The order is ours, theirs,
-#   theirs, ours, so that whatever drifts, drifts for both.
+#   theirs, ours, so that any drift affects both.
 #
 # And what is *the library*? cuBLAS guesses which kernel is best. Its other interface, **cuBLASLt**, names its eight best guesses;
-# we time all of them and take the fastest. The better of the two is the one to pass. Inputs are random normal numbers: with zeros
+# we time all of them and take the fastest. The better of the two is the one to beat. Inputs are random normal numbers: with zeros
 # no bit changes on the wires, and the card stays cool.
 #
 # /// predict | In a burst at 4096: what share of the better library's speed does k04, the kernel you know, reach?
@@ -285,10 +286,11 @@ record(
 # But the two warpgroups have nothing to tell each other. One multiplies the upper 64 rows, the other the lower 64. Each of them
 # only needs to tell the one that fetches: *I am done with this tile*. So give the fetching to somebody who does nothing else.
 #
-# That is **warp specialisation**; we say *roles*. A **producer**, one thread of a separate warpgroup, asks for tiles. Two **consumers**,
-# a warpgroup each, multiply. Between them are four **places** for a pair of tiles, in a ring, and each place has two mbarriers. *full*
-# says that the tiles are there. *empty* says that nobody reads them any more. (In the code a place is a *stage*, and there are
-# `STAGES` of them. In the room we call it a *buffer*, in the kitchen a *tray*. All four words mean the same thing.)
+# That is **warp specialisation**; we say *roles*. A **producer**, one thread of a separate warpgroup, asks for tiles.
+# Two **consumers**, a warpgroup each, multiply. Between them are four **places** for a pair of tiles, in a ring, and
+# each place has two mbarriers. *full* says that the tiles are there. *empty* says that nobody is reading them any
+# more. (In the code a place is a *stage*, and there are `STAGES` of them. In the room we call it a *buffer*, in the
+# kitchen a *tray*. All four words mean the same thing.)
 #
 # /// figure | docs/assets/figures/hopper_kitchen.svg
 # alt: >-
@@ -439,12 +441,12 @@ record(
 # rows:
 #   - ["cycles of a step", "{{ step.wide:.0f}}", "{{ step.roles:.0f}}"]
 #   - ["of which looking at the tile's ticket", "{{ shares.wide.for_tiles:.1%}}", "{{ shares.roles.for_tiles:.1%}}"]
-#   - ["what the stamps cost: time over that of the plain kernel", "{{ slow_down.wide:.3f}}", "{{ slow_down.roles:.3f}}"]
+#   - ["what the stamps cost: time with them over time without", "{{ slow_down.wide:.3f}}", "{{ slow_down.roles:.3f}}"]
 # caption: The clock is that of the SM, so the power limit plays no part. The first eight steps of each block are left out.
 # ///
 #
 # Nobody waits for a tile here. The second warpgroup finds the tile already there, and still spends as long on the check as the
-# first. That is the cost of a look, with a stamp on either side of it.
+# first. That is the cost of looking, with a stamp on either side.
 #
 # Now walk through it. At every event, say who will end the wait before you read it.
 #
@@ -482,26 +484,27 @@ record(
 # ///
 #
 # /// exercise | A stamp that would lie | 3 minutes
-# Three of k07's four stamps look straight at the clock. The fourth, after the barrier for everybody, first reads four bytes of shared memory, and looks only once it has them. The bytes are thrown away.
+# Three of k07's four stamps read the clock directly. The fourth, after the barrier for everybody, first reads four
+# bytes of shared memory, and reads the clock only once it has them. The bytes are thrown away.
 #
 # /// source | src/course_kernels/gemm/ticks.cuh#behind
 # ///
 #
-# All threads leave such a barrier together. If this look were as plain as the other three, what would the picture show of two
-# warpgroups that arrive one after the other?
+# All threads leave such a barrier together. If this stamp were as plain as the other three, what would the picture
+# show when two warpgroups arrive one after the other?
 # /// answer
-# It would show the first one leaving before the other has arrived, which is impossible. In the source the look at the clock comes
-# after the barrier, but it needs nothing that the barrier guards, so a warp may take it while it is still waiting there. The wait
-# would be drawn as *multiplies*. A load from shared memory may not overtake the barrier, and the look waits for the value it
-# loads. If you measure a wait from inside, make the clock wait, too.
+# It would show the first one leaving before the other has arrived, which is impossible. In the source the clock is
+# read after the barrier, but reading it needs nothing that the barrier guards, so a warp may do so while it is still
+# waiting there. The wait would be drawn as *multiplies*. A load from shared memory may not overtake the barrier, and
+# the clock is read only when the loaded value is there. If you measure a wait from inside, make the clock wait, too.
 # ///
 #
 # /// when | barrier.early == 0
 # And in this run they do leave together: in no step of any block did a warpgroup of k07 leave the barrier before both had
-# arrived. Their two looks are {{ barrier.apart:.0f}} cycles apart, in the median.
+# arrived. Their two stamps are {{ barrier.apart:.0f}} cycles apart, in the median.
 # /// otherwise
-# In this run a warpgroup of k07 left before both had arrived in {{ barrier.early:.0f}} steps, and their two looks are {{ barrier.apart:.0f}}
-# cycles apart, in the median.
+# In this run a warpgroup of k07 left before both had arrived in {{ barrier.early:.0f}} steps, and their two stamps
+# are {{ barrier.apart:.0f}} cycles apart, in the median.
 # ///
 # ///
 #
@@ -516,10 +519,11 @@ record(
 # ///
 #
 # /// claim | 0.9 < step.roles / step.wide < 1.1 and step.wide < 1.3 * by_hand.cycles
-# The two steps are equally long. How can that be, when all threads of k07 meet in every one of them? `wgmma_wait<1>` lets the
-# last order run on. While a warpgroup waits at the barrier, its own products go on; and there are two warpgroups. **A warpgroup
-# that waits is not a tensor core that waits.** In the loop there is little left to win. Roles are not a gain yet. They are what
-# later rungs are built on: only a warp that does nothing but fetch can fetch across the end of a tile.
+# The two steps are equally long. How can that be, when all threads of k07 meet in every one of them? `wgmma_wait<1>`
+# lets the last order run on. While a warpgroup waits at the barrier, its own products go on; and there are two
+# warpgroups. **A warpgroup that waits is not a tensor core that waits.** In the loop there is little left to gain.
+# Roles are not a gain yet. They are what later rungs are built on: only a warp that does nothing but fetch can fetch
+# across the end of a tile.
 # /// otherwise
 # k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}.
 # ///
@@ -611,7 +615,7 @@ record(
 #
 # </details>
 #
-# /// predict | Which line of k04's sheet stops all 256 threads, and has no twin on k08's?
+# /// predict | Which line of k04's sheet stops all 256 threads, and has no counterpart on k08's?
 # - [ ] DEPBAR.LE SB0
 # - [x] BAR.SYNC
 # - [ ] WARPGROUP.DEPBAR
@@ -811,7 +815,8 @@ record(
 # - **C leaves late.** A consumer rounds its sums into registers and asks for the next tile's products at once. The panels of C go out after the first steps of the next tile.
 # - **A lag.** The second consumer begins some steps after the first, so that they do not round at the same moment. You have met it as *you boil while I cut*.
 # - **The last round.** When a few tiles are left over, SMs without a tile begin those of the others.
-# - **A hint.** Nobody here reads C again, so L2 may drop it first. And a grid may begin while the previous one in the stream ends.
+# - **A hint.** Nobody here reads C again, so L2 may drop it first. And a grid may begin while the previous one in the
+#   stream is still ending.
 #
 # This rung is not meant to be read in the room, so it is not printed here: open `src/course_kernels/gemm/k14_tuned.cu`. Which of
 # its switches help depends on the size, and a small script tries them all: `python -m course_kernels.tune_gemm 4096`.
@@ -1014,7 +1019,8 @@ record(
 # better* means the best of nine tries. Ours is two kernels and a plan: [the second body](#the-last-rung) runs at 2048, and the
 # first at 4096 and 8192, once with single blocks and once with clusters of two.
 # /// otherwise
-# In bursts, with B as it comes, our kernel has {{ best_over_cublas.n2048.burst:.3f}}, {{ best_over_cublas.n4096.burst:.3f}} and {{ best_over_cublas.n8192.burst:.3f}} times the library's speed.
+# In bursts, with B as it comes, our kernel reaches {{ best_over_cublas.n2048.burst:.3f}},
+# {{ best_over_cublas.n4096.burst:.3f}} and {{ best_over_cublas.n8192.burst:.3f}} times the library's speed.
 # ///
 #
 # Take that for what it is: square shapes, one type, one card. [The multiply, size by size](../multiply_on_hopper.py) has the small squares and the shapes of a model, including the losses, and the model's own prefill. The library has an answer for every shape, every type and every layout, and anybody can call it without reading this page.
@@ -1174,7 +1180,7 @@ record(
 # takes as long as one step. How many pairs must be under way?
 # /// answer
 # One is multiplied while one travels: two places would be enough, if every trip took that long. Three and four are for trips that
-# take longer, and for the step by which a consumer gives back late. A fifth does not fit: five times 48 KiB is 240 KiB, and a
+# take longer, and for the delay with which a consumer gives its place back. A fifth does not fit: five times 48 KiB is 240 KiB, and a
 # block may have 227.
 # ///
 

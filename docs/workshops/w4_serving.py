@@ -13,7 +13,7 @@
 #
 # By the end of this page you can
 #
-# - say about any multiply, from its number of rows alone, whether it waits for bytes or for arithmetic, and where that changes;
+# - tell from its number of rows alone whether a multiply waits for bytes or for arithmetic, and where that changes;
 # - work out how much room one token takes in a model's cache, and how many places a server leaves empty, with reservations
 #   and with pages;
 # - read a paged attention kernel, and type its one new line;
@@ -77,7 +77,7 @@
 # From {{ crosses:.0f}} rows on.
 #
 # /// table
-# columns: [rows, operations a byte, "over the ridge"]
+# columns: [rows, operations per byte, "over the ridge"]
 # rows:
 #   - ["1", "{{ row.m1:.1f}}", "{{ row.m1 / ridge:.3f}}"]
 #   - ["16", "{{ row.m16:.1f}}", "{{ row.m16 / ridge:.3f}}"]
@@ -192,10 +192,11 @@ record(
 # ///
 # ///
 #
-# And where does it turn? One row takes {{ rise.m1.us:.1f}} µs, and that is the time of the weights. Among 4096 rows, each costs
-# {{ rise.m4096.us:.1f}} µs ÷ 4096, and that is the time of its arithmetic. Divide the first by the second, and you have the
-# number of rows at which both take equally long: {{ turns:.0f}}. The pencil said {{ crosses:.0f}}. They answer different
-# questions: the pencil uses the two roofs of the data sheet, and the clock what the library reaches of each.
+# And where does it turn? One row takes {{ rise.m1.us:.1f}} µs, and that is the time for the weights. Among 4096 rows,
+# each costs {{ rise.m4096.us:.1f}} µs ÷ 4096, and that is the time for its arithmetic. Divide the first by the
+# second, and you have the number of rows at which both take equally long: {{ turns:.0f}}. The pencil said
+# {{ crosses:.0f}}. They answer different questions: the pencil uses the two roofs of the data sheet, and the clock
+# shows what the library reaches of each.
 #
 # /// define | turns = rise.m4096.M * rise.m1.us / rise.m4096.us
 # unit: "1"
@@ -260,7 +261,7 @@ record(
 #
 # **MLA**, multi-head latent attention, is the exception, or almost. For each token it keeps one list of 512 numbers and 64 more,
 # instead of keys and values for 128 heads [^deepseek2024v2], and all 128 query heads use that one list: 2 · 128 · (576 + 512)
-# operations for 2 · 576 bytes. That is {{ mla.h128:.0f}} operations a byte. Is it left or right of the ridge? That depends on the
+# operations for 2 · 576 bytes. That is {{ mla.h128:.0f}} operations per byte. Is it left or right of the ridge? That depends on the
 # card:
 #
 # | card | ridge, in bf16 | {{ mla.h128:.0f}} is |
@@ -364,10 +365,10 @@ record(
 # ///
 # ///
 #
-# The authors of vLLM found 60 to 80 % of the cache wasted in the servers of 2023, and under 4 % with pages [^vllm2023]. Our queue
-# is made up, so our numbers say something about its shape only. And mind the words. What was wasted was *reserved* room, and gaps
-# between reservations, not padding. And what is saved is *room*, not time. Room makes rows, and rows make the most of each weight
-# that is fetched.
+# The authors of vLLM found 60 to 80 % of the cache wasted in the servers of 2023, and under 4 % with pages
+# [^vllm2023]. Our queue is made up, so our numbers say something about its shape only. And note the wording. What was
+# wasted was *reserved* room, and gaps between reservations, not padding. And what is saved is *room*, not time. Room
+# makes rows, and rows make the most of each weight that is fetched.
 
 # %%
 from course_models.serving.workload import LONGEST, queue
@@ -519,7 +520,7 @@ record(
 #
 # FlashInfer is a library of attention kernels that servers plug in [^ye2025]. It has two kernels for this step: one computes on
 # the tensor cores, the other does not. Before a step it makes a plan on the host: which program reads which part of which
-# request. For that the host must know all lengths.
+# request. For that the host must know all the lengths.
 #
 # Our kernels read the lengths on the card. There are two, both in `paged_attention/`: `k02_split` cuts every request into the
 # same number of parts, and `k03_even` gives every program the same number of steps, whatever the requests. In both, the last
@@ -613,7 +614,7 @@ record(
 # %% [markdown]
 # ## Who pays?
 #
-# Prefill runs once, decode once for every token: so is decode the bill? Count before you answer. You pay for four things.
+# Prefill runs once, decode once for every token: so is decode the larger part of the bill? Count before you answer. You pay for four things.
 #
 # - *Prefill, the weights*: two operations for each weight and token.
 # - *Prefill, attention*: every token looks at all tokens before it, so this part grows with the square of the prompt.
@@ -724,7 +725,7 @@ record(
 # ## Your kernel: load, add
 #
 # Type it into `my_labs/add_rmsnorm.py`. Each program, one table of cooks, takes one row. Here a row has 1000 numbers and the
-# table has 1024 seats, so mind the mask.
+# table has 1024 seats, so remember the mask.
 #
 # /// exercise | The first half | 8 minutes
 # Load x, load r, add, store h. The launcher makes h and y, takes M and N from the shape, and starts M programs with `BLOCK = triton.next_power_of_2(N)`. Check that h is x + r for 5 rows of 1000. What do the 24 spare seats load?
@@ -914,7 +915,7 @@ record(
 #
 # /// exercise | Where the roof turns flat | 4 minutes
 # With M rows, a weight of b bytes is used for 2 · M operations; leave out the bytes of the rows. The arithmetic is bf16, with the
-# ridge from above. From which M on do short weights have nothing left to give: with 2 bytes, with 1, with a half?
+# ridge from above. At which M do short weights have nothing left to give: with 2 bytes, with 1, with a half?
 # /// answer
 # The intensity is 2 · M / b, so M is the ridge times b / 2: about {{ ends.bits16:.0f}} rows for 2 bytes, {{ ends.bits8:.0f}} for
 # 1, {{ ends.bits4:.0f}} for a half. MARLIN, another team's kernel for four bits, is reported to come close to four times the
@@ -929,10 +930,11 @@ record(
 # - [lead.m64 >= 1 and lead.m128 < 1] Between 64 and 128
 # - [lead.m128 >= 1] Not yet with 128
 # /// reveal
-# With one row it has {{ lead.m1:.2f}} times the library's speed, with 16 {{ lead.m16:.2f}}, with 32 {{ few.cublas.m32.us / few.w4.m32.us:.2f}},
-# with 64 {{ lead.m64:.2f}}, with 128 {{ lead.m128:.2f}}. And look at 32 rows in the table: {{ few.w4.m32.us:.0f}} µs, while 64
-# rows take {{ few.w4.m64.us:.0f}} µs. That says nothing about four bits: it is our own mistake. Up to 32 rows `k02_fragments`
-# runs, with more `k01_triton`, and the switch comes too late. This run did not time how long `k01_triton` takes with 32 rows.
+# With one row it reaches {{ lead.m1:.2f}} times the library's speed, with 16 {{ lead.m16:.2f}}, with 32
+# {{ few.cublas.m32.us / few.w4.m32.us:.2f}}, with 64 {{ lead.m64:.2f}}, with 128 {{ lead.m128:.2f}}. And look at 32
+# rows in the table: {{ few.w4.m32.us:.0f}} µs, while 64 rows take {{ few.w4.m64.us:.0f}} µs. That says nothing about
+# four bits: it is our own mistake. `k02_fragments` runs up to 32 rows and `k01_triton` beyond that, and the switch
+# comes too late. This run did not time how long `k01_triton` takes with 32 rows.
 #
 # /// chart | lines
 # title: A few rows times 28672 × 4096 weights
@@ -992,7 +994,7 @@ record(
 #   - ["FP8, weights and rows", "{{ off.fp8.weights:.1%}}", "{{ off.fp8.product:.1%}}"]
 #   - ["FP8, weights alone", "{{ off.fp8.weights:.1%}}", "{{ off.fp8.weights_alone:.1%}}"]
 #   - ["4 bits, groups of 128", "{{ off.w4.weights:.1%}}", "{{ off.w4.product:.1%}}"]
-# caption: Root mean squares, as a share of the right values. Only a model's answers can tell whether it forgives such errors; this page does not ask for them.
+# caption: Root mean squares, as a share of the right values. Only a model's answers can tell whether it tolerates such errors; this page does not test that.
 # ///
 #
 # /// claim | off.w4.product > 2 * off.fp8.product
@@ -1077,8 +1079,8 @@ record(
 # - [0.25 <= steps.full < 0.6] In about half
 # - [steps.full >= 0.6] In most
 # /// reveal
-# {{ steps.full:.0%}} of {{ steps.count:,.0f}} steps. In {{ steps.with_prompt:.0%}} there is somebody's prompt, too, and then a
-# step has up to {{ steps.most:,.0f}} rows.
+# {{ steps.full:.0%}} of {{ steps.count:,.0f}} steps. {{ steps.with_prompt:.0%}} also contain somebody's prompt, and
+# then a step has up to {{ steps.most:,.0f}} rows.
 #
 # /// chart | trace
 # title: Rows of every step, continuous batching
@@ -1179,10 +1181,11 @@ record(
 # %% [markdown]
 # ## A step, against its floor {.beyond}
 #
-# Now everything together: a step of the whole 8B shape, with norms, rotations and gates inside the multiplies, five kernels a
-# layer, each starting while the one before it ends. [One token](../one_token.py#five-kernels-a-layer) takes that apart for one
-# reader. Here there are {{ bus.rows:.0f}} readers, each with {{ bus.held:.0f}} tokens in the cache. The floor is the time of the
-# bytes, weights and caches, at the speed of a copy.
+# Now everything together: a step of the whole 8B shape, with norms, rotations and gates inside the multiplies, five
+# kernels a layer, each starting while the one before it is still ending. [One
+# token](../one_token.py#five-kernels-a-layer) takes that apart for one reader. Here there are {{ bus.rows:.0f}}
+# readers, each with {{ bus.held:.0f}} tokens in the cache. The floor is the time of the bytes, weights and caches, at
+# the speed of a copy.
 #
 # /// predict | What share of its floor does the step with {{ bus.rows:.0f}} rows reach?
 # - [decode_of_floor.b32 < 0.72] Less than 72 %
@@ -1201,14 +1204,16 @@ record(
 # caption: "The shape of Llama 3.1 8B, random weights, bf16, all in CUDA graphs. A copy of 4 GiB, in this run: {{ copy.gb_per_s:,.0f}} GB/s."
 # ///
 #
-# And how far is that from the floor? By subtraction, {{ (1 - decode_of_floor.b32) * full.our_step.ms / full.our_step.T:.1f}} ms a
-# step, while with one row it is {{ (1 - decode_of_floor.b1) * one.our_step.ms / one.our_step.T:.1f}} ms. Both have the same
-# number of kernels, so that is not the reason. Nor is the clock, {{ full.our_step.sm_mhz:.0f}} MHz in both readings. With more
-# rows three of the five kernels are different ones; in each, every block has more rows of x to load and more sums to add; and
-# attention reads {{ bus.rows:.0f}} caches. How much can that cost? On their own, relatives of these kernels lose less: on [the grid of gate and up](#shorter-weights)
-# 32 rows take {{ few.bf16.m32.us / few.bf16.m1.us - 1:.0%}} longer than one, and [attention over keys in a row](#follow-the-table)
-# reads at {{ in_a_row.gb_per_s / copy.gb_per_s:.0%}} of a copy's speed. So most of the loss arises where kernels meet, in
-# the step itself. We conclude that by subtraction; a timeline of the step would show it, and this run has none.
+# And how far is that from the floor? By subtraction it is
+# {{ (1 - decode_of_floor.b32) * full.our_step.ms / full.our_step.T:.1f}} ms for each step, and
+# {{ (1 - decode_of_floor.b1) * one.our_step.ms / one.our_step.T:.1f}} ms with one row. Both have the same number of
+# kernels, so that is not the reason. Nor is the clock, {{ full.our_step.sm_mhz:.0f}} MHz in both readings. With more
+# rows three of the five kernels are different ones; in each, every block has more rows of x to load and more sums to
+# add; and attention reads {{ bus.rows:.0f}} caches. How much can that cost? On their own, relatives of these kernels
+# lose less: on [the grid of gate and up](#shorter-weights) 32 rows take {{ few.bf16.m32.us / few.bf16.m1.us - 1:.0%}}
+# longer than one, and [attention over keys in a row](#follow-the-table) reads at
+# {{ in_a_row.gb_per_s / copy.gb_per_s:.0%}} of a copy's speed. So most of the loss arises where kernels meet, in the
+# step itself. We conclude that by subtraction; a timeline of the step would show it, and this run has none.
 # ///
 #
 # /// define | decode_of_floor.b1 = one.our_step.gb_per_s / copy.gb_per_s
@@ -1237,7 +1242,7 @@ record(
 # and passed their sums on through memory, tile by tile. Now a kernel that loads its weights in boxes, `k02_even`, is used in
 # those places.
 # /// otherwise
-# With {{ bus.rows:.0f}} rows `torch.compile` takes {{ full.compiled.us / full.our_step.us:.0%}} of our time.
+# With {{ bus.rows:.0f}} rows `torch.compile` takes {{ full.compiled.us / full.our_step.us:.0%}} of the time of our step.
 # ///
 #
 # ### The same step in four bits
