@@ -770,7 +770,7 @@ record(
 # | barriers | warps wait for the slowest of their block |
 # | memory queue | so many memory accesses are waiting that their queue is full |
 # | shared memory | warps wait for its answer, or for room in its queue |
-# | arithmetic | the unit that computes is taken |
+# | arithmetic | an arithmetic unit is full |
 # | one chain | each instruction waits for the one before it |
 #
 # /// lab | bottleneck

@@ -13,7 +13,7 @@
 # begin to talk faster. After this page you know for each demo of the course how long you will wait, so that you can say
 # it aloud beforehand: *this takes as long as it takes to write down a guess.*
 #
-# Each session map runs its demos in steps of their own, and a demo that takes longer than its step is refused before
+# Each session map gives every demo its own step, and a demo that takes longer than its step is refused before
 # you ever see the map. The waits below are the ones that count.
 #
 # ## What a wait is made of
@@ -28,7 +28,7 @@
 # - **The true answer is worked out** in float64, and every kernel's answer is checked against it before the clock starts.
 # - **Each kernel runs many times,** for as long as `--seconds` says.
 #
-# So here every demo gets a process of its own, and empty folders instead of the compilers' caches. That is the *first*
+# So here every demo gets its own process, and empty folders instead of the compilers' caches. That is the *first*
 # run of the morning. One demo, the one that asks PyTorch's compiler for a kernel, we run twice without emptying the
 # folders in between.
 #

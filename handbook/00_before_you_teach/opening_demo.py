@@ -72,7 +72,7 @@ record(
 #
 # One multiply is a small part of the wait. The process has to start, load PyTorch, compile the kernel, work out
 # the true answer in float64, warm the card, and then run each side many times. Here we run exactly the command above in
-# a process of its own and time it, from Enter to prompt.
+# its own process and time it, from Enter to prompt.
 
 # %%
 import subprocess
@@ -199,7 +199,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 #
 # - **No GPU in the room.** Show this page. The numbers are from a real run, and the stamp at the top says which card
 #   and when. Say so. Never run it on a laptop's CPU and call that the library.
-# - **A different card.** Good. Run it, and read *your* numbers aloud. The gap will differ, the story will not.
+# - **A different card.** Good. Run it, and read *your* numbers aloud. The gap will differ; the story will not.
 # - **The first run is slow and the room gets restless.** You skipped the rehearsal. Tell them what they are waiting
 #   for: starting up, checking, and multiplying many times over. Then run it again.
 # - **It says *not measured*, and something about a module or a driver.** It is the wrong Python, or it sees no GPU. Do

@@ -7,8 +7,8 @@
 # %% [markdown]
 # # Teaching L1: what a GPU is
 #
-# After this page you can take people who know Python and nothing about chips, and send them home with the two roofs of a card on
-# one sheet, drawn by themselves. You will recognise a wrong receipt by its number, and know what to say when the GPU loses.
+# After this page you can take people who know Python and nothing about chips, and send them
+# home with a sheet on which they have drawn the two roofs of a card. You will recognise a wrong receipt by its number, and know what to say when the GPU loses.
 #
 # You need this page, [the map for the two hours](../01_the_machine/l1_map.md) and [the students' page](../../docs/lectures/l1_what_a_gpu_is.py).
 # Do its lab once yourself; it is plain arithmetic and takes half an hour.
@@ -18,7 +18,7 @@
 #
 # It looks like a lecture about hardware. It is really about *counting before you look*. How many operations does the job need,
 # and how many bytes must it move? With two numbers from the job and two from the card, you know the best that can happen. The
-# rest of the course is the way from there to what does happen.
+# rest of the course closes the gap between that and what does happen.
 #
 # /// callout | metaphor
 # The receipt says **how much** there is to do. The two kitchens, a few chefs or a brigade, say **who** does it. The pantry and its hall say what it
@@ -136,7 +136,7 @@ record(
 # ## Where students trip
 #
 # /// callout | trip
-# **"Trillions for every word."** Billions: as many multiply-adds as weights at work. And hundreds of multiplies, not millions. If
+# **"Trillions for every word."** Billions: one multiply-add for each weight at work. And hundreds of multiplies, not millions. If
 # you have ever told them otherwise, say so. They will trust the next number more.
 # ///
 #
@@ -158,7 +158,7 @@ record(
 # And when the roof is drawn:
 #
 # /// callout | say
-# "Do not ask whether it is fast. Ask what stands over it. If the roof is close, put down the knife. If it is far away, the recipe is to
+# "Do not ask whether it is fast. Ask which roof is over it. If the roof is close, put down the knife. If it is far away, the recipe is to
 # blame, and a recipe can be changed."
 # ///
 
@@ -173,7 +173,7 @@ record(
 # You want different numbers, and have Ann buy 3 loaves and *one* cheese, at 2 and 5. What goes wrong with Ann at the market?
 # /// answer
 # Multiplied: 3 × 2 + 1 × 5 = 11. Added, by mistake: 3 + 2 + 1 + 5 = 11. The wrong sheet looks right, and you walk past it. Try
-# every usual mistake on your numbers before you print them. It is what we do with a grader and wrong answers, too.
+# every usual mistake on your numbers before you print them. We do the same with a grader and wrong answers.
 # ///
 
 # %% [markdown]

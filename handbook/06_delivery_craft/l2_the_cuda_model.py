@@ -16,7 +16,7 @@
 # %% [markdown]
 # ## What it is really about
 #
-# One line. *Who am I?* A kernel has no loop and no list, it has an index. Get the index right, and you have written most of this
+# One line. *Who am I?* A kernel has no loop and no list; it has an index. Get the index right, and you have written most of this
 # week's kernels. Grids, blocks, two dimensions, pictures: all of it is that line again, with more letters.
 #
 # /// callout | metaphor
@@ -109,7 +109,7 @@ record(slips=slips)
 # ## The click
 #
 # /// callout | click
-# 32 ways through an `if`, the same sums in all. When neighbours differ it takes {{ l2.apart.w32.us / l2.apart.w1.us:.0f }} times as long as with one way. When each warp
+# 32 ways through an `if`, and the same sums in total. When neighbours differ it takes {{ l2.apart.w32.us / l2.apart.w1.us:.0f }} times as long as with one way. When each warp
 # agrees, {{ l2.together.w32.us / l2.together.w1.us:.1f }} times. The card's counter says how many of 32 lanes were at work: {{ l2.active.w32:.1f }} and
 # {{ l2.active_sorted:.0f }}.
 # ///
@@ -139,7 +139,7 @@ record(slips=slips)
 # get it wrong once, and the answer may still be right, only slow.
 # ///
 #
-# - *A list of 1024 passes.* Of course: a block divides it. Test with sizes that nothing divides.
+# - *A list of 1024 passes.* Of course: the block size divides it. Test with sizes that nothing divides.
 # - *The mask on the store only.* The grader sees a write outside. A read outside may go unseen.
 # - *"The blocks run in order."* Nobody promised. Ask what would break if the last one came first.
 # - *"Why 64 bits?"* Three times the pixels of a large picture does not fit into 32.

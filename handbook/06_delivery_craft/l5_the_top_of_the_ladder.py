@@ -8,7 +8,7 @@
 # # Teaching L5: the top of the ladder
 #
 # After this page you can lead two hours in which everybody types a register tile and predicts three counters before anybody looks
-# at them. You will know the three numbers by heart, and what mistake is behind each wrong one.
+# at them. You will know the three numbers by heart, and which mistake is behind each wrong one.
 
 # %% [markdown]
 # ## What it is really about
@@ -30,7 +30,7 @@
 # A thread does 64 multiply-adds. For each step of k it reads the margins of its tile once, and keeps them until the next step.
 #
 # /// predict | How many numbers does it read if it owns one sum, a column of 8, a square of 8 × 8?
-# Write three numbers on paper. In the lab you type them, and a check sum says whether they are right.
+# Write three numbers on paper. In the lab you type them, and a checksum says whether they are right.
 #
 # - [ ] 128, 128 and 128
 # - [x] 128, 72 and 16
@@ -164,7 +164,7 @@ record(
 # ## The click
 #
 # /// callout | click
-# Step 7 saves not a single instruction or byte. By hand a load of B should take half as many wavefronts, so the average load two fewer. The counter said
+# Step 7 saves not a single instruction or byte. By hand, a load of B should take half as many wavefronts, so the average load should take two fewer. The counter said
 # {{ l5.vital.vectorised.turns_a_load:.2f}} wavefronts before and {{ l5.vital.conflict_free.turns_a_load:.2f}} after. They counted eight
 # lanes on their fingers, and the card agreed. That is when the room begins to believe in pencils.
 # ///

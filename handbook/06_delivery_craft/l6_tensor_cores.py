@@ -106,7 +106,7 @@ record(
 # It was leaning against the wrong wall.
 # ///
 #
-# Keep the second click for the end: with PyTorch as it comes out of the box, `torch.mm` on fp32 tensors sends {{ l6.tensor.fp32.operations:.0f}}
+# Keep the second click for the end: with PyTorch's default settings, `torch.mm` on fp32 tensors sends {{ l6.tensor.fp32.operations:.0f}}
 # operations through the tensor cores. Have somebody read that line of the table aloud.
 
 # %% [markdown]

@@ -153,17 +153,18 @@ record(
 # ## The lab, at home
 #
 # [Six kernels, six reasons](../../docs/lectures/l7_profiling.py#six-kernels-six-reasons). Nobody types it in the room: stages 1
-# and 2 are homework, and the rest is for those who like a puzzle. It trains the order: reason, counter, cure. The grader reads
-# the reasons first, and a cure that is right after a wrong reason is not looked at. Expect one complaint about that: *but it is
+# and 2 are homework, and the rest is for those who like a puzzle. It trains the order: reason, counter, cure. The
+# grader reads the reasons first. While a reason is wrong, it does not look at the cure,
+# even if the cure is right. Expect one complaint about that: *but it is
 # faster now!* Answer: how would you have known where to begin on the next one?
 #
 # | the kernel | what they say first | what tells the two apart |
 # |---|---|---|
 # | softmax | bytes in flight | device memory is busy: the road is full, but of what? |
-# | bias and GELU | too many bytes | bytes counted are those by hand; a unit that computes is full |
-# | sum | atomics, or one chain | one addition for each block, and there are few blocks; three barriers for each 1024 numbers, and before the second one warp of 32 works |
+# | bias and GELU | too many bytes | the bytes counted are the bytes worked out by hand; an arithmetic unit is full |
+# | sum | atomics, or one chain | one addition for each block, and there are few blocks; three barriers for each 1024 numbers, and before the second barrier only one warp of 32 works |
 # | multiply-adds | arithmetic | neither road is full: nobody is there to use the unit |
-# | windows | uncoalesced | neighbours do ask for neighbours; it is the number of questions |
+# | windows | uncoalesced | neighbours do ask for neighbours; the trouble is how many requests there are |
 # | add | too many bytes | each byte moves once, and the road is empty |
 #
 # Have them say the third column aloud before they look at the table. The sum is the hard one: its one working warp does wait
@@ -214,8 +215,9 @@ record(
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../03_profiling/l7_map.md) has every step. The work by hand needs its minutes: bytes, operations and the gap squares
-# run over; the bars and the two factors make up for it. Their own kernel is not timed in the room; they bring its time, as the
+# [The map](../03_profiling/l7_map.md) has every step. The work by hand needs its minutes:
+# bytes, operations and the gap squares tend to run over, and the bars and the two factors
+# make up for it. Their own kernel is not timed in the room; they bring its time, as the
 # lab's grader printed it. Students without one leave *measured* empty until the homework. For *counted*, the pages of L5 and L6
 # have the register tile and the multiplies; anyone who brought something else fills it in at home: on a card, `nox -s profile -- FILE --report`
 # counts. If the counters are locked in your room, nothing breaks: both reading steps take recorded tables, and
@@ -237,7 +239,7 @@ record(
 # - where the time goes: the bar, its largest part, and the limit that the rest sets;
 # - gaps between kernels: orders above, work below;
 # - what warps wait for, with a cure for each wait;
-# - three lies of a timing, and the test that catches each;
+# - three ways in which a timing lies, and the test that catches each;
 # - a reason before its cure: six kernels, and for each the counter that tells it from its neighbour.
 #
 # **Where this leads.** [The students' page](../../docs/lectures/l7_profiling.py) has three turns of the loop, each cause named by

@@ -15,8 +15,8 @@
 # ## What it is really about
 #
 # Every token asks all tokens, and the answers are mixed: two multiplies with a softmax between them. Nobody asked for the table
-# of all questions against all answers, nobody keeps it, and it is the largest thing in the room. Today they meet it. They do not
-# defeat it today.
+# of all questions against all answers, nobody keeps it, and it is the largest thing in the room. Today
+# they meet it. They do not defeat it yet.
 #
 # /// callout | metaphor
 # Until now you cooked one dish, and cooked it fast. Now the restaurant opens. The signature dish is attention: each guest's plate

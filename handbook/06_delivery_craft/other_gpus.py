@@ -118,7 +118,7 @@ record(
 # %% [markdown]
 # ## What will move, page by page
 #
-# **Your first kernel, and memory.** Vector add takes longer by the second column. Its *percent of peak* should hardly move: it is a share of the card's own
+# **Your first kernel, and memory.** Vector add takes longer by the factor in the second column. Its *percent of peak* should hardly move: it is a share of the card's own
 # bandwidth. There is no better demonstration of what the percentage is for. What does move is the size at which an array no longer fits into the L2 cache: the L40S and the
 # RTX 4090 have large ones, so their short arrays look better than they should. Our clock starts with a cold cache and takes care
 # of that; their own may not.
@@ -166,8 +166,8 @@ record(
 #
 # What that means in class:
 #
-# - **A100**: everything up to L5 as it is, with your numbers. Read L6 and W1, with our numbers. `mma.sync` is at home there,
-#   so it is a good card for *warp* and *fragment*.
+# - **A100**: everything up to L5 as it is, with your numbers. Read L6 and W1, with our numbers. `mma.sync`
+#   is native there, so it is a good card for *warp* and *fragment*.
 # - **L40S, RTX 4090**: the same; FP8 exists, by `mma.sync`. A block has less shared memory, so tuned kernels take smaller tiles.
 # - **T4**: the labs in CUDA C++, without bf16. Triton in the interpreter. For a first lecture it is enough: coalescing, shared memory and reductions are all there. It has no data sheet
 #   in the course, so add one, or read times only. Sources disagree on its bandwidth: 320 or 300; measure a long copy and say which is nearer.

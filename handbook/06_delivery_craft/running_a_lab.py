@@ -45,11 +45,11 @@
 # git leaves alone. With `--stage 2` it writes the file as it is after stage 2, and keeps what was there under a different name.
 # Nothing that a student typed is ever lost. **It needs no install.**
 #
-# `nox -s grade -- NAME` checks the file. The first time it makes an environment of its own and installs torch and Triton, which
+# `nox -s grade -- NAME` checks the file. The first time it makes its own environment and installs torch and Triton, which
 # takes as long as your network does. For the *numpy* door it installs only NumPy, and for *python* nothing: with a poor network,
 # choose one of these for the room.
 #
-# Then, in a process of its own and with a time limit, it runs the student's code from the smallest size up, with fresh random
+# Then, in a separate process and with a time limit, it runs the student's code from the smallest size up, with fresh random
 # numbers, against a truth in float64. It looks at the worst element, watches for borrowed kernels, and stops at the first thing that is wrong. Only a right
 # answer is timed, and only on a GPU.
 #
@@ -63,7 +63,7 @@
 #
 # After the verdict comes a line that begins with *alone* and says what is next: every lab ends with a task whose code is on no
 # page, in the same file. A lab counts as right without it, until somebody begins it; then it is graded like any other task. Give
-# it to the pairs that are done first, and give no hint.
+# it to the pairs that finish first, and give no hint.
 #
 # It is a tutor, not a jail. It notices the tempting shortcuts. Do not grade strangers' files with it.
 

@@ -246,7 +246,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # A pencil and a counter agree. Let that sink in.
 # ///
 #
-# It needs three careful sentences, because each is often said wrong.
+# Say three things with care, because each is often said wrong.
 #
 # - {{ w1.enemy.scores / 1e6:.1f }} million *scores*. The 67 that you may have read is *megabytes*.
 # - **Storage** falls from N² to N. **Traffic** does not fall by N, because every kernel must carry Q, K, V and O. The paper
@@ -291,7 +291,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # | the loop wins in bf16 | the bf16 ridge: near 206, to the right of what the plain recipe does | the tensor cores are slow for the card's bandwidth: the win shrinks with the ridge, until little is left |
 # | the counter agrees with the pencil | a square larger than L2 | short sequences or a large L2: part of the square never reaches HBM |
 # | the tensor cores rest while EXP runs | how fast Hopper's tensor cores are against its exponentials | the tensor cores are slower: EXP is a smaller part of the turn |
-# | the order of the engines, as the last table of the page has it | library version and capability 9.0 | on another card PyTorch takes a different engine, and our specialists refuse to run |
+# | the order of the engines in the last table of the page | library version and capability 9.0 | on another card PyTorch takes a different engine, and our specialists refuse to run |
 #
 # So divide before the session: the peaks and the bandwidth of your own card. [What other GPUs will show](other_gpus.py#four-quotients-decide) does it
 # for any card. If the first line is reversed, change what you say: *you carry less, and here that is enough*.

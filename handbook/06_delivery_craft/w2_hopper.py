@@ -57,7 +57,7 @@
 # - The third person keeps slip two: a stroke for each clap at which somebody waited. The producer is done after the twelfth tile,
 #   and no longer waits.
 #
-# Twelve tiles are over at clap 25. The consumer waited once, at the first clap. The producer waited six times: at claps 7, 9, 11,
+# Twelve tiles are done at clap 25. The consumer waited once, at the first clap. The producer waited six times: at claps 7, 9, 11,
 # 13, 15 and 17. Before that the ring had room. If you are short of time, play eight tiles, 17 claps: the producer waits twice.
 # With six tiles it never waits, and the point is lost. Play two claps slowly as a trial.
 #
@@ -173,8 +173,8 @@ record(strip=strip)
 # says "m64nNk16 is the shape", they have only met 16-bit numbers [^ptx-isa]. The assembler [confirms it](../../docs/lectures/l6_tensor_cores.py#ask-the-assembler).
 #
 # **Roles.** Print [the first kernel that has them](../../docs/workshops/w2_hopper.py#roles), `gemm/k08_roles.cu`, two pages. They
-# mark only the second: one branch for the producer, one for the consumers. There are two `wait(&`, each somebody looking at an
-# mbarrier, and two `arrive`, one of them with the bytes to expect, each somebody turning one. `wgmma_wait` is not one of these:
+# mark only the second: one branch for the producer, one for the consumers. The two `wait(&`
+# look at an mbarrier; the two `arrive`, one of them with the bytes to expect, turn one. `wgmma_wait` is not one of these:
 # it waits for products.
 #
 # ### A bit that flips

@@ -19,8 +19,8 @@
 # %% [markdown]
 # ## What it is really about
 #
-# You do not always have to write raw CUDA. There is a ladder of tools. Each rung upwards makes decisions for you, and you cannot
-# take those decisions back. The skill is not to be high or low on the ladder. It is to know *which decisions this job needs*, and
+# You do not always have to write raw CUDA. There is a ladder of tools. Each rung further up
+# makes more decisions for you, and you cannot take those decisions back. The skill is not to be high or low on the ladder. It is to know *which decisions this job needs*, and
 # to take the highest rung that still leaves them to you.
 #
 # /// callout | metaphor
@@ -68,8 +68,8 @@
 # ///
 #
 # /// claim | count.triton.device < 0.5 * count.wgmma.device and l6.climb.triton.us < 0.95 * l6.climb.wgmma.us
-# Less than half of the lines on the card, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed. Not because Triton is cleverer. Somebody wrote the swizzle, the ring of buffers with its barriers, `wgmma` and the orders to
-# the copy engine *into the compiler*: that is much of the lectures on the ladder. The rest we wrote ourselves, in those few
+# Less than half of the lines on the card, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed. That is not because Triton is cleverer. Somebody wrote the swizzle, the ring of buffers with its barriers, `wgmma` and the orders to
+# the copy engine *into the compiler*: that is much of what the lectures on the ladder taught. The rest we wrote ourselves, in those few
 # lines: the order of tiles, blocks that stay, and C in strips. Our `wgmma` kernel does without these.
 # /// otherwise
 # {{ count.triton.device:.0f}} lines against {{ count.wgmma.device:.0f}}, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed on this card.

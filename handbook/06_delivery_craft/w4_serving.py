@@ -58,7 +58,7 @@
 # - [cross >= 1200] Thousands
 # /// reveal
 # With an H200, from {{ cross:.0f}} rows on: its ridge is {{ peak:.0f}} ÷ {{ bandwidth:.1f}} = {{ ridge:.0f}} operations a byte,
-# and it takes a few more rows, because the rows have bytes of their own. On the page and on the sheets, an
+# and it takes a few more rows, because the rows have bytes, too. On the page and on the sheets, an
 # {{ w4.gpu.name }}, the ridge is {{ w4.sheet.peak:.0f}} ÷ {{ w4.sheet.bandwidth / 1000:.2f}} = {{ w4.ridge:.0f}}, and the layer crosses it at {{ w4.crosses:.0f}} rows.
 # ///
 
@@ -414,7 +414,7 @@ record(ends={f"bits{bits}": quantity(rows) for bits, rows in ends.items()})
 # %% [markdown]
 # ### Who pays: three kinds of traffic
 #
-# Minute 67 asks who pays the bill. Have an answer that you have counted. Take a model of the size in
+# Minute 67 asks who pays the bill. Have an answer that you have worked out yourself. Take a model of the size in
 # [L1](../../docs/lectures/l1_what_a_gpu_is.py#the-receipt), in bf16, on one card as if it fitted, with 32 users in each decode
 # step. You pay for four things:
 #
@@ -725,8 +725,8 @@ record(
 # /// answer
 # With an H200, at M = 40 bf16 weights are to the left of their ridge ({{ ends.bits16:.0f}} rows), four-bit weights are nearly at
 # theirs
-# ({{ ends.bits4:.0f}}); with an {{ w4.gpu.name }} it is {{ w4.ends.bits16:.0f}} and {{ w4.ends.bits4:.0f}}. So the step takes up
-# to four times less time, if everything else is free, and MARLIN's authors report nearly the full gain only up to 32 rows
+# ({{ ends.bits4:.0f}}); with an {{ w4.gpu.name }} it is {{ w4.ends.bits16:.0f}} and {{ w4.ends.bits4:.0f}}. So
+# the step may take as little as a quarter of the time, if everything else is free, and MARLIN's authors report nearly the full gain only up to 32 rows
 # [^frantar2025].
 # Say *up to*, and say *measure*. To the second: how many pages are there, and how many places? 3 × 16 = 48, so 11 are empty.
 # ///

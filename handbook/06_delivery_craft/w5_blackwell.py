@@ -8,8 +8,8 @@
 # %% [markdown]
 # # Teaching W5: Blackwell and NVFP4
 #
-# After this page you can quantise sixteen numbers to four bits with chalk, say what the shared scale is and what it is not, make
-# Blackwell's new hardware plausible without a slide, and take a famous race apart so that every step in it is one that your
+# After this page you can quantise sixteen numbers to four bits with chalk, say what the shared scale is and what it is not, explain
+# Blackwell's new hardware without a slide, and take a famous race apart so that every step in it is one that your
 # students know.
 #
 # You need this page and [the map of the three hours](../05_the_frontier/w5_map.md). You do not need a Blackwell card. Nothing on
@@ -238,8 +238,7 @@ record(
 #
 # - **Tensor memory** (TMEM). On Hopper, the sums of a tile are in registers, and the registers are full. Blackwell gives the
 #   tensor core
-#   a memory
-#   of its own for them: 128 lanes of 512 columns, 32 bits each, on every SM [^tilus-tmem]. The sums are always there. A may be
+#   its own memory for them: 128 lanes of 512 columns, 32 bits each, on every SM [^tilus-tmem]. The sums are always there. A may be
 #   there, too; B stays in shared memory [^cutlass-tcgen05]. So *a memory for operands* is loose talk: it is first of all a memory
 #   for sums.
 # - **tcgen05**. A single thread gives the order to the tensor core [^cutlass-tcgen05]. It took a warp of 32 on Ampere, and four warps on Hopper; you
@@ -283,7 +282,7 @@ record(
 # ## The race, step by step
 #
 # GPU MODE and NVIDIA held a hackathon on four-bit kernels in the autumn of 2025. Its first problem was a batched GEMV: a grid in
-# NVFP4 times a vector that is also in NVFP4, with scales of its own [^gpumode-nvfp4]. (What the room types at minute 115 is the
+# NVFP4 times a vector that is also in NVFP4, with its own scales [^gpumode-nvfp4]. (What the room types at minute 115 is the
 # easier job: its vector stays in float64.) Yue Zhang kept a diary [^zhang2025]. **It ran on a B200. You cannot re-run it on
 # Hopper, and you do not have to.** Your students
 # rebuild the steps in NumPy and *count* what each one saves.
@@ -309,9 +308,9 @@ record(
 # %% [markdown]
 # The organisers' own floor, their *speed of light*, is 8.622, 17.275 and 4.317 µs for the three, 8.63 µs as a geometric mean [^gpumode-nvfp4].
 # Theirs is a little above the data sheet's: the bytes above at 8 TB/s [^nvidia-b200] take {{ sheet.floor:.2f}} µs, geometric
-# mean. The problem statement says why that may be: theirs is the larger of two times, of multiply-adds and of memory, tested at a
+# mean. The problem statement says why that may be: theirs is the larger of two times, one for the multiply-adds and one for memory, tested at a
 # clock of 1.5 GHz
-# [^gpumode-nvfp4]. Here it is still the bytes that count: the first shape's over 8.622 µs [^gpumode-nvfp4] come to nearly the sheet's bandwidth. So the last entry,
+# [^gpumode-nvfp4]. Here it is still the bytes that count: those of the first shape over 8.622 µs [^gpumode-nvfp4] come to nearly the sheet's bandwidth. So the last entry,
 # 22.4 µs [^gpumode-nvfp4], is {{ sheet.share:.1%}} of the *sheet* and 39 % of their floor. Say which of the two you divide by.
 #
 # Now the steps, each as the author describes it.
@@ -429,8 +428,8 @@ print({chains: ticks(chains) for chains in (1, 2, 3)})
 record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)})
 
 # %% [markdown]
-# {{ ticks.chains1:.0f}} ticks with one chain, {{ ticks.chains2:.0f}} with two, {{ ticks.chains3:.0f}} with three. And why not three in the race? Each chain needs
-# hands of its own, and a thread has only so many registers.
+# {{ ticks.chains1:.0f}} ticks with one chain, {{ ticks.chains2:.0f}} with two, {{ ticks.chains3:.0f}} with three. And why not three in the race? Each
+# chain needs its own hands, and a thread has only so many registers.
 
 # %% [markdown]
 # ## In production today
@@ -487,7 +486,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # %% [markdown]
 # ## The sheets, to print
 #
-# Two sheets and a page of log paper for everybody. Log paper runs from 1 to 10 000.
+# Two sheets and a page of log paper for everybody. The log paper runs from 1 to 10 000.
 #
 # ***Sixteen*, front.** Eight codes and their values: 000 = ____ … 111 = ____. A ruler from 0 to 6. My number ____ goes to ____ and misses by ____. Largest ÷ 6 = ____, as
 # E4M3 s = ____

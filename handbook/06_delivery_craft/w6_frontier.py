@@ -169,7 +169,7 @@ record(
 #
 # Does that change what the model says? No, and you can show that with three words. Accept a drafted word with probability min(1,
 # target / draft). If it is
-# refused, take one from what the draft had too little of. Add up both ways in which a word can come out:
+# refused, take a word from those to which the draft gave too little. Add up both ways in which a word can come out:
 
 # %%
 TARGET = {"red": 0.5, "hot": 0.3, "old": 0.2}
@@ -187,18 +187,18 @@ print(f"a draft passes with probability {passing:.1f}")
 record(passing=quantity(passing))
 
 # %% [markdown]
-# Exactly the target, to the last digit. The draft decides how *often* you gain, never *what* is said. And p is the sum of the smaller one of each pair:
+# Exactly the target, to the last digit. The draft decides how *often* you gain, never *what* is said. And p is the sum of the smaller of each pair:
 # {{ passing:.1f}} here.
 #
 # Why is all this about kernels? The check turns a trickle of one row into a banquet of k + 1, so every kernel in the step must
-# handle five rows well. And the acceptance, a running product of comparisons over a vocabulary, is a kernel of its own; on the
+# handle five rows well. And the acceptance, a running product of comparisons over a vocabulary, is a separate kernel; on the
 # CPU it would cost a round trip in every step.
 
 # %% [markdown]
 # ## The figures as they are
 #
 # These figures circulate in shortened form. Learn the long form; it is the lesson. And give the date: all of the stack
-# was read on 20 November 2026. By then V4-Pro was not the newest. DeepSeek-V4.1 has had attention kernels in the
+# was read on 20 November 2026. By then V4-Pro was no longer the newest. DeepSeek-V4.1 has had attention kernels in the
 # makers' own library since 10 September 2026 [^flashmla-readme]; we have read no figures for it, and quote none.
 #
 # **The stack.** Two terms first. A *drafting head* is a small part that is trained on top of a large model to guess its next tokens. *MTP-1*, multi-token prediction, is one layer of the model's own kind [^vllm-mtp], and by its name guesses one further token; *EAGLE-3* guesses several,
@@ -210,7 +210,7 @@ record(passing=quantity(passing))
 #   MTP-1, at the same total throughput; its drafts
 #   are accepted for 26.7 to 30.9 % more tokens than EAGLE-3's, on three Qwen3 models [^cheng2026].
 # - *Mega MoE, 1.50 to 1.61 times* [^deepgemm]. For V4-Pro on eight cards, against the makers' own older path, in one kernel that
-#   sends tokens to their experts, multiplies twice with SwiGLU in between, and brings them home [^deepgemm]. Upstream it runs
+#   sends tokens to their experts, multiplies twice with SwiGLU in between, and brings the results back [^deepgemm]. Upstream it runs
 #   only on Blackwell's data-centre cards [^deepgemm]. `deep_gemm_mega_moe` is
 #   the name of a switch in vLLM; the kernel is called `fp8_fp4_mega_moe`.
 #
@@ -232,7 +232,7 @@ record(passing=quantity(passing))
 # - in fp16: matmul **52 %**, FlashAttention **9 %** of PyTorch [^crfm2025].
 #
 # Then there is what has *not* been shown. That human, machine and profiler together do better than any of them alone is our
-# belief; no source that we cite ran that comparison. Say *I believe*. That Kevin was trained on KernelBook is wrong: it learned
+# belief; no source that we cite ran that comparison. Say *I believe*. It is also wrong that Kevin was trained on KernelBook: it learned
 # from 180 tasks of KernelBench itself, over several turns,
 # and went from 56 to 82 % right answers [^baronio2025]. And all of it is from 2025: there are newer reports whose sources we
 # have not read.
@@ -366,8 +366,8 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # The last words of the course, slowly:
 #
 # /// callout | say
-# "For a month you made one operation fast with your own hands. Now machines are learning that, too. It leaves you the harder half: to
-# know whether it is right, and how near the peak it is. We began with a receipt and a dot product. Take yours with you. What
+# "For a month you made one operation fast with your own hands. Now machines are learning that, too. That
+# leaves you the harder half: to know whether it is right, and how near the peak it is. We began with a receipt and a dot product. Take yours with you. What
 # percent of peak are you at?"
 # ///
 

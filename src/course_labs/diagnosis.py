@@ -275,7 +275,7 @@ class SuspectsGrader:
             meant = f"; did you mean {like[0]!r}?" if like else ""
             return Verdict("wrong reason", f"{reason!r} is none of the profiler's names{meant}", one.name)
         why = f"{reason!r} is not what it waits for, and no fix is looked at before its reason is right"
-        return Verdict("wrong reason", why, one.name, f"it would show so: {names[reason]}. Does it?")
+        return Verdict("wrong reason", why, one.name, f"it would show like this: {names[reason]}. Does it?")
 
     def _counter(self, one: Suspect, _: str, counter: str, *__: Any) -> Verdict | None:
         if counter in one.proofs:

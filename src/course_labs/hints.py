@@ -11,7 +11,9 @@ from course_labs.verdict import Verdict
 
 ENDED_ITSELF = "your file ended the process itself: look for an exit in it, and read what is printed above."
 NEXT_BY_HAND = "work that case out on paper; it is small."
-NEXT_AFTER_A_RACE = "two threads use one place at once, and who comes first is chance. Where must they wait?"
+NEXT_AFTER_A_RACE = (
+    "two threads use one place at the same time, and which comes first is chance. Where must they wait?"
+)
 NEXT_OF_NAN = (
     "nothing of the output was written. Or a step makes NaN, as 0 / 0 and inf - inf do: print what it made."
 )
@@ -41,21 +43,21 @@ NEXT_AFTER = {
     "object of type 'int' has no len()": "a grid is a tuple, also when it has one number: (programs,).",
     "'int' object is not iterable": "a pointer has no elements; read it with tl.load(pointer + i).",
     "predict first": "the check below your numbers does not come out yet: once more on paper, before you type on.",
-    "does not have enough dimensions": "one of the two is no matrix: does every function end with a `return`?",
+    "does not have enough dimensions": "one of the two is not a matrix: does every function end with a `return`?",
     "in its core dimension": "print both shapes: what must be equal, the last of the one and the first of the other?",
-    "could not be broadcast": "print both shapes: which axis should be one long, or turned?",
+    "could not be broadcast": "print both shapes: which axis should have length 1, or which array be turned?",
     "could not broadcast": "print both shapes: is one of them cut at an edge, and the other not?",
     "0-dimensional arrays can be converted": "math has functions for one number; NumPy's take an array: np.exp.",
     "only length-1 arrays can be converted": "math has functions for one number; NumPy's take an array: np.exp.",
-    "is not defined": "that name has no value yet: is it spelt as where it is made?",
+    "is not defined": "that name has no value yet: is it spelt as it is where you make it?",
     "The truth value of a": NEXT_OF_A_YES_OR_NO,
     "Boolean value of Tensor with more than one value": NEXT_OF_A_YES_OR_NO,
     "simultaneous multiple comparison": NEXT_OF_A_YES_OR_NO,
 }
 
 NEXT_OF_THE_HOST = (
-    "only what runs on the card is compiled here, and the grader launches it: leave main, and what starts a kernel "
-    "with <<<…>>>, out. A function that your kernel calls begins with __device__."
+    "only what runs on the card is compiled here, and the grader launches it: leave out main, and what starts a kernel "
+    "with <<<…>>>. A function that your kernel calls begins with __device__."
 )
 NEXT_OF_A_HEADER_OF_THE_HOST = (
     "that header is the host's, and only the kernel is compiled here: take the line out."
@@ -85,13 +87,13 @@ NEXT_OF_A_MISSING_ARGUMENT = (
     "the launch gives each argument of the kernel, in its order, and the constants by name: BLOCK=BLOCK."
 )
 NEXT_OF_NUMPY_IN_A_KERNEL = (
-    "NumPy and torch are not in a kernel: write what tl. has for it, or plain arithmetic."
+    "NumPy and torch do not work in a kernel: write what tl. has for it, or plain arithmetic."
 )
 NEXT_OF_NO_CALL = "a function is called with brackets: tl.program_id(0)."
 # The same for what only Triton says.
 NEXT_AFTER_TRITON = {
     "must be a power of 2": "tl.arange takes powers of two only: the next one, and a mask.",
-    "operands of type pointer": "a place must be a whole number: is a / in it? Write //.",
+    "operands of type pointer": "a place must be a whole number: is there a / in it? Write //.",
     "Unsupported ptr type": "tl.load and tl.store take a pointer, and the places added to it: tl.load(x_ptr + i).",
     "Value argument cannot be block type": "many numbers for one place: what must be added to the pointer?",
     "maximum() missing": "tl.maximum takes two and gives the larger one; the largest of a row is tl.max(…, axis=0).",
@@ -102,7 +104,7 @@ NEXT_AFTER_TRITON = {
     "'NoneType' object has no attribute 'to_tensor'": NEXT_OF_NUMPY_IN_A_KERNEL,
     "object of type 'tensor' has no len()": "nothing in a kernel knows its length: it is an argument of the kernel.",
     "'float' object cannot be interpreted as an integer": "a grid has whole numbers: triton.cdiv(N, BLOCK).",
-    "must be tuple of ints, not float": "a size is a whole number: is a / in it? Write //.",
+    "must be tuple of ints, not float": "a size is a whole number: is there a / in it? Write //.",
     "'function' and 'int'": NEXT_OF_NO_CALL,
     "'int' and 'function'": NEXT_OF_NO_CALL,
     "'function' object is not subscriptable": "only a kernel takes a grid: is @triton.jit above it?",
@@ -114,18 +116,18 @@ NEXT_AFTER_TRITON = {
     "must be Tensor, not tensor": NEXT_OF_NUMPY_IN_A_KERNEL,
     "Torch not compiled with CUDA enabled": "make it where the input is: device=x.device.",
     "triton.language must be visible": "is `import triton.language as tl` at the top of your file?",
-    "Cannot access global variable": "give it to the kernel as an argument, of the kind tl.constexpr if it is fixed.",
+    "Cannot access global variable": "give it to the kernel as an argument, as a tl.constexpr if it is fixed.",
 }
 
 NEXT_OF_PYTHON_IN_A_KERNEL = (
-    "inside a kernel only tl. and plain arithmetic of numbers: "
+    "inside a kernel use only tl. and plain arithmetic on numbers: "
     "NumPy's and Python's own functions are not there."
 )
 NEXT_OF_NO_PROGRAM = (
     "{program} is what one program does with its block; the loop in {entry} starts it, once for each block."
 )
 NEXT_OF_A_RETURN = "a program stores its own block and gives nothing back: no kernel can."
-NEXT_OF_ONE_EACH = "give each program a block: the places that BLOCK or TILE says, all of them in one step."
+NEXT_OF_ONE_EACH = "give each program a block, as many places as BLOCK or TILE says, all of them in one step."
 NEXT_OF_FEW_PROGRAMS = "start one program for each block; its number says where its block begins."
 NEXT_OF_ANOTHERS_BLOCK = "each program does its own block and no more; its number says where that begins."
 
@@ -155,7 +157,7 @@ def after_a_crash(said: str, door: str) -> str:
     if "NotImplementedError" in said:
         return "that line waits for you: write it."
     if "illegal memory access" in said or "misaligned" in said:
-        return "an address outside of every tensor: check index and mask; compute-sanitizer names the thread."
+        return "an address outside every tensor: check index and mask; compute-sanitizer names the thread."
     return advice_after(said, door)
 
 
@@ -201,7 +203,7 @@ def blocks_of_a_wrong_size(program: str, started: int, numbers: int, most: int, 
         most: numbers that one program may have for its own.
     """
     if 2 * started > numbers:
-        why = f"right numbers, but {program} is started {started} times for {numbers} numbers: that is no block each"
+        why = f"right numbers, but {program} is started {started} times for {numbers} numbers: that is not a block each"
         return Verdict("not in blocks", why, on, NEXT_OF_ONE_EACH)
     times = "once" if started == 1 else f"{started} times"
     why = f"right numbers, but {program} is started {times} for {numbers} numbers; a block has {most} at most"
@@ -217,7 +219,9 @@ def not_its_own_block(program: str, started: int, kept: str, on: str) -> Verdict
 
 def not_by_its_number(program: str, started: int, on: str) -> Verdict:
     """Return the verdict on right numbers by programs that do another block once the first is left out."""
-    why = f"right numbers, but without the first of {started} calls of {program} the others do other blocks"
+    why = (
+        f"right numbers, but without the first of {started} calls of {program} the others do different blocks"
+    )
     return Verdict("not in blocks", why, on, NEXT_OF_ANOTHERS_BLOCK)
 
 

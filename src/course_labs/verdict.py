@@ -20,8 +20,8 @@ NEXT = {
     "syntax error": "Python cannot read that line; look at it, and at the end of the line before it.",
     "function missing": "define it at the left margin of your file, with exactly this name.",
     "crashed": "print what goes into that line, on this smallest size.",
-    NOT_JUDGED: "write that line another way, or have your file graded where there is a card.",
-    "died": "an address far outside of every tensor does that. Which index can be too large, or below 0?",
+    NOT_JUDGED: "write that line differently, or have your file graded where there is a card.",
+    "died": "an address far outside every tensor does that. Which index can be too large, or below 0?",
     "timed out": "does every loop end? Does the grid have as many programs as you meant?",
     "not yours": "write that part yourself; it is what the lab is about.",
     "holds too much": "bring one tile at a time: what you hold must not grow with the inputs.",
@@ -36,11 +36,11 @@ NEXT = {
     "all NaN": (
         "nothing of the output was written. Is the kernel launched, with at least one program? "
         "Does it store, and to the output? Does the mask let anybody through? "
-        "Or does it add to room that does not begin at 0?"
+        "Or does it add to memory that does not start at 0?"
     ),
     "not written": (
         "which program should have written that element, and which places does it write? "
-        "Work its place in the grid out by hand. It does write there? Then some step makes NaN, as inf - inf does."
+        "Work out its place in the grid by hand. If it does write there, some step makes NaN, as inf - inf does."
     ),
     "NaN lost": (
         "NaN went in, and a plain number came out. Look for what drops it: a maximum, a clamp, a comparison. "
@@ -49,22 +49,22 @@ NEXT = {
     "infinity lost": "look for what cuts it off, such as a clamp, or a largest number that is not infinite.",
     "a view": "store every element where it belongs; .t() or .T at the end only renames the axes.",
     "not a plain tensor": "return what torch.empty_like gave you, once your kernel has filled it.",
-    "same memory twice": "make the output inside of the function, in every call; somebody still holds the last one.",
+    "same memory twice": "make the output inside the function, in every call: somebody still holds the last one.",
     "wrong": "take that one element and work it out by hand; which of its inputs did your code read instead?",
-    "cached result": "work the answer out anew in every call; the same tensors can hold new values.",
+    "cached result": "work out the answer again in every call; the same tensors can hold new values.",
     "wrong in the end": "what does your code keep from one call to the next? It must forget it.",
     "another stream": (
         "launch on the current stream, or what comes after it will not wait for you. "
-        "You named no stream? Then two programs use one place at once."
+        "If you named no stream, two programs use one place at the same time."
     ),
     "out of bounds": (
         "something is stored outside. Is the store masked? Does the mask compare each index with its own end? "
         "If it does: work out the largest index by hand; what is it multiplied by?"
     ),
-    "stored twice": "one of the values is lost. Should each have a place of its own? Or do they belong together?",
-    "a race": "on a card nobody comes first. Which place do two programs use, and must they?",
+    "stored twice": "one of the values is lost. Should each have its own place? Or do they belong together?",
+    "a race": "on a card nothing says which comes first. Which place do two programs use, and must they?",
     "out of memory": "what grows with every step? Let go of what you no longer need.",
-    "out of room": "write less: an answer is returned, and a file is not asked for.",
+    "out of room": "write less: return the answer; no file is asked for.",
     "too many processes": "one process is enough; who starts the others?",
     "left behind": "wait for what you start, or do not start it.",
     "out of turn": "leave what is not yours alone; return the answer.",

@@ -192,7 +192,7 @@ FAULTS = (
     ),
     Rule(
         "spills",
-        "values go to local memory because registers are not enough, or because an array is indexed at run time",
+        "values go to local memory because there are too few registers, or because an array is indexed at run time",
         f"a sector of local memory for every {1 / thresholds.SPILLED:.0f} of global memory",
         "",
         r.LOCAL_LOADS,
@@ -202,11 +202,11 @@ FAULTS = (
     ),
     Rule(
         "divergence",
-        "lanes of one warp take different ways, one way after the other",
+        "lanes of one warp take different branches, one branch after the other",
         f"at most {thresholds.LANES:.0f} of 32 lanes in an instruction, and the issue slots are in use",
         "",
         r.LANES,
-        "sort the work so that the lanes of a warp take the same way, or replace the branch by arithmetic",
+        "sort the work so that the lanes of a warp take the same branch, or replace the branch by arithmetic",
         "docs/lectures/l2_the_cuda_model.py#a-warp-at-a-fork",
         divergence,
     ),

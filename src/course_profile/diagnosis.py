@@ -46,4 +46,4 @@ def _why_silent(reading: Reading, silent: Sequence[tuple[Rule, str]]) -> str:
     for what, metric in UNITS.items():
         if reading.counters.get(metric, 0.0) >= 100 * thresholds.FULL:
             return f"nothing obvious: {what} is {reading.counters[metric]:.0f} % busy, which is the roof it is under"
-    return "nothing obvious: no rule speaks" + (", of those that could be asked" if silent else "")
+    return "nothing obvious: no rule applies" + (", of those that could be asked" if silent else "")

@@ -81,7 +81,7 @@ def cache_traffic(reading: Reading) -> Evidence | None:
 
 
 def arithmetic(reading: Reading) -> Evidence | None:
-    """Rule: the unit that computes is taken, by more work than the floor knows of."""
+    """Rule: an arithmetic unit is full, with more work than the floor knows of."""
     busy, dram = reading[r.SM_BUSY], reading[r.DRAM_BUSY]
     # What a full L1 hands back counts as the work of a multiprocessor too.
     busiest = busy > reading[r.MEMORY_BUSY]
@@ -150,7 +150,7 @@ WAITS = (
     ),
     Rule(
         "memory queue",
-        "so many accesses to memory are asked for that their queue is full",
+        "so many memory accesses are waiting that their queue is full",
         "half of all waiting is to hand an access to the queue of global or local memory",
         "",
         r.STALL.format("lg_throttle"),
@@ -170,7 +170,7 @@ WAITS = (
     ),
     Rule(
         "arithmetic",
-        "the unit that computes is taken",
+        "an arithmetic unit is full",
         f"half of all waiting is for an arithmetic unit; or one is {thresholds.FULL:.0%} busy, "
         "where memory sets the floor",
         "",

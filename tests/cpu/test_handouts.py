@@ -1030,7 +1030,7 @@ def test_the_first_page_tells_every_sheet_its_copies_sides_cut_and_minute(course
         ("one for two: underline", "n ÷ 2", "11"),
         ("for you: read", "1", "1"),
         (
-            "as many for everybody as there are talks, and one more: sheet zero",
+            "for everybody, one for each talk and one more: sheet zero",
             "n × (talks + 1)",
             "21 × (talks + 1)",
         ),

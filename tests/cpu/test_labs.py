@@ -510,7 +510,7 @@ def test_first_mistakes_get_their_own_advice(tmp_path):
         "no_grid_and_no_number": "next: a kernel is launched with its grid: kernel[(programs,)](…).",
         "no_tuple": "next: a grid is a tuple, also when it has one number: (programs,).",
         "indexed": "next: a pointer has no elements; read it with tl.load(pointer + i).",
-        "misspelt": "next: that name has no value yet: is it spelt as where it is made?",
+        "misspelt": "next: that name has no value yet: is it spelt as it is where you make it?",
     }
 
 
@@ -621,7 +621,7 @@ def test_a_file_has_the_names_that_it_imports_and_no_others(tmp_path):
         of_the_interpreter=ANSWER.replace(SUM, "x + y * (inspect is not None), mask"),
     )
 
-    not_defined = "next: that name has no value yet: is it spelt as where it is made?"
+    not_defined = "next: that name has no value yet: is it spelt as it is where you make it?"
     assert {name: verdict.text.splitlines() for name, verdict in found.items()} == {
         "no_tl": [f"refused: crashed: line {line}: NameError: name 'tl' is not defined", not_defined],
         "no_tl_and_no_constant": [
@@ -881,7 +881,7 @@ def test_a_file_that_never_ends_is_ended_with_all_it_started(tmp_path):
             "x + y, mask",
             "tl.inline_asm_elementwise('', '=f,f', [x], tl.float32, True, 1), mask",
             "not judged on N=1 float32: needs a card: line 17 asks for inline assembly, which Triton's interpreter "
-            "lacks\nnext: write that line another way, or have your file graded where there is a card.",
+            "lacks\nnext: write that line differently, or have your file graded where there is a card.",
         ),
     ],
 )
@@ -912,11 +912,11 @@ ANSWER_IN_CUDA = FIRST.snapshot("cuda", len(FIRST.stages)).read_text()
         (ANSWER_IN_CUDA.replace("{\n", "{\n  float a = std::max(1.0f, 2.0f);\n", 1), "has no namespace"),
         (
             ANSWER_IN_CUDA + "int main() { return 0; }\n",
-            "the grader launches it: leave main, and what starts",
+            "the grader launches it: leave out main, and what starts",
         ),
         (
             ANSWER_IN_CUDA + "void solve() { vector_add<<<1, 1>>>(nullptr, nullptr, nullptr, 0); }\n",
-            "a kernel with <<<…>>>, out",
+            "a kernel with <<<…>>>.",
         ),
     ],
 )

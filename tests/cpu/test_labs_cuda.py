@@ -111,5 +111,5 @@ def test_a_kernel_that_is_right_only_sometimes_is_told_of_a_race():
 
     assert hints.wrong(said, "M=1 N=1 K=1 float32", "cuda").text.splitlines() == [
         "refused on M=1 N=1 K=1 float32: wrong: right in one call and wrong in another",
-        "next: two threads use one place at once, and who comes first is chance. Where must they wait?",
+        "next: two threads use one place at the same time, and which comes first is chance. Where must they wait?",
     ]

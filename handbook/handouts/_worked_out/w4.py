@@ -439,7 +439,14 @@ ANSWERS = {
         OF_B,
         (2, 3 * 2),
     ),
-    "Rehearse": (32, pages_of(37), PAGE, pages_of(37) * PAGE, empty_in_pages(37)),
+    "Rehearse": (
+        1 / 4,
+        32,
+        pages_of(37),
+        PAGE,
+        pages_of(37) * PAGE,
+        empty_in_pages(37),
+    ),
 }
 EXIT_ANSWERS = (
     (),

@@ -44,7 +44,7 @@ COPIES = {
     "one for the wall": "1",
     "for the wall": "1",
     "for anyone who is behind": "a few",
-    "as many for everybody as there are talks, and one more": "n × (talks + 1)",
+    "for everybody, one for each talk and one more": "n × (talks + 1)",
 }
 BACK = "the back of"
 ANY_PART = frozenset({"kind", "title", "beside", "width"})
