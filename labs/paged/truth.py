@@ -10,7 +10,8 @@ from course_judge.host import Broken
 from course_labs.interactive_cases import Answer, Asked, Play, Slip, counted, with_advice
 
 NUMBERS = 2  # of a key
-PAGES = (1, 2, 3, 5, 8, 16, 24, 32, 64, 100, 128, 256)  # tokens of a page, where they are drawn
+PAGES = (1, 2, 3, 5, 8, 16, 24, 32, 64, 100, 128, 256, 513)  # tokens of a page, where they are drawn
+WORDS = 200_000  # different tokens: more than two bytes hold
 HUGE = 10**6  # a page that no pool has
 NEXT_OF_RUBBISH = "a table may be longer than its sequence: what comes after the last page in use is rubbish."
 NEXT_OF_SHARING = (
@@ -94,6 +95,13 @@ def gathers() -> list[Play]:
         for table, length in (([7, 2, 5], 11), ([7, 2, 0, 8], 14), ([7, 3], 5)):
             look_at_keys(asked, pages, table, length)
 
+    def other_rows(asked: Asked, draw: random.Random) -> None:
+        pages, table = pool_of(5, 4, draw), draw.sample(range(1, 5), 3)
+        look_at_keys(asked, pages, table, 11)
+        here, there = pages[table[1]], pages[table[2]]
+        here[1], there[2] = there[2], here[1]
+        look_at_keys(asked, pages, table, 11)
+
     return [
         play(1, 1, 1, []),
         play(1, 4, 2, []),
@@ -105,6 +113,7 @@ def gathers() -> list[Play]:
         play(6, 1, 9, []),
         play(0, 4, 3, [HUGE]),
         Play("three sequences that share a first page", together),
+        Play("the same table again, and two rows have changed places", other_rows),
         *map(by_chance, PAGES),
         Play("a sequence of more than 4096 tokens", long, long=True),
     ]
@@ -250,8 +259,9 @@ class Books:
 
     def take(self, name: str) -> bool:
         """Somebody takes a page; False if there is none."""
-        answer, free = self.do("take"), self.free
+        answer = self.do("take")
         if answer.value is None and not answer.strange:
+            free = self.free
             if not free:
                 return False
             lost = [page for page in free if self.story[page]]
@@ -261,7 +271,7 @@ class Books:
             why = f"page {free[0]} is free, and take() gives None"
             raise Slip("no page", why, "at first all pages are free: where do you keep the free ones?")
         page = answer.number("take()")
-        if page not in self.story and not free:
+        if page not in self.story and not self.free:
             why = f"no page is free, and take() gave {page}: None is due"
             raise Slip("wrong result", why, "what does `take` give when nothing is left?")
         if page not in self.story:
@@ -353,7 +363,7 @@ def allocators() -> list[Play]:
         """One page, and so many that hold it: it is free when the last has left, and not before."""
         books = Books(asked, draw.randint(2, 4))
         books.take("A")
-        names = ["A", *(f"H{number}" for number in range(draw.randint(257, 280)))]
+        names = ["A", *(f"H{number}" for number in range(draw.randint(513, 530)))]
         for name in names[1:]:
             books.like(name, "A", pages=1)
         draw.shuffle(names)
@@ -366,7 +376,7 @@ def allocators() -> list[Play]:
 
     def large_pool(asked: Asked, draw: random.Random) -> None:
         """All pages are taken, some come back, and these are all that is free."""
-        books = Books(asked, draw.randint(257, 280))
+        books = Books(asked, draw.randint(1025, 1040))
         names = [f"S{number}" for number in range(books.count)]
         for name in names:
             books.take(name)
@@ -395,9 +405,9 @@ def allocators() -> list[Play]:
         by_chance(3, 30),
         by_chance(8, 300),
         Play("two pools at once, steps of both by chance", two_pools, again=2),
-        Play("a page that more than 250 hold", many_holders, long=True),
+        Play("a page that more than 500 hold", many_holders, long=True),
         Play("more than 400 that take a page and leave", many_returns, long=True),
-        Play("a pool of more than 250 pages", large_pool, long=True),
+        Play("a pool of more than 1000 pages", large_pool, long=True),
     ]
 
 
@@ -451,8 +461,12 @@ def beginnings() -> list[Play]:
     def words(asked: Asked, draw: random.Random) -> None:
         for number in range(30):
             page_tokens = draw.choice(PAGES)
-            text = [draw.randrange(50_000) for _ in range(draw.randint(0, 4 * page_tokens))]
+            text = [draw.randrange(WORDS) for _ in range(draw.randint(0, 4 * page_tokens))]
             look_at_shared(asked, *parted(text, number, draw), page_tokens)
+
+    def long(asked: Asked, draw: random.Random) -> None:
+        text = [draw.randrange(WORDS) for _ in range(draw.randint(4200, 5000))]
+        look_at_shared(asked, *parted(text, 0, draw), draw.choice((1, 16)))
 
     return [
         of("two that begin differently", [5, 1, 2], [6, 1, 2], 1),
@@ -466,6 +480,7 @@ def beginnings() -> list[Play]:
         of("a token that begins with another's digits", [7, 12, 4], [7, 123, 4], 2),
         Play("forty pairs by chance", by_chance, again=3),
         Play("thirty pairs of longer texts by chance", words, again=1),
+        Play("two texts that part after more than 4096 tokens", long, long=True),
     ]
 
 
@@ -478,6 +493,7 @@ def parted(text: list[int], number: int, draw: random.Random) -> tuple[list[int]
         ([a, b, c], [10 * a + b % 10, b, c]),  # the one's digits begin with the other's
         ([a, b + 256 * c], [a, b]),
         ([a + 2**16, b], [a, b]),
+        ([a + 2**17, b], [a, b]),
         ([a, b + c, 0], [a, b, c]),  # the same sum
         ([a, b, b + c], [b + c, b, a]),  # the same tokens
         ([], [a]),
@@ -485,7 +501,7 @@ def parted(text: list[int], number: int, draw: random.Random) -> tuple[list[int]
         ([], []),
     ]
     mine, theirs = ways[number % len(ways)]
-    end = [draw.randrange(50_000) for _ in range(draw.randint(0, 300))]  # and then both go on alike
+    end = [draw.randrange(WORDS) for _ in range(draw.randint(0, 300))]  # and then both go on alike
     return [*text, *mine, *end] or [1], [*text, *theirs, *end] or [1]
 
 
@@ -539,6 +555,15 @@ def ends() -> list[Play]:
         for number in range(40):
             look_at_end(asked, *room(number, draw))
 
+    def long(asked: Asked, draw: random.Random) -> None:
+        requests = [(draw.randint(1, 5000), draw.randint(1, 1000)) for _ in range(draw.randint(66, 80))]
+        last = draw.randint(1030, 1100)
+        requests += [(draw.randint(4097, 5000), last)] * 66
+        # All are there at first, and in the end none but 66 whose pages run out at last.
+        whole = max(needed(requests, step, 16) for step in range(1, last + 1))
+        look_at_end(asked, requests, whole - 1, 16)
+        look_at_end(asked, requests[-66:], needed(requests[-66:], last, 16) - 1, 16)
+
     return [
         of("one that fits", [(1, 3)], 1, 4),
         of("one that is one token too long", [(1, 4)], 1, 4),
@@ -551,6 +576,7 @@ def ends() -> list[Play]:
         of("a prompt that is longer than all pages", [(2, 2), (40, 1)], 8, 4),
         Play("forty rooms by chance", by_chance, again=3),
         Play("forty larger rooms by chance", rooms, again=1),
+        Play("more than 100 requests and 1000 steps", long, long=True),
     ]
 
 
