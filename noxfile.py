@@ -127,6 +127,13 @@ def serve(session: nox.Session) -> None:
 
 
 @nox.session
+def read(session: nox.Session) -> None:
+    """Read what nobody has read since it changed, beside what it prints: `-- FILE ...` only there."""
+    install(session, "site")
+    run_to_its_end(session, "-m", "course_site", "read", *session.posargs)
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Pass the tests that need no GPU; with a GPU those that need one too."""
     install(session, "site,measure,cuda13,tests", *PINNED, *FACTS_MADE_WITH)

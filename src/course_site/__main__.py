@@ -1,4 +1,4 @@
-"""``python -m course_site docs|wheelhouse|calendar|handouts [options]``: what the nox sessions of these names run."""
+"""``python -m course_site docs|read|… [options]``: what the nox sessions of these names run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 # The module of each command. It alone is loaded: every nox session installs what its own command needs.
 COMMANDS = {
     "docs": "course_site.docs",
+    "read": "course_site.site.read",
     "wheelhouse": "course_site.records.wheelhouse",
     "calendar": "course_site.sessions.cohort",
     "handouts": "course_site.printing.command",

@@ -23,6 +23,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page as SitePage
 
+from course_site.lint import unread
 from course_site.pages import bibliography, glossary
 from course_site.pages.build_cache import KEPT, digest
 from course_site.pages.page import Page
@@ -115,6 +116,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     words.check_unrecorded(course)
     own_counts.check(course)
     words.check_names(course)
+    _check_read(course)
     _check_descriptions(course)
     _check_sessions(course)
     _build.said = {}
@@ -152,6 +154,15 @@ def _say_about(course: Course, config: MkDocsConfig) -> None:
     config.site_url = course.about.site_url
     if not config.site_url:
         config.theme.static_templates.discard("sitemap.xml")  # it would name no page
+
+
+def _check_read(course: Course) -> None:
+    """Require that somebody has read every passage as it stands; while it is written, this is told and stops nobody."""
+    for place, why in unread.faults(course.root):
+        if _build.serves or course.draft:
+            log.info("%s: %s", place, why)
+        else:
+            course.problem(place, why)
 
 
 def _check_descriptions(course: Course) -> None:

@@ -1,0 +1,156 @@
+"""What nobody has read since it changed: every passage is read by a second person, beside what it prints.
+
+No gate reads sense, so a ledger keeps what a person has read: `records/read/`, a file for each folder of sources, a
+line for each passage, as `path name`, in the order of the source. A passage counts as read where its name stands in the
+ledger behind its path, in that order: what is new, has other words or stands elsewhere does not. A line without a
+passage does no harm, and `nox -s read` takes it out. The last line is `end`, so that a file that was cut is seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from course_site.pages.build_cache import KEPT, digest
+from course_site.pages.passages import Passage, files, passages
+
+FOLDER = "records/read"
+END = "end"
+HOW = "nox -s read"
+_LINE = re.compile(r"(?P<path>\S(?:.*\S)?) (?P<name>[0-9a-f]{12})")
+
+Ledger = Mapping[
+    str, list[str]
+]  # the names that were read of a file, by its path, in the order of the source
+
+
+class LedgerWrong(ValueError):
+    """A ledger that is no ledger: one line, with the file, the cause and what to do."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A passage that nobody has read as it stands.
+
+    Attributes:
+        before: the names of what was read in its file and is gone; its own where it stood elsewhere.
+    """
+
+    path: str
+    passage: Passage
+    before: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where it begins."""
+        return f"{self.path}:{self.passage.line}"
+
+    @property
+    def why(self) -> str:
+        """What happened to it."""
+        if self.passage.name in self.before:
+            return "moved since it was read"
+        return "changed since it was read" if self.before else "not yet read"
+
+
+def ledger_of(path: str) -> str:
+    """Return the path of the ledger that keeps what was read of a file."""
+    folder, inside, _ = path.partition("/")
+    return f"{FOLDER}/{folder if inside else 'top'}.txt"
+
+
+def load(root: Path) -> dict[str, list[str]]:
+    """Read all that there is of the ledger.
+
+    Raises:
+        LedgerWrong: a file of it is no text, is cut, or has a line that is none of a ledger.
+    """
+    found: dict[str, list[str]] = {}
+    for file in sorted((root / FOLDER).glob("*.txt")):
+        name = file.relative_to(root).as_posix()
+        back = f"take it from the last commit: git checkout {name}"
+        try:
+            lines = file.read_text(encoding="utf-8").split("\n")
+        except UnicodeDecodeError:
+            raise LedgerWrong(f"{name}: is no text; {back}") from None
+        if lines[-2:] != [END, ""]:
+            raise LedgerWrong(f"{name}: is cut, its last line is not `{END}`; {back}")
+        for number, line in enumerate(lines[:-2], 1):
+            match = _LINE.fullmatch(line)
+            if not match:
+                raise LedgerWrong(
+                    f"{name}:{number}: {line[:60]!r} is not a path and what was read there; {back}"
+                )
+            found.setdefault(match["path"], []).append(match["name"])
+    return found
+
+
+def text_of(entries: Ledger, name: str) -> str:
+    """Return one file of the ledger, such as records/read/docs.txt, from all that was read."""
+    lines = (
+        f"{path} {one}\n" for path in sorted(entries) if ledger_of(path) == name for one in entries[path]
+    )
+    return "".join(lines) + f"{END}\n"
+
+
+def _as_read(now: list[str], before: list[str]) -> set[int]:
+    """Return which of the names of today were read, as those are in the same order."""
+    matcher = SequenceMatcher(None, before, now, autojunk=False)
+    return {one for _, start, size in matcher.get_matching_blocks() for one in range(start, start + size)}
+
+
+def unread_of(path: str, now: list[Passage], before: list[str]) -> Iterator[Unread]:
+    """Yield the passages of a file that nobody has read as they stand."""
+    names = [one.name for one in now]
+    if names == before:
+        return
+    read, gone = _as_read(names, before), tuple(name for name in before if name not in set(names))
+    for number, one in enumerate(now):
+        if number not in read:
+            yield Unread(path, one, (one.name,) if one.name in before else gone)
+
+
+def noted(now: list[Passage], before: list[str], read: Collection[Passage]) -> list[str]:
+    """Return what the ledger says of a file once these passages were read; what is gone is kept while any is not."""
+    names = [one.name for one in now]
+    done = _as_read(names, before) | {number for number, one in enumerate(now) if one in read}
+    gone = [name for name in before if name not in names] if len(done) < len(now) else []
+    return [*gone, *(name for number, name in enumerate(names) if number in done)]
+
+
+def unread(root: Path, ledger: Ledger, only: Iterable[str] | None = None) -> Iterator[Unread]:
+    """Yield every passage that nobody has read as it stands, file by file."""
+    for path in files(root) if only is None else only:
+        data, before = (root / path).read_bytes(), ledger.get(path, [])
+        name = digest("read", path, data, before)
+        if KEPT.is_clean(name):
+            continue
+        found = list(unread_of(path, passages(path, data.decode("utf-8", "replace")), before))
+        yield from found
+        if not found:
+            KEPT.clean(name)
+
+
+def faults(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield place and what is to do for every passage that is unread; a file that is new, or a lost ledger, is one."""
+    paths = list(files(root))
+    wanted = {ledger_of(path) for path in paths}
+    missing = {name for name in wanted if not (root / name).is_file()}
+    for name in [FOLDER] if missing == wanted else sorted(missing):
+        yield name, f"is missing, which says what was read; take it from the last commit, or read: {HOW}"
+    try:
+        ledger = load(root)
+    except LedgerWrong as error:
+        place, _, why = str(error).partition(": ")
+        yield place, why
+        return
+    for path in paths:
+        found = list(unread(root, ledger, [path])) if ledger_of(path) not in missing else []
+        if found and path not in ledger:
+            yield path, f"nobody has read it yet, {len(found)} passage{'s' * (len(found) != 1)}: {HOW}"
+        else:
+            for one in found:
+                yield one.place, f"{one.passage.begins!r} {one.why}: {HOW}"
