@@ -25,7 +25,7 @@ from course_site.pages.page import read_page
 from course_site.records import run_history
 from course_site.records.artifacts import stated
 from course_site.records.record import Record, seal
-from course_site.site import hook
+from course_site.site import hook, read
 from course_site.site.course import load_course
 from course_site.site.render.page import render_again
 
@@ -377,6 +377,7 @@ def test_words_and_looks_need_no_gpu_and_another_card_has_its_own_edition(reposi
     with records_of_a_b200(repository) as slug, in_the_copy(repository) as patch:
         patch.setenv("COURSE_EDITION", slug)
         patch.setenv("COURSE_REBUILT", "1")
+        patch.setattr(hook.unread, "faults", lambda root: [])  # nobody has read what is edited here
         config = load_config(str(repository / "mkdocs.yml"))
         hook.on_config(config)
         built = hook._build
@@ -444,7 +445,13 @@ def small(tmp_path):
     (tmp_path / "docs/part/one.py").write_text(PAGE)
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text("before")
+    read_all(tmp_path)
     return tmp_path
+
+
+def read_all(root):
+    """Somebody has read it all as it stands."""
+    assert read.main(["--all-read", "."], root) == 0
 
 
 def test_links_that_lead_nowhere_stop_the_build(small):
@@ -452,6 +459,7 @@ def test_links_that_lead_nowhere_stop_the_build(small):
     links = ("nowhere.py", "../index.md#no-such-place")
     text = "".join(f"# See [the other page]({link}).\n#\n" for link in links)
     (small / "docs/part/one.py").write_text(PAGE.replace(END, f"{text}{END}"))
+    read_all(small)
     refused(small, *(("part/one.py", link.partition("#")[2] or link) for link in links))
 
 
@@ -461,7 +469,13 @@ def test_what_is_wrong_on_a_page_stops_the_build(small):
     ]
     text = "".join(f"# {line}\n#\n" for line in lines)
     (small / "docs/part/one.py").write_text(PAGE.replace(END, f"{text}{END}"))
-    refused(small, ("docs/part/one.py", "cites 'nobody2020'"), ("docs/part/one.py", "'twice as fast'"))
+    refused(
+        small,
+        ("docs/part/one.py", "cites 'nobody2020'"),
+        ("docs/part/one.py", "'twice as fast'"),
+        # That nobody has read them is told beside what the gates see.
+        ("docs/part/one.py:17: 'It is twice as fast.' not yet read: nox -s read",),
+    )
 
 
 SOURCE = """
@@ -499,6 +513,7 @@ def test_a_number_that_comes_in_beside_the_pages_stops_the_build(small):
     (small / "docs/plain.html").write_text(
         "<html lang=en><head><title>Plain</title></head><body><h1>Plain</h1><p>41<b>5</b> GB<i>/s</i></p></body></html>"
     )
+    read_all(small)
     refused(
         small,
         ("typed number '411 TFLOP/s'", "more places)"),

@@ -503,6 +503,64 @@ def test_a_waiting_page_stands_without_numbers_and_must_be_listed_rightly(tmp_pa
     assert "1000" not in page.inlined()
 
 
+def test_a_day_that_is_none_is_told_once_however_much_waits(tmp_path, monkeypatch):
+    root = repository(tmp_path, monkeypatch)
+    write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
+    entry = '[[page]]\npath = "docs/w1.py"\nsince = "%s"\nreason = "no card was free"\n'
+    write(root, "records/waiting.toml", entry % "1999-01-01")
+    (found,) = problems(root)
+    assert found.startswith("records/waiting.toml: docs/w1.py: since 1999-01-01: the course began on ")
+    write(
+        root, "records/waiting.toml", entry % "2026-11-21" + "[[page]]\n"
+    )  # no list at all: nothing else is read
+    assert problems(root) == ["records/waiting.toml: every [[page]] needs path, since and reason ('path')"]
+
+
+@pytest.mark.parametrize(
+    ("book", "said"),
+    [
+        ("\n[dao2022]\ntitle = 3\n", "docs/bibliography.toml:2: 'dao2022': 'title' must be a str, not 3"),
+        ("[dao2022]\ntitle\n", "docs/bibliography.toml: not TOML, or a key stands twice: "),
+    ],
+)
+def test_a_bibliography_that_is_none_is_one_line(tmp_path, monkeypatch, book, said):
+    root = repository(tmp_path, monkeypatch)
+    write(root, "docs/bibliography.toml", book)
+    (found,) = problems(root)
+    assert found.startswith(said)
+    write(root, "docs/bibliography.toml", "")
+    write(root, "docs/glossary.toml", "[warp]\nterm = 3\n")
+    (found,) = problems(root)
+    assert found.startswith("docs/glossary.toml: 'warp'")
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("w1.flash.us + 0", "it adds a typed number to µs"),
+        ("odd + 0", "'odd' is defined by itself"),
+        ("later.odd", "'odd' is defined by itself"),
+        ("w1.flash + 0", "'flash' is a measurement; ask for one of: "),
+        ("w1.nothing + 0", "unknown value 'nothing'"),
+    ],
+)
+def test_a_definition_that_cannot_be_is_told_with_its_line(tmp_path, monkeypatch, expression, said):
+    root = repository(tmp_path, monkeypatch)
+    odd = f"/// define | odd = {expression}"
+    text = QUOTES.replace(
+        "# /// define | of_theirs", f"# {odd}\n# unit: µs\n# ///\n#\n# /// define | of_theirs"
+    )
+    text = text.replace("TFLOP/s.", "TFLOP/s. It takes {{ odd:.0f }} µs, 50 % of {{ odd:.0f }}.")
+    asked = "/// predict | How long?\n- [x] {{ odd:.0f }} µs\n- [ ] No time\n/// reveal\n{{ odd:.0f }} µs.\n///\n\n"
+    asked = re.sub("^", "# ", asked, flags=re.MULTILINE).removesuffix("# ")
+    write(root, "docs/later.py", text.lstrip().replace(f"# {odd}", f"{asked}# {odd}"))
+    record_it(root, name="docs/later.py", reads="src/tiny/lazy.py")
+    found = problems(root)
+    (line,) = (one for one in found if odd in one)
+    assert line.startswith(f"docs/later.py: {odd}: {said}")
+    assert line.endswith("(line 20)")
+
+
 QUOTES = """
 # ---
 # id: later

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from course_site.records.waiting import Waiting, faults_of, load
+from course_site.records.waiting import Waiting, WaitingError, faults_of, load
 
 TODAY = date(2026, 11, 27)
 
@@ -39,9 +39,11 @@ def test_an_honest_one_passes(since, reason):
     assert list(faults_of(Waiting("docs/a.py", since, reason), TODAY)) == []
 
 
-def test_the_list_says_which_entry_it_is(tmp_path):
+@pytest.mark.parametrize(
+    "text", ['[[page]]\npath = "docs/a.py"\nreason = "new"\n', "[[page]\n", "page = 3\n", "[[page]]\n\xff"]
+)
+def test_a_list_that_cannot_be_read_is_one_line(tmp_path, text):
     (tmp_path / "records").mkdir()
-    entry = '[[page]]\npath = "docs/a.py"\nsince = "1999-01-01"\nreason = "new"\n'
-    (tmp_path / "records/waiting.toml").write_text(entry)
-    with pytest.raises(ValueError, match=r"^docs/a.py: since 1999-01-01: "):
+    (tmp_path / "records/waiting.toml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(WaitingError, match=r"^records/waiting.toml: every \[\[page\]\] needs path, .*$"):
         load(tmp_path)

@@ -159,17 +159,21 @@ class Reader:
             return frozenset().union(*(self.leaves(name) for name in parse(expression).names))
         return frozenset()
 
-    def leaves(self, name: str, page: str = "") -> frozenset[str]:
-        """Return the recorded things behind a name.
+    def leaves(self, name: str, page: str = "", within: tuple[str, ...] = ()) -> frozenset[str]:
+        """Return the recorded things behind a name, none behind one that is defined by itself.
 
         A kernel's time or speed gives the kernel, a ratio both of its sides.
+
+        Args:
+            within: the definitions, each with its page, that this one is a part of.
         """
         scope = self.scope if not page else self.scope.others(page)
-        if scope is None:
+        place = f"{page}.{name}"
+        if scope is None or place in within:
             return frozenset()
         if name in scope.defines:
-            parts = (self.leaves(part, page) for part in parse(scope.defines[name].expression).names)
-            return frozenset().union(*parts)
+            parts = parse(scope.defines[name].expression).names
+            return frozenset().union(*(self.leaves(part, page, (*within, place)) for part in parts))
         names: Any = scope.names
         path: list[str] = []
         for part in name.split("."):

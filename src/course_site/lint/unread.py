@@ -96,10 +96,14 @@ def text_of(entries: Ledger, name: str) -> str:
     return "".join(lines) + f"{END}\n"
 
 
-def _as_read(now: list[str], before: list[str]) -> set[int]:
+def _as_read(names: list[str], before: list[str]) -> set[int]:
     """Return which of the names of today were read, as those are in the same order."""
-    matcher = SequenceMatcher(None, before, now, autojunk=False)
-    return {one for _, start, size in matcher.get_matching_blocks() for one in range(start, start + size)}
+    blocks = _compared(names, before).get_matching_blocks()
+    return {one for _, start, size in blocks for one in range(start, start + size)}
+
+
+def _compared(names: list[str], before: list[str]) -> SequenceMatcher[str]:
+    return SequenceMatcher(None, before, names, autojunk=False)
 
 
 def unread_of(path: str, now: list[Passage], before: list[str]) -> Iterator[Unread]:
@@ -114,11 +118,22 @@ def unread_of(path: str, now: list[Passage], before: list[str]) -> Iterator[Unre
 
 
 def noted(now: list[Passage], before: list[str], read: Collection[Passage]) -> list[str]:
-    """Return what the ledger says of a file once these passages were read; what is gone is kept while any is not."""
+    """Return what the ledger says of a file once these passages were read.
+
+    What is gone keeps its place while anything is unread: an edit that is taken back was read.
+    """
     names = [one.name for one in now]
     done = _as_read(names, before) | {number for number, one in enumerate(now) if one in read}
-    gone = [name for name in before if name not in names] if len(done) < len(now) else []
-    return [*gone, *(name for number, name in enumerate(names) if number in done)]
+    if len(done) == len(now):
+        return names
+    found: list[str] = []
+    for _, first, last, start, end in _compared(names, before).get_opcodes():
+        for k in range(max(last - first, end - start)):
+            if start + k < end and start + k in done:
+                found.append(names[start + k])
+            elif first + k < last:
+                found.append(before[first + k])
+    return found
 
 
 def unread(root: Path, ledger: Ledger, only: Iterable[str] | None = None) -> Iterator[Unread]:

@@ -149,6 +149,7 @@ def faults_of_prose(text: str, scope: Scope, beside: str = "") -> Iterator[str]:
             if isinstance(expression.tree, ast.Name) and _is_plain(resolved[0]):
                 continue
             made = Made(expression, resolved, units_of_names(expression, resolved))
+            made.unit()
         except (ExpressionError, UnitsDiffer):
             continue  # it is told where the value is filled in
         upside = upside_down(shown.expression, _speeds_of(shown), scope)

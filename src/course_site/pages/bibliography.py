@@ -59,28 +59,29 @@ def load(path: Path, today: datetime.date | None = None) -> dict[str, Entry]:
             a day that another part of the same entry contradicts.
     """
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        tables = tomllib.loads(text)
     except FileNotFoundError:
         raise BibliographyError(f"{path}: there is no such file") from None
+    except UnicodeDecodeError:
+        raise BibliographyError(f"{path}: is no text") from None
     except tomllib.TOMLDecodeError as error:
         raise BibliographyError(f"{path}: not TOML, or a key stands twice: {error}") from None
     entries: dict[str, Entry] = {}
     addresses: dict[str, str] = {}
     for key, table in tables.items():
-        entry = _entry(path, key, table)
+        where = f"{path}:{text[: text.find(f'[{key}]')].count(chr(10)) + 1}: {key!r}"
+        entry = _entry(where, key, table)
         if entry.url in addresses:
-            raise BibliographyError(
-                f"{path}: {key!r} has the address of {addresses[entry.url]!r}: keep one of them"
-            )
+            raise BibliographyError(f"{where} has the address of {addresses[entry.url]!r}: keep one of them")
         if fault := _contradiction(entry, today or datetime.date.max):
-            raise BibliographyError(f"{path}: {key!r}: {fault}")
+            raise BibliographyError(f"{where}: {fault}")
         addresses[entry.url] = key
         entries[key] = entry
     return entries
 
 
-def _entry(path: Path, key: str, table: Any) -> Entry:
-    where = f"{path}: {key!r}"
+def _entry(where: str, key: str, table: Any) -> Entry:
     if not _KEY.fullmatch(key):
         raise BibliographyError(f"{where} is no key: small letters, digits and hyphens, a letter first")
     if not isinstance(table, dict):

@@ -17,6 +17,10 @@ LONGEST = 160  # of a reason, in characters
 GPU_TESTS = "tests/gpu"  # all groups of them; tests/gpu/<group> is one
 
 
+class WaitingError(ValueError):
+    """A list that cannot be read: one line, with the file and what an entry needs."""
+
+
 @dataclass(frozen=True)
 class Waiting:
     """An entry: a page, or a group of GPU tests, that awaits a GPU."""
@@ -35,20 +39,16 @@ def load(root: Path) -> dict[str, Waiting]:
     """Read the entries, by path; none where there is no list.
 
     Raises:
-        ValueError: one line that says what an entry needs, or what is wrong with one.
+        WaitingError: see the class; what is wrong with one entry, `faults_of` says.
     """
     path = root / FILE
     if not path.exists():
         return {}
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("page", [])
-        found = {e["path"]: Waiting(e["path"], str(e["since"]), str(e["reason"])) for e in entries}
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"every [[page]] needs path, since and reason ({error})") from None
-    for entry in found.values():
-        for fault in faults_of(entry):
-            raise ValueError(f"{entry.path}: {fault}")
-    return found
+        return {e["path"]: Waiting(e["path"], str(e["since"]), str(e["reason"])) for e in entries}
+    except (ValueError, KeyError, TypeError) as error:
+        raise WaitingError(f"{FILE}: every [[page]] needs path, since and reason ({error})") from None
 
 
 def faults_of(entry: Waiting, today: date | None = None) -> Iterator[str]:

@@ -17,7 +17,9 @@ from typing import Any
 from course_kernels.measure.machine import Machine
 from course_labs.lab import Lab, find_lab, find_labs
 from course_site.pages import bibliography, glossary
+from course_site.pages.bibliography import BibliographyError
 from course_site.pages.build_cache import KEPT
+from course_site.pages.glossary import GlossaryError
 from course_site.pages.page import Page, PageError, find_pages
 from course_site.records import gpu_test_records, run_history, waiting
 from course_site.records.cpu_pages import computed
@@ -26,7 +28,7 @@ from course_site.records.execute import PageFailed
 from course_site.records.manifest import strangers
 from course_site.records.record import Record, record_path
 from course_site.records.record_checks import of_no_card
-from course_site.records.waiting import GPU_TESTS, Waiting
+from course_site.records.waiting import GPU_TESTS, Waiting, WaitingError
 from course_site.sessions import checks
 from course_site.site.about import FILE as SETTINGS
 from course_site.site.about import About, AboutError, about
@@ -194,14 +196,16 @@ def load_material(root: Path) -> Material:
     if material.problems:
         # A library that is not what it seems can break what comes next, and then nobody reads why.
         return material
+    # What else would be found on pages without one of these follows from that.
     try:
+        material.sources = bibliography.load(root / "docs" / "bibliography.toml", run_history.today(root))
+        material.terms = glossary.load(root / "docs" / "glossary.toml")
+        material.waiting = waiting.load(root)
         material.pages = find_pages(root)
-    except PageError as error:
+    except (BibliographyError, GlossaryError, WaitingError, PageError) as error:
         path, _, message = str(error).partition(": ")
-        material.problem(path, message)
+        material.problem(path.removeprefix(f"{root}/"), message)
         return material
-    material.sources = bibliography.load(root / "docs" / "bibliography.toml", run_history.today(root))
-    material.terms = glossary.load(root / "docs" / "glossary.toml")
     material.executed = computed([page for page in material.pages if page.runs and not page.measures], root)
     return material
 
@@ -223,10 +227,6 @@ def show(
     measuring = [page for page in material.pages if page.measures]
     choice = choose(root, slug, material.reference, material.also, measuring)
     course = Course(**mine, edition=choice.own, picked=choice.picked)
-    try:
-        course.waiting = waiting.load(root)
-    except ValueError as error:
-        course.problem(waiting.FILE, str(error))
     for edition in choice.used:
         course._note(edition.faults)
     for page in course.pages:
@@ -294,6 +294,8 @@ def _state_of_executed(course: Course, page: Page) -> str:
 def _check_waiting(course: Course) -> None:
     by_path = {page.path.as_posix(): page for page in course.pages}
     for path, entry in course.waiting.items():
+        for fault in waiting.faults_of(entry):
+            course.problem(waiting.FILE, f"{path}: {fault}")
         if entry.is_of_tests:
             continue
         if path not in by_path:

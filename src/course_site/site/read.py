@@ -45,20 +45,21 @@ def main(arguments: Sequence[str], root: Path | None = None) -> int:
         return 2
     found = list(unread.unread(root, ledger, chosen))
     left = len(found)
+    asks = sys.stdin.isatty() and sys.stdout.isatty()
     if options.all_read:
         for path in {one.path for one in found}:
             note(root, ledger, path, [one.passage for one in found if one.path == path])
         print(f"read: {_many(left)} marked as read")
     else:
-        left -= _shown(root, ledger, found)
+        left -= _shown(root, ledger, found, asks)
         print(f"read: {_many(left)} left to read" if left else "read: everything is read")
-    tidy(root, ledger)
+    if asks or options.all_read:
+        tidy(root, ledger)
     return 0
 
 
-def _shown(root: Path, ledger: dict[str, list[str]], found: Sequence[Unread]) -> int:
-    """Show every passage, ask where somebody is there to answer, and return how many were read."""
-    asks = sys.stdin.isatty() and sys.stdout.isatty()
+def _shown(root: Path, ledger: dict[str, list[str]], found: Sequence[Unread], asks: bool) -> int:
+    """Show every passage, ask of each where somebody is there to answer, and return how many were read."""
     beside = Beside(root) if found else None
     done = 0
     with contextlib.suppress(KeyboardInterrupt, EOFError):

@@ -391,16 +391,25 @@ def one_card(expression: Expression, scope: Scope) -> None:
         raise BadExpression(f"{expression.text!r} holds numbers of two cards together: {' and '.join(cards)}")
 
 
-def written_out(expression: str, scope: Scope) -> str:
-    """Return an expression with everything that pages define written out, in the names that a scope can see."""
+def written_out(expression: str, scope: Scope, within: tuple[str, ...] = ()) -> str:
+    """Return an expression with everything that pages define written out, in the names that a scope can see.
+
+    Args:
+        within: the definitions, each with its page, that this expression is of.
+    Raises:
+        BadExpression: as `parse`, and for a name that is defined by itself.
+    """
     for name in parse(expression).names:
         first, _, rest = name.partition(".")
+        place = f"{scope.page_id}.{name}" if name in scope.defines else name
+        if place in within:
+            raise BadExpression(f"{name!r} is defined by itself")
         if name in scope.defines:
-            inner = written_out(scope.defines[name].expression, scope)
+            inner = written_out(scope.defines[name].expression, scope, (*within, place))
         elif first in scope.names or not rest or (other := scope.others(first)) is None:
             continue
         elif rest in other.defines:
-            inner = written_out(other.defines[rest].expression, other)
+            inner = written_out(other.defines[rest].expression, other, (*within, place))
             for theirs in parse(inner).names:
                 if theirs.partition(".")[0] in (*other.names, GPU):
                     inner = _put(inner, theirs, f"{first}.{theirs}")

@@ -118,19 +118,19 @@ def define_all(writer: Writer) -> None:
 def _note(writer: Writer, block: Block) -> None:
     name, equals, expression = block.argument.partition("=")
     if not equals or not all(part.isidentifier() for part in name.strip().split(".")):
-        writer.problem(f"/// define | {block.argument}: write `/// define | name = expression`")
+        writer.wrong(block, "write `/// define | name = expression`")
         return
     try:
         settings = read(block.text, {"unit?": WORD, "what?": TEXT})
     except DirectiveError as error:
-        writer.problem(f"/// define | {block.argument}: {error}")
+        writer.wrong(block, str(error))
         return
     fault = _not_a_definition(writer, name.strip(), expression, settings)
     if fault:
-        writer.problem(f"/// define | {block.argument}: {fault}")
+        writer.wrong(block, fault)
         return
     if name.strip() in writer.scope.defines:
-        writer.problem(f"/// define | {block.argument}: {name.strip()!r} is defined twice")
+        writer.wrong(block, f"{name.strip()!r} is defined twice")
         return
     writer.scope.defines[name.strip()] = Define(
         name.strip(),

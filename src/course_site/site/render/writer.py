@@ -316,14 +316,21 @@ class Writer:
             more = allowed if block.kind == "callout" else {}
             return f"\n{becomes(self, block, **more)}\n"
         except DirectiveError as error:
-            self.problem(f"/// {block.kind} | {block.argument}: {error}")
+            self.wrong(block, str(error))
         except NotMeasuredYet:
             pass
         except NotHere as error:
             return "\n" + div("banner reference", f"Not on this card: {error}.") + "\n"
         except ExpressionError as error:
-            self.problem(f"/// {block.kind} | {block.argument}: {error}")
+            self.wrong(block, str(error))
         return ""
+
+    def wrong(self, block: Block, message: str) -> None:
+        """Note what is wrong with a block, and in which line of the page it begins."""
+        head = f"/// {block.kind} | {block.argument}"
+        before, found, _ = (self.course.root / self.page.path).read_text(encoding="utf-8").partition(head)
+        where = f" (line {before.count(chr(10)) + 1})" if found else ""
+        self.problem(f"{head}: {message}{where}")
 
     def figure(self, svg: str, css: str, caption: str, alt: str, data: str = "") -> str:
         """Return a picture; its caption stays Markdown, so that it can cite and show values."""
