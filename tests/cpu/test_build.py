@@ -474,7 +474,7 @@ def test_what_is_wrong_on_a_page_stops_the_build(small):
         ("docs/part/one.py", "cites 'nobody2020'"),
         ("docs/part/one.py", "'twice as fast'"),
         # That nobody has read them is told beside what the gates see.
-        ("docs/part/one.py:17: 'It is twice as fast.' not yet read: nox -s read",),
+        ("docs/part/one.py:16: 'It is twice as fast.' not yet read: nox -s read",),
     )
 
 
@@ -542,6 +542,8 @@ def wait_for(what, url, served):
 
 
 def test_a_served_site_follows_an_edit(small):
+    with (small / "docs/index.md").open("a") as page:
+        page.write("\nIts writer sees this before anybody has read it.\n")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"

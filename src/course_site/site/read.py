@@ -101,7 +101,7 @@ def _chosen(root: Path, named: Sequence[str]) -> list[str]:
         return known
     found: set[str] = set()
     for name in named:
-        path = os.path.relpath(os.path.abspath(name), root)
+        path = os.path.relpath(os.path.join(root, name), root)
         inside = {one for one in known if path == "." or one == path or one.startswith(f"{path}/")}
         if not inside:
             raise ValueError(f"{name}: there is nothing to read in it, or no such file")
