@@ -433,7 +433,7 @@ from course_models.generate import generate
 
 
 def written(prompt, most, **how):
-    """A prompt, and what the small model writes behind it."""
+    """A prompt, and what the small model writes after it."""
     start = torch.tensor([encode(prompt)], device=device)
     new = generate(ready["small"], start, most, **how)
     return prompt + decode(token for (token,) in new)

@@ -303,7 +303,7 @@ from course_models.serving.workload import Arrival, play
 
 
 def over_pages(q, k_pages, v_pages, table, lengths):
-    """Our attention of the rows; in a graph prompts are rows, too."""
+    """Our attention for the rows; in a graph prompts are rows, too."""
     return paged_attention(q.contiguous(), k_pages, v_pages, table, lengths)
 
 
@@ -330,7 +330,7 @@ OURS = dataclasses.replace(
 
 
 class Watched(Engine):
-    """An engine that notes how long each step took, and of one with a prompt in it how many rows it had."""
+    """An engine that notes how long each step took, and how many rows the steps with a prompt had."""
 
     def forget(self):
         """Begin to note anew."""
@@ -394,7 +394,7 @@ def seats_of(served, shown=6):
 shape = dataclasses.replace(LLAMA_8B, max_tokens=LONGEST)
 model = bench.subject(shape).with_operators(OURS)
 engines = {"coach": engine_of(model, False), "bus": engine_of(model, True)}
-for engine in engines.values():  # what is compiled or captured is so now
+for engine in engines.values():  # whatever is compiled or captured is done now
     for rows in (*ROWS, ROOM - 1):
         play(engine, [Arrival(0.0, rows, 1)], seed=rows)
 
@@ -421,7 +421,7 @@ def of_each(read):
 
 
 def middle(readings, unit):
-    """The middle one of what the host's clock told."""
+    """The median of what the host's clock said."""
     return quantity(statistics.median(readings), unit, "timed")
 
 

@@ -53,7 +53,7 @@ MATMUL_PER_S, EXP_PER_S = (
 
 
 def stoves(d, rows=128, keys=128):
-    """Seconds of one step on each kind of unit, were the whole card at it."""
+    """Seconds of one step on each kind of unit, if the whole card did it."""
     return {
         "products": quantity(4 * rows * keys * d / MATMUL_PER_S, "s"),
         "exponentials": quantity(rows * keys / EXP_PER_S, "s"),
@@ -499,7 +499,7 @@ IN_THE_CHART = {"specialised": k04_specialised, "sdpa_flash": library.sdpa_flash
 
 
 def race(N, D, causal):
-    """Everybody in turns. FlashInfer takes one sequence only."""
+    """All kernels in turns. FlashInfer takes one sequence only."""
     w = Workload.of("bfloat16", B=16384 // N, H=2048 // D, N=N, D=D, causal=causal)
     kernels = RACERS | (IN_THE_CHART if D == 128 and causal else {})
     if N == 16384 and "fa3" in INSTALLED:
@@ -644,7 +644,7 @@ BACKWARD = {
 
 
 def flash_attention_4(q, k, v, o, lse, do, *, causal=False):
-    """Its backward pass alone. It has the heads inside: it gets views and answers with views, nothing is copied."""
+    """Its backward pass alone. It has the heads inside: it gets views and returns views, and nothing is copied."""
     backward = import_module("flash_attn.cute.interface")._flash_attn_bwd
     q, k, v, o, do = (x.transpose(1, 2) for x in (q, k, v, o, do))
     gradients = backward(q, k, v, o, do, lse, causal=causal)

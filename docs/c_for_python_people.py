@@ -429,7 +429,7 @@ print(after.tolist())
 
 # %%
 def refused(source):
-    """What the compiler says to a wrong kernel."""
+    """What the compiler says about a wrong kernel."""
     try:
         c(source)
     except CompileError as error:

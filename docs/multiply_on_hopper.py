@@ -221,12 +221,12 @@ NAMES = {
 
 
 def turned(a, b):
-    """NT: the same B, laid as (N, K), which is how a linear layer keeps its weights."""
+    """NT: the same B, stored as (N, K), which is how a linear layer keeps its weights."""
     return a, b.t().contiguous().t()
 
 
 def as_it_is(a, b):
-    """NN: B lies as (K, N)."""
+    """NN: B is stored as (K, N)."""
     return a, b
 
 
@@ -251,7 +251,7 @@ def best_guess(w, lay):
 
 
 def kept(number):
-    """That guess as a function of its inputs, which asks again only where they are others."""
+    """That guess as a function of its inputs, which asks again only when they change."""
     last = {}
 
     def multiply(a, b):
@@ -753,11 +753,11 @@ record(
 # block, attention. No multiply touches that.
 #
 # /// claim | 0.9 < gain.multiply < 1.08 and 0.9 < gain.attention < 1.12
-# Neither swap decides anything: with our multiply the prefill has {{ gain.multiply:.3f}} of the library's speed, as the grids
+# Neither swap decides anything: with our multiply the prefill reaches {{ gain.multiply:.3f}} of the library's speed, as the grids
 # above suggest, and with our attention {{ gain.attention:.3f}}. Attention is {{ work.attention / work.all:.1%}} of the operations
 # here, and never had much to gain.
 # /// otherwise
-# With our multiply the prefill has {{ gain.multiply:.3f}} of the library's speed, with our attention {{ gain.attention:.3f}}.
+# With our multiply the prefill reaches {{ gain.multiply:.3f}} of the library's speed, with our attention {{ gain.attention:.3f}}.
 # With {{ work.attention:.2f}} of {{ work.all:.2f}} TFLOP, attention never had much to gain.
 # ///
 #

@@ -929,7 +929,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # 1. How many weights does one layer have? (Leave out the norms.)
 # 2. How many bytes must a step read, with an empty cache?
 # 3. How many bytes does a token leave in the cache?
-# 4. With how many tokens in the cache does a step read as many bytes of the cache as of the weights?
+# 4. How many tokens must the cache hold before a step reads as many bytes from it as from the weights?
 # /// answer
 # 1. Queries and the grid after attention: 2 × 2048 × 2048 = 8 388 608. Keys and values: 2 × 2048 × 512 = 2 097 152.
 #    Feed-forward: 3 × 2048 × 8192 = 50 331 648. Together 8 388 608 + 2 097 152 + 50 331 648 = 60 817 408.

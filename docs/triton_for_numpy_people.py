@@ -50,7 +50,7 @@ from course_kernels.measure import quantity, record, text
 
 
 def said(launch):
-    """What Triton says to a launch that is wrong."""
+    """What Triton says about a wrong launch."""
     try:
         launch()
     except Exception as error:
@@ -298,7 +298,7 @@ def row_sums(
 
 room = torch.zeros(
     32, dtype=torch.int64, device="cuda"
-)  # the matrix, and zeros behind
+)  # the matrix, and zeros after it
 matrix = room[:15].view(3, 5)
 matrix.copy_(torch.arange(15).view(3, 5))
 for both in (True, False):
@@ -441,7 +441,7 @@ def count(board_ptr, ATOMIC: tl.constexpr):
 
 
 def counted(atomic):
-    """What the board says when all have been there."""
+    """What the board says when all have added."""
     board = torch.zeros(1, dtype=torch.int32, device="cuda")
     count[(PROGRAMS,)](board, ATOMIC=atomic)
     return board.item()

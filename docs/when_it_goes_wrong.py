@@ -457,8 +457,8 @@ show("lost_updates", mended=True)
 show("lost_updates", "racecheck")
 
 # %% [markdown]
-# *0 hazards* does not mean *no race*. It means *none where I look*. Against races in main memory you have your own head,
-# and a check against a number that you know.
+# *0 hazards* does not mean *no race*. It means *none where I look*. Against races in main memory you have only your
+# own head, and a check against a number that you know.
 #
 # ### The bowl of a block
 #

@@ -81,7 +81,7 @@ one_layer = [
     WIDTH * WIDTH,  # queries
     WIDTH * KEYS,  # keys
     WIDTH * KEYS,  # values
-    WIDTH * WIDTH,  # what attention hands on
+    WIDTH * WIDTH,  # what attention passes on
     WIDTH * INNER,  # two grids that widen the list
     WIDTH * INNER,
     INNER * WIDTH,  # one that narrows it again
@@ -184,7 +184,7 @@ from cuda.core import Device
 torch.cuda.init()
 asked = Device(torch.cuda.current_device()).properties
 
-# The driver does not tell how many fp32 lanes an SM has. NVIDIA's documents do.
+# The driver does not say how many fp32 lanes an SM has. NVIDIA's documents do.
 A100 = (8, 0)
 lanes = 64 if torch.cuda.get_device_capability() == A100 else 128
 
@@ -300,7 +300,7 @@ a, b = torch.rand(2048, 2048), torch.rand(2048, 2048)
 
 
 def seconds(threads):
-    """The best of three multiplies of 2048 by 2048 with so many cores."""
+    """The best of three multiplies of 2048 by 2048 with this many cores."""
     torch.set_num_threads(threads)
     took = []
     for _ in range(4):  # the first one wakes the cores
@@ -431,7 +431,7 @@ record(
 
 # %%
 def doubling(x, times):
-    """Work for the stopwatch: double the numbers of x, so many times."""
+    """Work for the stopwatch: double the numbers of x, this many times."""
     y = torch.empty_like(x)
 
     def work():
@@ -580,7 +580,7 @@ if sheet is None:
     raise RuntimeError("no data sheet of this card in measure/machine.py")
 
 all_lanes = asked.multiprocessor_count * lanes
-ticks = asked.clock_rate * 1e3  # the card tells kilohertz
+ticks = asked.clock_rate * 1e3  # the card answers in kilohertz
 record(
     peak={
         "by_hand": quantity(all_lanes * ticks * 2 / 1e12, "TFLOP/s", of="fp32"),

@@ -64,7 +64,7 @@ from course_kernels.measure import quantity, record, trace
 
 
 def as_trace(who):
-    """One row a thread: its block, its place in it, its warp, its SM."""
+    """One row for each thread: its block, its place in it, its warp, its SM."""
     columns = {"warp": who.warp, "sm": who.sm}
     for axis, letter in enumerate("xyz"):
         columns[f"block_{letter}"] = who.block[:, axis]
@@ -327,7 +327,7 @@ def as_png(pixels):
 
 
 def picture_html(pixels, alt):
-    """A picture that stands in the page itself."""
+    """A picture embedded in the page itself."""
     data = base64.b64encode(as_png(pixels)).decode()
     return f'<img src="data:image/png;base64,{data}" alt="{alt}" width="300" height="200">'
 
@@ -1052,7 +1052,7 @@ streams = [torch.cuda.Stream(), torch.cuda.Stream()]
 
 
 def one_stream():
-    """Every step behind the one before."""
+    """Every step after the one before."""
     for n in range(FRAMES):
         picture = film[n].to("cuda", non_blocking=True)
         grey_film[n].copy_(k01_pixels.grey(picture), non_blocking=True)
@@ -1147,7 +1147,7 @@ listing = sass(compiled("cubin"))
 instructions = re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+(.*?;)", listing, re.MULTILINE)
 last = max(n for n, one in enumerate(instructions) if re.search(r"\bEXIT\b", one))
 sass_lines = [" ".join(one.split()) for one in instructions[: last + 1]]
-print("\n".join(sass_lines))  # behind the last EXIT there is only padding
+print("\n".join(sass_lines))  # after the last EXIT there is only padding
 
 record(
     code={

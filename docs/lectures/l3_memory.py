@@ -1313,8 +1313,9 @@ record(
 # others stood in line. *You sped up the part that nobody was waiting for.* It will happen to you again, and only
 # arithmetic like this will show it.
 # /// otherwise
-# Tree {{ sums.tree.us:.0f }} µs, shuffles {{ sums.shuffle.us:.0f }} µs. Each block of both sends one sum to one address; by
-# the time of the atomics at 2<sup>24</sup>, that line alone takes {{ short.atomics.us / 16:.0f }} µs.
+# Tree {{ sums.tree.us:.0f }} µs, shuffles {{ sums.shuffle.us:.0f }} µs. Each block of both sends one sum to one
+# address; judging by the time of the atomics at 2<sup>24</sup>, that line alone takes {{ short.atomics.us / 16:.0f }}
+# µs.
 # ///
 # ///
 #

@@ -308,7 +308,7 @@ METRICS = (
 )
 jobs = {rung: (kernel, square) for rung, kernel in RUNGS.items()} | {
     f"naive_{size}": (k01_naive, Workload.of("float32", M=size, N=size, K=size))
-    for size in (1000, 1023, 1024)  # for a riddle further down
+    for size in (1000, 1023, 1024)  # for a puzzle further down
 }
 counted = dict(zip(jobs, count_many(list(jobs.values()), METRICS), strict=True))
 
@@ -1177,8 +1177,8 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # turn BM, BN, BK, TM and TN, and see what they ask of an SM.
 #
 # /// exercise | Which tile?
-# (a) Its numbers cost no wavefront of shared memory. (b) When it is larger, less comes from L2. (c) It decides how many
-# registers per thread needs. (d) When it is larger, it leaves SMs idle if the matrix is small.
+# (a) Its numbers cost no wavefront of shared memory. (b) When it is larger, less comes from L2. (c) It decides how
+# many registers a thread needs. (d) When it is larger, it leaves SMs idle if the matrix is small.
 # /// answer
 # (a) The register tile. (b) The block tile. (c) The register tile. (d) The block tile.
 # ///

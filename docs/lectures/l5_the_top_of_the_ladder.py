@@ -275,7 +275,7 @@ counted = dict(
 
 
 def vital_signs(one):
-    """What the counters say of a kernel, as numbers to record."""
+    """What the counters say about a kernel, as numbers to record."""
     # Kernel 12 clears a part of C first: the largest launch is the multiply.
     most = max(one.kernels, key=lambda kernel: kernel["metrics"][CALLS]["value"])
     read = {name: m["value"] for name, m in most["metrics"].items()}
@@ -749,7 +749,7 @@ record(
 # rule as a guess, and see what the counters make of it.
 #
 # /// figure | docs/assets/figures/sgemm_register_banks.svg
-# alt: "Registers in two drawers, even and odd. With 16-byte stores, sums 0 to 3 are in four registers in a row, as b 0 to 3 are, so sum 0 is in the drawer of b 0. If a is there too, all three numbers come from one drawer: 2 ticks. Stored one by one, the compiler may put sum 0 across from b 0, and every multiply-add takes 1 tick."
+# alt: "Registers in two drawers, even and odd. With 16-byte stores, sums 0 to 3 are in four registers in a row, as b 0 to 3 are, so sum 0 is in the drawer of b 0. If a is there too, all three numbers come from one drawer: 2 ticks. If they are stored one by one, the compiler may put sum 0 across from b 0, and every multiply-add takes 1 tick."
 # ///
 #
 # Who decides which register a number is in? The compiler does. And so do you, without knowing it. A 16-byte *store*

@@ -350,7 +350,7 @@ def wgmma(kind, k, a="%4", b="%5", inputs='"l"(a), "l"(b)'):
     """One wgmma of 64 x 8 x k."""
     integer = kind == "s8"
     flags = ", 1" if integer else ", 1, 1, 1"
-    if kind == "bf16":  # only 16-bit operands may lie either way round
+    if kind == "bf16":  # only 16-bit operands may be stored either way round
         flags += ", 0, 0" if a == "%4" else ", 0"
     shape = f"m64n8k{k}.{'s32' if integer else 'f32'}.{kind}.{kind}"
     sums = INTEGER_SUMS if integer else SUMS
@@ -448,7 +448,7 @@ record(
 # ## The climb
 #
 # Four kernels use the tensor cores, each built on one idea: WMMA, `mma.sync`, `wgmma`, Triton. Before them comes one that does
-# not. All run interleaved on the same matrices: 4096 × 4096 × 4096, bf16 in and out, sums in fp32. Beside
+# not. All of them run interleaved on the same matrices: 4096 × 4096 × 4096, bf16 in and out, sums in fp32. Beside
 # them run cuBLAS and cuBLASLt, a second interface to NVIDIA's own kernels.
 #
 # /// predict | Which of the first three steps multiplies the speed the most?
@@ -794,7 +794,7 @@ LINE = r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\d\s+)?([A-Z0-9]+)"  # not @!PT: neve
 
 
 def counted_in(kernel, cubin):
-    """How often each name stands in one kernel of a binary."""
+    """How often each name occurs in one kernel of a binary."""
     text = sass(cubin).partition(f".text.{kernel}:")[2].partition(".text.")[0]
     found = Counter(re.findall(LINE, text, re.MULTILINE))
     return {one: quantity(found[one], how="counted") for one in NAMES}
@@ -972,7 +972,7 @@ million = torch.randn(1_000_000, generator=torch.Generator().manual_seed(0))
 
 
 def rounded(x, fraction):
-    """fp32 numbers, rounded to so many bits of fraction."""
+    """fp32 numbers, rounded to this many bits of fraction."""
     drop = 23 - fraction
     bits = x.view(torch.int32)
     return ((bits + (1 << (drop - 1))) >> drop << drop).view(torch.float32)
@@ -1207,7 +1207,7 @@ tallies = dict(zip(JOBS, count_many(list(JOBS.values()), METRICS), strict=True))
 
 
 def multiply(job):
-    """The counters of the kernel of a job that worked longest: the multiply."""
+    """The counters of the job's longest-running kernel: the multiply."""
     return max(
         (kernel["metrics"] for kernel in tallies[job].kernels),
         key=lambda metrics: metrics[CYCLES]["value"],

@@ -281,13 +281,12 @@ record(
 # %% [markdown]
 # ## The second turn: is the road full of the right things?
 #
-# Read the percentage: {{ race.warp.of_peak:.0%}}. Better, and still far from what a copy reaches. So, the next guess. The
-# profiler has a page for it, *speed of light*: how much did HBM carry, as a share of the most that it can, and how much did the
-# SMs do, as a share of the most that they can? Two percentages. The larger one is the road that is full. (Open a report, and you
-# will find a
-# larger *memory* figure than ours. Nsight Compute takes the fullest part of the whole path, L1, L2 or HBM,
-# `gpu__compute_memory_throughput`. This page reads HBM alone, `dram__throughput`. Where the two are far apart, a cache is the
-# full road.)
+# Read the percentage: {{ race.warp.of_peak:.0%}}. Better, and still far from what a copy reaches. So, the next guess.
+# The profiler has a page for it, *speed of light*: how much did HBM carry, and how much did the SMs do, each as a
+# share of the most that it can? Two percentages. The larger one is the road that is full. (Open a report, and you
+# will find a larger *memory* figure than ours. Nsight Compute takes the fullest part of the whole path, L1, L2 or
+# HBM, `gpu__compute_memory_throughput`. This page reads HBM alone, `dram__throughput`. Where the two are far apart, a
+# cache is the full road.)
 #
 # /// predict | Your kernel reaches {{ race.warp.of_peak:.0%}} of the floor's speed. How busy is HBM while it runs?
 # - [memory.warp < 0.65] About as busy as that
@@ -377,9 +376,11 @@ record(
 # needs the first. Then they come and go, so assume that it has ten under way at once: how soon must an answer come for that to be
 # enough, if half of the time they add up or write?
 # /// answer
-# 9 × 32 × 10 × 4 = 11 520 bytes are under way while all of them fetch, and about half of that on average, 5760. GB in a second are bytes in a nanosecond: divide by the share, two thirds of it, since a third of what moves is written. HBM must answer within {{ 5760 / (2 / 3 * gpu.gb_per_s / gpu.sms):.0f }} ns. On the {{ l3.gpu.name }} of L3 a trip
-# takes {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns when HBM has nothing else to do, and here it is busy and answers later. Not
-# enough. It is a rough estimate, but it says where to look.
+# 9 × 32 × 10 × 4 = 11 520 bytes are under way while all of them fetch, and about half of that on average, 5760. GB in
+# a second are bytes in a nanosecond: divide by two thirds of the share, since a third of what moves is written. HBM
+# must answer within {{ 5760 / (2 / 3 * gpu.gb_per_s / gpu.sms):.0f }} ns. On the {{ l3.gpu.name }} of L3 a trip takes
+# {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns when HBM has nothing else to do, and here it is busy and answers
+# later. Not enough. It is a rough estimate, but it says where to look.
 # ///
 #
 # The cure: the row must live where there is more room for those who fetch it. A multiprocessor has 256 KiB of registers. Give the row to 512 threads, 32 numbers each, and two such blocks fit.
@@ -688,9 +689,9 @@ record(
 # ///
 #
 # /// when | replay.many > replay.few
-# And replay: the profiler needed {{ replay.few:.0f }} passes of the kernel for two counters, and {{ replay.many:.0f }} for all those of this page. So take *counts* from a profiler, and *times* from a clock.
+# And replay: the profiler needed {{ replay.few:.0f }} passes of the kernel for two counters, and {{ replay.many:.0f }} for all those on this page. So take *counts* from a profiler, and *times* from a clock.
 # /// otherwise
-# Passes of the kernel that the profiler needed for two counters: {{ replay.few:.0f }}. For all those of this page: {{ replay.many:.0f }}.
+# Passes of the kernel that the profiler needed for two counters: {{ replay.few:.0f }}. For all those on this page: {{ replay.many:.0f }}.
 # ///
 
 # %% [markdown]

@@ -130,12 +130,12 @@ def square(N):
 
 
 def as_it_is(a, b):
-    """NN: B lies as (K, N)."""
+    """NN: B is stored as (K, N)."""
     return a, b
 
 
 def turned(a, b):
-    """NT: the same B, laid as (N, K)."""
+    """NT: the same B, stored as (N, K)."""
     return a, b.t().contiguous().t()
 
 
@@ -324,7 +324,7 @@ class Ticket:
             self.here, self.bit = 0, 1 - self.bit
 
     def lets_past(self, named):
-        """Whether who names this bit may go on."""
+        """Whether a thread that names this bit may go on."""
         return self.bit != named
 
 
@@ -703,7 +703,7 @@ def lines_that_matter(kernel, *names):
 
 
 def lines_of_source(kernel):
-    """Lines of code of a rung and of the headers that lie beside it: no blank ones, no comments."""
+    """Lines of code of a rung and of the headers beside it: no blank ones, no comments."""
     files = [
         file
         for file in sources_of(kernel.SOURCE)
@@ -869,7 +869,8 @@ record(
 # already held what a consumer needs; {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.3f}} for blocks that stay, k10; {{ burst.nn.n4096.cluster / burst.nn.n4096.persistent:.3f}}
 # for clusters, k11; and {{ burst.nn.n4096.by_size / burst.nn.n4096.stored:.3f}} for k13, which is for other sizes.
 # /// otherwise
-# k08 has {{ burst.nn.n4096.roles / burst.nn.n4096.wide:.2f}} times the speed of k07, and k09, which moves registers, {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times that of k08.
+# k08 runs at {{ burst.nn.n4096.roles / burst.nn.n4096.wide:.2f}} times the speed of k07, and k09, which moves
+# registers, {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.2f}} times that of k08.
 # ///
 #
 # ### What the last percentage points cost {#what-the-last-per-cents-cost}
@@ -1189,7 +1190,7 @@ from course_kernels.gemm.by_tma import gemm_by_tma
 
 
 def in_groups(of):
-    """k10, walking its tiles in groups of so many rows."""
+    """k10, walking its tiles in groups of this many rows."""
     defines = (("GROUP", of),)
     source, shape = k10_persistent.SOURCE, k10_persistent.SHAPE
     return lambda a, b: gemm_by_tma(source, "gemm_persistent", shape, a, b, defines)

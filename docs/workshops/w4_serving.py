@@ -288,7 +288,7 @@ def token_bytes(layers, heads):
 
 
 def of_mla(heads):
-    """Operations a byte of MLA's decode: 576 numbers for scores, 512 for values."""
+    """Operations per byte of MLA's decode: 576 numbers for scores, 512 for values."""
     return 2 * heads * (576 + 512) / (BYTES * 576)
 
 
@@ -483,7 +483,7 @@ HEADS = {"H": 32, "KV": 8, "D": 128}
 
 
 def in_pages_of(PAGE, **flags):
-    """All requests as long as the others, in pages of so many tokens."""
+    """All requests as long as the others, in pages of this many tokens."""
     return Workload.of(
         "bfloat16", B=BATCH, N=HELD, PAGE=PAGE, full=True, **HEADS, **flags
     )
@@ -583,12 +583,12 @@ THEIRS = {
 
 
 def all_of(batch, held):
-    """So many requests of as many tokens each, in pages of 16."""
+    """This many requests of this many tokens each, in pages of 16."""
     return Workload.of("bfloat16", B=batch, N=held, PAGE=16, full=True, **HEADS)
 
 
 def with_tickets(kernel, batch):
-    """A kernel of ours with the tickets by which its programs see who is last: made once, outside the timing."""
+    """Our kernel with the tickets by which its programs see which is last: made once, outside the timing."""
     tickets = torch.zeros(batch * HEADS["KV"], dtype=torch.int32, device="cuda")
     function = partial(kernel.paged_attention, tickets=tickets)
     return dataclasses.replace(competitor_of(kernel), function=function)
@@ -917,9 +917,9 @@ record(
 # With M rows, a weight of b bytes is used for 2 · M operations; leave out the bytes of the rows. The arithmetic is bf16, with the
 # ridge from above. At which M do short weights have nothing left to give: with 2 bytes, with 1, with a half?
 # /// answer
-# The intensity is 2 · M / b, so M is the ridge times b / 2: about {{ ends.bits16:.0f}} rows for 2 bytes, {{ ends.bits8:.0f}} for
-# 1, {{ ends.bits4:.0f}} for a half. MARLIN, another team's kernel for four bits, is reported to come close to four times the
-# speed up to 16 to 32 rows, with a gain that shrinks by 64 to 128 [^frantar2025].
+# The intensity is 2 · M / b, so M is the ridge times b / 2: about {{ ends.bits16:.0f}} rows for 2 bytes,
+# {{ ends.bits8:.0f}} for 1, {{ ends.bits4:.0f}} for a half. MARLIN, another team's kernel for four bits, is reported
+# to come close to four times the speed for up to 16 to 32 rows, with a gain that shrinks at 64 to 128 [^frantar2025].
 # ///
 #
 # Now the clock: the grid for gate and up in an 8B model, {{ grid.n:,.0f}} × {{ grid.k:,.0f}}, with one row to 128.
@@ -1333,9 +1333,9 @@ record(
 # The kernel from class once more, and now it is graded. Write it in Triton, in CUDA C++, or in NumPy alone. A row is added,
 # measured and divided, all while you hold it. The answer to the last task is not on any page.
 #
-# The lab passes x, g, r and expects y, s, in this order: what was w and h in class is g and s here, and eps is 1e-5 here, where
-# it was 1e-6 in class. If your file from class is in `my_labs/`, begin with `nox -s lab -- add_rmsnorm --stage 0`: it writes the
-# starter, and keeps your file beside it.
+# The lab passes x, g, r and expects y, s, in this order: what was w and h in class is g and s here, and eps is 1e-5
+# here and was 1e-6 in class. If your file from class is in `my_labs/`, begin with
+# `nox -s lab -- add_rmsnorm --stage 0`: it writes the starter, and keeps your file beside it.
 #
 # /// lab | add_rmsnorm
 # ///

@@ -224,7 +224,7 @@ def test_a_published_site_is_linked_and_one_on_this_machine_is_not(
         (W1, "", "18:05", "UTC", "Choose the day of the session.", "date"),
         (W1, "2027-03-26", "", "UTC", "Say when it starts, in hours and minutes.", "time"),
         (W1, "2027-03-26", "18:05", "Berlin",
-         "Berlin is no time zone that this browser knows. Write its name, for example Europe/Berlin.", "zone"),
+         "Berlin is not a time zone that this browser knows. Write its name, for example Europe/Berlin.", "zone"),
         (W1, "2027-03-26", "18:05", "+01:00", "such as Europe/Berlin.", "zone"),
         (W1, "2027-03-26", "18:05", " ", "Write its name, such as Europe/Berlin.", "zone"),
         (COHORT, "2027-03-17", "18:05", "UTC",

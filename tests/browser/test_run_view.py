@@ -848,7 +848,7 @@ def test_a_newer_page_is_taken_at_once_or_when_it_suits(
     evening.page.add_init_script(WORKER % (before, ""))
     changes = "worker.dispatchEvent(new Event('controllerchange'))"
     evening.open("https://course.example/w1.html", start=None)
-    kept = "Kept on this device: the network may go."
+    kept = "Kept on this device: it needs no network now."
     evening.sees("#note", kept)
     assert evening.page.evaluate("[asked, document.documentElement.dataset.kept]") == [
         "service_worker.js",

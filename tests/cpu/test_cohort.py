@@ -105,7 +105,7 @@ def run(tmp_path, *arguments):
         (("--start", "2027-01-11", "--at", "6pm", "--zone", "UTC"), "is no time of day; write it as 18:00"),
         (
             ("--start", "2027-01-11", "--at", "18:00", "--zone", "Berlin"),
-            "is no time zone; write it as Europe",
+            "is not a time zone; write it as Europe",
         ),
         (
             ("--start", "2027-03-08", "--at", "02:30", "--zone", "Europe/Berlin"),

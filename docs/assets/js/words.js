@@ -83,7 +83,7 @@ PercentOfPeak.words = {
     sleeps: "This browser lets the screen sleep: keep it awake in the settings of the device.",
     copied: "Copied.",
     selected: "Selected: copy it by hand.",
-    kept: "Kept on this device: the network may go.",
+    kept: "Kept on this device: it needs no network now.",
     newer: "A newer version of this page is here: reload when it suits you. Nothing is lost.",
     keepsNothing: "This browser keeps nothing: a reload will forget the start."
   },
@@ -92,7 +92,7 @@ PercentOfPeak.words = {
   calendar: {
     days: ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"],
     noZone: function (typed, meant) {
-      return (typed ? typed + " is no time zone that this browser knows. " : "") + "Write its name, " +
+      return (typed ? typed + " is not a time zone that this browser knows. " : "") + "Write its name, " +
         (meant ? "for example " + meant : "such as Europe/Berlin") + ".";
     },
     chooseMonday: "Choose the Monday of the first week.",
@@ -125,10 +125,10 @@ PercentOfPeak.words = {
     yours: "your call",
     rightAndYours: "your call, and right",
     calledRight: "You called it.",
-    calledWrong: "Not this time. It is: {choice}. Below stands why.",
+    calledWrong: "Not this time. It is: {choice}. The reason is below.",
     shown: "Shown, not called.",
     waits: "Noted. This page still waits for its numbers: nobody knows yet.",
-    seeBelow: "Noted. What this card says stands below.",
+    seeBelow: "Noted. What this card says is below.",
     wereYouRight: "Were you right?",
     iWas: "I was",
     iWasNot: "I was not",
@@ -156,7 +156,7 @@ PercentOfPeak.words = {
     missedOn: "Here it is once more, with what you know by now: a question from",
     ofMissed: function (number, all) { return "This is " + number + " of " + all + "."; },
     rightNow: "Right, this time.",
-    wrongAgain: "It is: {choice}. The page behind the link above says why.",
+    wrongAgain: "It is: {choice}. The page linked above says why.",
     next: "The next one",
     notNow: "Not now"
   },
@@ -192,7 +192,7 @@ PercentOfPeak.words = {
     name: "Search",
     field: "Search the course",
     close: "Close",
-    hint: "A word of the trade, an error message, a question.",
+    hint: "A technical term, an error message, a question.",
     loading: "One moment …",
     failed: "The search could not be loaded.",
     nothing: function (question) { return "Nothing here says “" + question + "”."; },
@@ -202,7 +202,7 @@ PercentOfPeak.words = {
 
   /* explorable.js: pictures with knobs. What each of them says stands in its page. */
   explorable: {
-    computed: "Numbers in bold are computed in your browser; linked ones stand in the ledger.",
+    computed: "Numbers in bold are computed in your browser; linked ones are in the ledger.",
     reset: "Start again",
     keep: "Keep this row",
     previous: "Previous",

@@ -275,7 +275,7 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise PlanError(f"--zone {name}: is no time zone; write it as Europe/Berlin") from None
+        raise PlanError(f"--zone {name}: is not a time zone; write it as Europe/Berlin") from None
 
 
 def _words(text: str, where: str) -> str:

@@ -32,7 +32,7 @@ def kitchen(writer: Writer, _block: Block) -> str:
 _MARKS = (
     ("word", "a dotted word", "what it means"),
     ("number", "an underlined number", "which run it comes from"),
-    ("sentence", "tested", "what the build checks before this sentence may stand here"),
+    ("sentence", "tested", "what the build checks before this sentence may appear here"),
 )
 
 
