@@ -478,6 +478,20 @@ def test_what_is_wrong_on_a_page_stops_the_build(small):
     )
 
 
+@pytest.mark.parametrize(
+    ("draft", "serves", "stops"), [(False, False, True), (True, False, False), (False, True, False)]
+)
+def test_only_who_writes_sees_what_nobody_has_read(small, monkeypatch, caplog, draft, serves, stops):
+    (small / "docs/part/one.py").write_text(PAGE.replace("The end.", "The very end."))
+    course = load_course(small, draft=draft)
+    monkeypatch.setattr(hook._build, "serves", serves)
+    with caplog.at_level("INFO"):
+        hook._check_read(course)
+    said = "docs/part/one.py:16: 'The very end.' changed since it was read: nox -s read"
+    assert (said in map(str, course.problems)) == stops
+    assert (said in caplog.messages) == (not stops)
+
+
 SOURCE = """
 [planted]
 title = "A source"

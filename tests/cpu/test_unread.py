@@ -103,6 +103,7 @@ SOURCES = {
     "docs/assets/figures/two.svg": FIGURE,
     "handbook/sessions/l1.toml": SHEET,
     "labs/add/lab.toml": 'title = "Add"\n',
+    "labs/add/numpy/starter.py": "# the first index of the block is yours\n",
     "overrides/main.html": "<p>Hello</p>\n",
     "README.md": "# Here\n\nTwo commands.\n\n```bash\nnox -s docs\n  more\n```\n",
     "src/course_kernels/add/k01.py": KERNEL,
@@ -150,6 +151,7 @@ def edited(root, path, old, new):
         ("handbook/sessions/l1.toml", "minutes = 6", "minutes = 7", "handbook/sessions/l1.toml:9"),
         ("handbook/sessions/l1.toml", "[ too", "[ three", "handbook/sessions/l1.toml:10"),
         ("labs/add/lab.toml", "Add", "Subtract", "labs/add/lab.toml:1"),
+        ("labs/add/numpy/starter.py", "first", "last", "labs/add/numpy/starter.py:1"),
         ("overrides/main.html", "Hello", "Goodbye", "overrides/main.html:1"),
         ("README.md", "Two commands", "Three commands", "README.md:3"),
         ("README.md", "\n  more", "\nmore", "README.md:5"),
@@ -213,8 +215,15 @@ def test_what_is_new_is_one_line_a_file(root):
 
 
 def test_neither_settings_of_tools_nor_libraries_nor_what_a_grader_refuses_are_read(root):
-    for path in ("docs/ruff.toml", "docs/assets/vendor/a.js", "labs/add/wrong.toml", "labs/add/wrong/a.py",
-                 "handbook/handouts/_worked_out/l1.py", "docs/.notes.md"):  # fmt: skip
+    for path in (
+        "docs/ruff.toml",
+        "docs/assets/vendor/a.js",
+        "docs/.notes.md",
+        "handbook/handouts/_worked_out/l1.py",
+        "labs/add/truth.py",
+        "labs/add/wrong.toml",
+        "labs/add/wrong/a.py",
+    ):
         write(root, path, "a = 1\n")
     assert list(faults(root)) == []
 

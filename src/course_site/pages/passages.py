@@ -34,8 +34,9 @@ _SPEAKING = (
 # The data sheets: no record keeps them.
 _SHEETS = "src/course_kernels/measure/machine.py"
 _BY_ENTRY = frozenset({"docs/bibliography.toml", "docs/glossary.toml"})
-# Settings of a tool; what a lab's grader must refuse, which no page shows.
+# Settings of a tool; what a lab's grader must refuse, which nobody is shown.
 _NOT_READ = frozenset({"ruff.toml", "wrong.toml"})
+_IN_A_DOOR = 3  # slashes: what lies beside lab.toml is the grader's, and no student sees it
 _NOT_ENTERED = frozenset({"vendor", "wrong", "_worked_out"})
 
 
@@ -93,6 +94,8 @@ _Reader = Callable[[str], Iterator[Passage]]
 def _reader(path: str) -> _Reader | None:
     name, suffix = os.path.basename(path), os.path.splitext(path)[1]
     if name in _NOT_READ or name[0] in "._":
+        return None
+    if path.startswith("labs/") and suffix != ".toml" and path.count("/") < _IN_A_DOOR:
         return None
     if path == _SHEETS:
         return _whole
@@ -233,7 +236,10 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
 
 def _statement(held: list[tuple[int, str]], under: str) -> Passage:
     text = "\n".join(said for _, said in held)
-    words = "\n".join(_normal(list(fences.lines(said))) for _, said in held)
+    # Nearly all are of one line.
+    words = "\n".join(
+        _normal(list(fences.lines(said))) if "\n" in said else " ".join(said.split()) for _, said in held
+    )
     return _passage(held[0][0], text, words, under if under != text else "")
 
 
