@@ -29,8 +29,8 @@
 # - **Each kernel runs many times,** for as long as `--seconds` says.
 #
 # So here every demo gets its own process, and empty folders instead of the compilers' caches. That is the *first*
-# run of the morning. One demo, the one that asks PyTorch's compiler for a kernel, we run twice without emptying the
-# folders in between.
+# run of the morning. We run one demo, the one that asks PyTorch's compiler for a kernel,
+# twice without emptying the folders in between.
 #
 # /// predict | Does the wait grow with the number of kernels?
 # Take the demo with the fewest kernels below, and the one with the most.

@@ -225,7 +225,7 @@ record(
 #   read the percentage of peak and ask why it is not more. From there an arrow, "repeat", leads back to guess.
 # ///
 #
-# Draw it on day one, small, in a corner that stays. In the finale a machine will run the same loop, and the room should recognise it.
+# Draw it on day one, small, in a corner that nobody wipes. In the finale a machine will run the same loop, and the room should recognise it.
 
 # %% [markdown]
 # ## The opening

@@ -147,8 +147,8 @@ record(
 # - *Often said:* one word of a chat takes trillions of multiply-adds, in millions of matrix multiplies.
 # - **True:** about one multiply-add for each parameter at work, for each piece of a word: {{ word.macs_7b / 1e9:.0f }} billion for a model of seven billion,
 #   {{ word.macs_70b / 1e9:.0f }} billion for seventy, {{ word.macs_405b / 1e9:.0f }} billion for 405. And some {{ word.multiplies_70b:.0f }} matrix multiplies for seventy billion, hundreds and not millions.
-# - *How we know:* 80 layers with seven weight matrices each, and one at the end, in the seventy-billion model of Llama 3 [^meta-llama31]. Attention itself comes on top and grows with the
-#   context.
+# - *How we know:* 80 layers with seven weight matrices each, and one at the end, in the seventy-billion model of Llama 3 [^meta-llama31]. Attention
+#   itself comes on top of that and grows with the context.
 
 # %% [markdown]
 # ## Hopper, and the tools
@@ -185,7 +185,7 @@ record(
 #
 # - *Often said:* 40 against 600, the same thing.
 # - **True:** not the same thing. Some 600 lines is a *Hopper* kernel with tensor cores; the last fp32 kernel of the well-known
-#   ladder has 186, its comments counted [^boehm2022]. And the Triton kernel multiplies on tensor cores, so compared with the fp32
+#   ladder has 186, comments included [^boehm2022]. And the Triton kernel multiplies on tensor cores, so compared with the fp32
 #   ladder it is not equal but far ahead: ours reaches {{ l6.climb.triton.tflops / l5.ladder.persistent.tflops:.0f }} times
 #   the TFLOP/s of our last fp32 kernel.
 # - *How we know:* [our own files, counted](../06_delivery_craft/w3_abstraction_ladder.py), and L6.
@@ -325,7 +325,7 @@ record(
 #   [^ouyang2025]. R1, a different model, goes from 36 % to 72 % with ten rounds of errors and profiles [^ouyang2025]. What is
 #   counted is *right and faster than PyTorch
 #   eager*, on an L40S [^ouyang2025].
-# - *How we know:* the paper. Right alone, R1 reached 92 % on that level [^ouyang2025].
+# - *How we know:* the paper. Counting right answers alone, R1 reached 92 % on that level [^ouyang2025].
 #
 # ### "The benchmark says what a model can do with kernels"
 #

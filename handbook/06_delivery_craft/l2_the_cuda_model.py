@@ -53,7 +53,7 @@ for table in range(TABLES):
 # - [ ] Yes, one; and one has two cooks
 # - [x] None; and two have two cooks
 # /// reveal
-# None is left out. {{ slips.tables.twice:.0f }} numbers have two cooks. With one addition each the answer is even *right*, and nobody notices; with `+=`
+# None is left out. {{ slips.tables.twice:.0f }} numbers have two cooks. With one addition each, the answer is even *right*, and nobody notices; with `+=`
 # it is wrong. Such a mistake passes a careless test.
 #
 # For the three columns the grader says *not written*, nothing at all, and *out of bounds*. (Nobody has put in the `if` yet.)

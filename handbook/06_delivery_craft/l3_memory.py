@@ -88,7 +88,7 @@ record(
 )
 
 # %% [markdown]
-# Look at the last row of the table that you unfolded. If you forget that a jar has four bytes, you get the very numbers of the *tray*.
+# Look at the last row of the table that you unfolded. If you forget that a jar has four bytes, you get exactly the numbers of the *tray*.
 # Two mistakes, one column: ask which rule they used before you correct it.
 #
 # Then add a stride to the second column: 33. {{ turns.s33:.0f }} turn. Wait; somebody will ask what it is good for.

@@ -135,7 +135,7 @@ record(
 # rounding: the lab can be finished at home, but bits on a board cannot.
 #
 # /// exercise | Rehearse
-# Round one tenth to seven bits, in front of a wall. One tenth is 1.1001 1001 1001… × 2⁻⁴.
+# Stand in front of a wall and round one tenth to seven bits. One tenth is 1.1001 1001 1001… × 2⁻⁴.
 # /// answer
 # Keep 1.1001100 and throw away 1 1001…, which is more than half: 1.1001101 × 2⁻⁴ = 205/128/16 = 0.10009765625.
 # ///

@@ -18,7 +18,7 @@
 # step asks one: *how slow is it? where does the time go? under which roof? waiting for what?* The first two decide most cases.
 #
 # /// callout | metaphor
-# A doctor does not begin with the blood test. She asks, she feels the pulse, she has a suspicion, and then she orders *one* test that could prove her
+# A doctor does not begin with the blood test. She asks, she feels the pulse, she forms a suspicion, and then she orders *one* test that could prove her
 # wrong. A doctor who orders every test finds something odd in every patient.
 # ///
 #

@@ -7,7 +7,7 @@
 # %% [markdown]
 # # Teaching L8: attention
 #
-# After this page you can bend the road: from one multiply to the layer that every language model is built of. Your room will type
+# After this page you can bend the road: from one multiply to the layer that every language model is built from. Your room will type
 # the plain version, and then count what it carries. You will know which number is scores and which is bytes, and you will keep a
 # secret for one day.
 

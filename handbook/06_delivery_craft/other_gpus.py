@@ -142,7 +142,7 @@ record(
 #
 # /// callout | click
 # So on those cards the square is the enemy in fp32 as well, and your students' kernel has something to gain by avoiding it.
-# Nobody here knows whether it wins: it goes to shared memory for nearly every multiply, there as here. Let the room predict, and
+# Nobody here knows whether it wins: it goes to shared memory for nearly every multiply, on those cards as on ours. Let the room predict, and
 # run it. *It is the best experiment that a mentor with a gaming card can offer this course.*
 # ///
 #
@@ -201,8 +201,8 @@ record(
 # W1 in fp32, and what do you tell the room before the race?
 # /// answer
 # A kernel that waits for bytes gets a third of them in the same time. The ridge in fp32 is 3 / 2 of ours, {{ 1.5 * card.h200.ridge32:.0f}};
-# in 16 bits 3 / 4 of ours, {{ 0.75 * card.h200.ridge16:.0f}}; and the tensor core has 2 / 4 of
-# our advantage, {{ 0.5 * card.h200.mill:.1f}}. The square, at {{ plain32:.0f}}, is still to the right of the ridge. So in fp32
+# in 16 bits 3 / 4 of ours, {{ 0.75 * card.h200.ridge16:.0f}}; and the tensor cores have 2 /
+# 4 of our advantage, {{ 0.5 * card.h200.mill:.1f}}. The square, at {{ plain32:.0f}}, is still to the right of the ridge. So in fp32
 # it waits
 # for the cooks, and their kernel will most likely lose, as on ours. *Most likely* is the word: you have a pencil, and they have
 # the card.

@@ -154,8 +154,8 @@ record(slip={mistake: quantity(found) for mistake, found in slips.items()})
 # /// callout | trip
 # The last line is your best student. She never moved the ruler, never repaired, and has the right answer. She is right, on paper.
 # Ask her to try 2 and **100** in the second crate. e⁹⁷ does not fit into an fp32 number, and inf / inf is not a number. You
-# subtract the largest because of numbers that would overflow. The repair is the price of subtracting a largest that you did not
-# know yet.
+# subtract the largest because of numbers that would overflow. The repair is the price of subtracting
+# a maximum that you did not yet know.
 # ///
 #
 # Here are sets for a second round, or for a class that has seen the first. In each set the last crate moves the ruler, or

@@ -205,7 +205,7 @@ record(
 # %% [markdown]
 # ## The live build: Triton, a tile at a time
 #
-# The lab is [the one of the tiles lecture](../../docs/lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory),
+# The lab is [the one from the tiles lecture](../../docs/lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory),
 # `sgemm_tiles`, this time in **Triton**. Most of the room did it in CUDA C++ then, and that is why it works: stage by stage they
 # meet their own lines again, without the threads. Ask at every stage: *what did you not have to say?*
 #
@@ -222,7 +222,7 @@ record(
 # threads, no shared memory, no barriers. The difference in length shows only when the CUDA kernel has to be fast, and that is the
 # next listing.
 #
-# Those who did it in Triton in lecture 4 start again from the starter, from memory: `nox -s lab -- sgemm_tiles --stage 0` keeps
+# Those who did it in Triton in lecture 4 start again with an empty starter and type from memory: `nox -s lab -- sgemm_tiles --stage 0` keeps
 # the old file.
 #
 # One word of it is a trap, and the lesson of the day in miniature: `input_precision="ieee"`. Without it, on a GPU, `tl.dot` rounds fp32 to TF32. The tool

@@ -46,10 +46,10 @@
 # Take a layer with a grid of 8192 × 8192 weights in bf16, and M rows. Operations: 2·M·N·K. Bytes: rows in, weights, rows out, two
 # bytes each.
 # Divide. The ridge comes from a data sheet: peak divided by bandwidth. The map and the sheets take the card on which the
-# students' page was measured, an {{ w4.gpu.name }}, so that the page answers what the class has worked out. What the cells of
+# students' page was measured, an {{ w4.gpu.name }}, so that the clock on that page answers what the class has worked out. What the cells of
 # this chapter print is for an H200. Have both ready: their memories differ, and so do their ridges.
 #
-# /// predict | From how many rows on does this layer wait for the cooks?
+# /// predict | At how many rows does this layer begin to wait for the cooks?
 # Ask your class, too, and keep the tally.
 #
 # - [cross < 12] A handful
@@ -152,9 +152,10 @@ record(
 #
 # Our six are made up. In real servers of 2023 only 20.4 to 38.2 % of the cache held tokens [^kwon2023], and the authors of vLLM put the
 # waste at 60 to 80 % before and under 4 % with pages [^vllm2023]. What was wasted was *not padding*. It was room reserved for an
-# answer that never got that long, and gaps between such reservations. And what is saved is **room**. A single attention does not
-# take less time; on the contrary, it now has to follow a table. But more users fit, so M grows, so each weight that comes up
-# serves more of them.
+# answer that never got that long, and gaps between such reservations. And what is saved is **room**. A
+# single attention call does not take less time; on the contrary, it now has to follow a
+# table. But more users fit, so M grows, so
+# each weight that is fetched serves more of them.
 #
 # A single line makes a kernel *paged*. Here it is, with its trap:
 
@@ -528,7 +529,7 @@ record(
 #   attention of DeepSeek's models, MLA, is near the ridge in decode: at 128 query heads it does {{ w4.mla.h128:.0f}} operations a
 #   byte. That is to the right of an H200's ridge, {{ ridge:.0f}}. On paper it is to the left of an H100's, 989 ÷ 3.35 = 295
 #   [^nvidia-h100]. Its
-#   makers' H800 throttles under load, to 865 ÷ 3.35 = 258, and they call the decode compute-bound from 128 heads on [^flashmla].
+#   makers' H800 throttles under load, to 865 ÷ 3.35 = 258, and they call the decode compute-bound from 128 heads up [^flashmla].
 #   So name the card when you say it. [W6](w6_frontier.py) does that sum, and corrects today's board with one word.
 # - *"Decode is where the money goes."* For a chat, mostly. For questions on long documents, and for agents that send a long preface each
 #   time, prefill can be the larger part. Tokens in, tokens out: count first.
@@ -741,6 +742,6 @@ record(
 # - batches as coach and bus, and short weights with the M at which they stop helping;
 # - two sentences about serving that need the word *sometimes*.
 #
-# **Where this leads.** The board says *how many bits*: [teaching W5](w5_blackwell.py) has four of them. The lecture on which the
-# fusion rests: [memory](../../docs/lectures/l3_memory.py). The loop that follows the table:
+# **Where this leads.** The board says *how many bits*: [teaching W5](w5_blackwell.py) has four of them. The
+# lecture that the fusion builds on: [memory](../../docs/lectures/l3_memory.py). The loop that follows the table:
 # [FlashAttention](../../docs/workshops/w1_flash_attention.py).

@@ -134,7 +134,7 @@ record(
 #
 # - **It is not a shared exponent.** A shared power of two is MXFP4, for 32 numbers [^rouhani2023]. NVFP4 shares an E4M3 number, which has a
 #   fraction, among 16, and above them all is one fp32 scale for the whole tensor [^nvidia-nvfp4]. The ruler moves in finer steps.
-# - **E4M3 is the precise one of the two 8-bit formats**, E5M2 the far-reaching one [^micikevicius2022]. That is why a scale is
+# - **E4M3 is the precise one of the two 8-bit formats**, E5M2 the one with the wider range [^micikevicius2022]. That is why a scale is
 #   E4M3: its rounding affects sixteen numbers at once.
 #
 # The last two rows differ by a hair. In units of the finer scale, −0.24 is −5.12, just past the midpoint of 4 and 6, and it

@@ -302,8 +302,8 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # A kernel that gives each row to one block, as you would for rows of the usual length, sets 16 tables. On our card, {{ autopsy.share:.0%}}
 # of the SMs have work. And PyTorch's kernel does just that: it starts as many blocks as there are rows, for rows of up to 2²⁴
 # numbers, and ours have 2²² [^pytorch-layer-norm]. Splitting a row over many blocks is a well-known remedy, and the machine
-# found it. So the figure is true, and it is about *this size*. (Nobody has measured that it is the whole reason. Say *sixteen
-# blocks, that is so*, and *most of it, probably*.)
+# found it. So the figure is true, and it is about *this size*. (Nobody has measured that it is the whole reason. Say
+# *sixteen blocks, certainly*, and *most of it, probably*.)
 #
 # It is [the second of three patients](../../docs/workshops/w1_flash_attention.py#flashattention-2-and-3-on-a-napkin) of W1: most
 # of the tables are empty. They have met that before.
@@ -416,7 +416,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 #
 # ### An hour for everybody
 #
-# The talks have 40 minutes: 12 and 12 before the third break, 8 and 8 after it, and a last one for sheet zero. One after the
+# The talks have 40 minutes: 12 and 12 before the third break, 8 and 8 after it, and one last minute for sheet zero. One after the
 # other, twenty people would have two minutes each, and that is not a talk. So
 # they speak in two rooms at once, each with somebody to chair it, a projector and a watch. In the second room that is a mentor
 # from a different week,
