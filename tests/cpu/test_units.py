@@ -134,7 +134,7 @@ def test_a_page_lists_the_units_of_a_road_and_says_which_there_are(tmp_path, mon
     pages = render_course(course)
     assert '<a href="tiles.html">Tiles once more</a>' in pages["year"].inlined()
     assert [str(p).partition(": ")[2] for p in course.problems if "decade" in p.path] == [
-        "/// units | decade: there is no road 'decade'; there are course, year, summer"
+        "/// units | decade: there is no road 'decade'; there are course, year, summer (line 7)"
     ]
 
 
