@@ -168,7 +168,7 @@ record(
 #
 # - **A100**: everything up to L5 as it is, with your numbers. Read L6 and W1, with our numbers. `mma.sync`
 #   is native there, so it is a good card for *warp* and *fragment*.
-# - **L40S, RTX 4090**: the same; FP8 exists, by `mma.sync`. A block has less shared memory, so tuned kernels take smaller tiles.
+# - **L40S, RTX 4090**: the same; FP8 exists, through `mma.sync`. A block has less shared memory, so tuned kernels take smaller tiles.
 # - **T4**: the labs in CUDA C++, without bf16. Triton in the interpreter. For a first lecture it is enough: coalescing, shared memory and reductions are all there. It has no data sheet
 #   in the course, so add one, or read times only. Sources disagree on its bandwidth: 320 or 300; measure a long copy and say which is nearer.
 # - **B200**: for our kernels it is like 8.0, because the fast ones speak Hopper's language. A card can be newer and run less.

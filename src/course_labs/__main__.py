@@ -68,7 +68,7 @@ def _grade_options() -> argparse.ArgumentParser:
     marks.add_argument("name", help="the lab")
     marks.add_argument("file", nargs="?", type=Path, help="your file; without it the one in my_labs/")
     marks.add_argument("--door", default="", help="where the file's name does not say it")
-    marks.add_argument("--seconds", type=_seconds, help=f"another time limit, up to {LONGEST_S}")
+    marks.add_argument("--seconds", type=_seconds, help=f"a different time limit, up to {LONGEST_S}")
     marks.add_argument("--gpu", action="store_true", help="refuse to grade without a GPU")
     return marks
 

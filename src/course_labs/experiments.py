@@ -34,11 +34,11 @@ ROUNDS = 6
 
 NEXT = {
     "not filled in": "the page has the form, under *Predict, change, measure*.",
-    "no such change": "change one constant, to another number than the kernel has.",
+    "no such change": "change one constant, to a number that the kernel does not have.",
     "no prediction": "say which way, and between which two shares of the speed. Do it before you measure.",
-    "no reason": f"write a sentence of {FEWEST_WORDS} words or more: what is waited for then, or no longer?",
-    "wrong answer": "the constant and what the launcher believes do not fit each other; take it back.",
-    "missed": "say in a sentence what you had not thought of. Then predict another change: this number you know now.",
+    "no reason": f"write a sentence of {FEWEST_WORDS} words or more: what do the warps wait for then, or no longer?",
+    "wrong answer": "the constant does not match what the launcher expects; undo the change.",
+    "missed": "say in a sentence what you had not thought of. Then predict a different change: this one you know.",
 }
 
 
@@ -212,7 +212,7 @@ def judged(tried: Tried, what: str, before: float, after: float) -> Verdict:
     if not tried.holds(after / before):
         return Verdict("missed", f"{what}: you said {tried.said}. {rates}")
     return Verdict(
-        RIGHT, f"{what}: {rates}. You said {tried.said}, and so it is. Your reason nobody has graded"
+        RIGHT, f"{what}: {rates}. You said {tried.said}, and so it is. Nobody has graded your reason"
     )
 
 
