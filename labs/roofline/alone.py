@@ -1,5 +1,6 @@
 """The last task of the roofline by hand: several kernels, one after the other, on cards of `truth.py`'s kind."""
 
+import random
 from dataclasses import dataclass
 
 from course_kernels.measure.machine import MACHINES, Machine
@@ -27,6 +28,7 @@ def cases() -> list[dict]:
         "one kernel for each roof": [(1000, 1_000_000), (100_000, 10)],
         "the same kernel three times": [(12_000, 1000)] * 3,
         "no kernel at all": [],
+        "a copy, which computes nothing": [(1000, 0)],
     }
     found = [_case(name, steps, ROUND, "fp32") for name, steps in small.items()]
     n = 4096
@@ -35,6 +37,21 @@ def cases() -> list[dict]:
         _case(f"two products and a map between them, on {machine.name}", layer, machine, "bf16")
         for machine in MACHINES
     ]
+
+
+def drawn(draw: random.Random) -> list[dict]:
+    """Chains of any length, on cards of any speed: copies, kernels at either roof, and kernels beside the ridge."""
+    found = []
+    for length in (1, 2, 3, draw.randint(4, 9), draw.randint(20, 30)):
+        bandwidth, peak = draw.uniform(20, 9000), draw.uniform(0.1, 3000)
+        steps = []
+        for _ in range(length):
+            n_bytes = draw.randint(1, 10 ** draw.randint(1, 11))
+            flops = n_bytes * peak * 1e3 / bandwidth * draw.choice((0, 0.01, 0.9, 1.1, 1000))
+            steps.append((n_bytes, int(flops)))
+        card = Machine("a card that nobody sells", "any", "", bandwidth, {"fp32": peak}, 0, "")
+        found.append(_case(f"a chain of {length}", steps, card, "fp32"))
+    return found
 
 
 def _case(name: str, steps: list[tuple[int, int]], machine: Machine, math: str) -> dict:

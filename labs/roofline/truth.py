@@ -1,5 +1,6 @@
 """The roofline by hand: jobs whose facts are whole numbers, on a card of round numbers and on real data sheets."""
 
+import random
 from dataclasses import dataclass, replace
 
 from course_kernels.measure.machine import MACHINES, Machine
@@ -79,4 +80,48 @@ def cases() -> list[dict]:
                 "job": f"a run of {measured} units of time with a floor of {floor}",
             }
         )
+    return found
+
+
+def drawn(draw: random.Random) -> list[dict]:
+    """All functions once more, with numbers that nobody announced: sides of 1, no operations, jobs beside the ridge."""
+    found = []
+    for N in sorted(draw.randrange(2 ** draw.randint(1, 40)) for _ in range(4)):
+        found += [
+            {"call": name, "with": {"N": N}, "expect": due, "job": f"adding two lists of {N} numbers"}
+            for name, due in (("add_bytes", 12 * N), ("add_flops", N))
+        ]
+    for size in (1, 2, 4, 8):
+        for _ in range(3):
+            M, N, K = (draw.choice((1, draw.randint(2, 99), draw.randint(100, 99_999))) for _ in range(3))
+            job = product(M, N, K, size, "fp32")
+            given = {"M": M, "N": N, "K": K}
+            what = f"a product of {M}×{K} and {K}×{N}"
+            found += [
+                {"call": "product_flops", "with": given, "expect": job.flops, "job": what},
+                {
+                    "call": "product_bytes",
+                    "with": {**given, "size": size},
+                    "expect": job.n_bytes,
+                    "job": what,
+                },
+            ]
+    for gb_per_s, tflops in [(draw.uniform(20, 9000), draw.uniform(0.1, 3000)) for _ in range(6)]:
+        ridge = tflops * 1e3 / gb_per_s
+        # Beside the ridge, far from it, and without any operation.
+        for side in (0.0, 0.01, 0.9, 0.99, 1.01, 1.1, 1000.0):
+            n_bytes = draw.randint(10**6, 10**11)
+            flops = int(side * ridge * n_bytes)
+            given = {"n_bytes": n_bytes, "flops": flops, "gb_per_s": gb_per_s, "tflops": tflops}
+            job = f"{n_bytes} bytes and {flops} operations, on a card with {gb_per_s:.6g} GB/s and {tflops:.6g} TFLOP/s"
+            us = max(n_bytes / (gb_per_s * 1e3), flops / (tflops * 1e6))
+            found += [
+                {"call": "floor_us", "with": given, "expect": us, "job": job},
+                {"call": "roof", "with": given, "expect": "compute" if side > 1 else "memory", "job": job},
+            ]
+    for share in (draw.uniform(0.001, 0.02), draw.uniform(0.02, 0.5), draw.uniform(0.5, 0.999)):
+        measured = draw.uniform(1, 1e4)
+        given = {"floor_us": share * measured, "measured_us": measured}
+        job = f"a run of {measured:.6g} µs with a floor of {share * measured:.6g}"
+        found.append({"call": "percent_of_peak", "with": given, "expect": 100 * share, "job": job})
     return found

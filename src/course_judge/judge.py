@@ -255,7 +255,7 @@ class RemoteCheck(Check):
             outputs = self._outputs("it", asked.result, working)
             usual = self._allowed
             self.allow(promise.slack)
-            where = f", {promise.name}"
+            where = f", {promise.name}" if promise.name else ""
             try:
                 self._judge("it", outputs, asked.touched, truth, where=where)
             except _Wrong as wrong:

@@ -300,7 +300,7 @@ def promises(problem: Problem) -> tuple[Promise, ...]:
 def case(promise: Promise, problem: Problem, w: Workload, generator: torch.Generator) -> Tensors | None:
     """Return the inputs of a case on one size; None where it has no room for it."""
     inputs = tuple(problem.make_inputs(w, generator, generator.device))
-    module = sys.modules[problem.reference.__module__]
+    module = sys.modules.get(problem.reference.__module__)  # a lab's is no module by name
     changed = promise.change(Drawn(w, problem.options(w), generator, module), inputs)
     return None if changed is None else tuple(x.clone(memory_format=torch.contiguous_format) for x in changed)
 

@@ -24,21 +24,28 @@ class WrongArray(Exception):
 
 
 def check(
-    truth: Truth, workload: Workload, function: Callable[..., Any], seed: int = 0, *, once: bool = False
+    truth: Truth,
+    workload: Workload,
+    function: Callable[..., Any],
+    seed: int = 0,
+    *,
+    once: bool = False,
+    exact: bool = False,
 ) -> float:
     """Ask a function for its answers on one workload, and judge them.
 
     Args:
         function: called as function(*arrays, **options).
         seed: where all random numbers come from.
-        once: ask for one answer, and no more.
+        once: ask for one answer, which may be infinite, and no more.
+        exact: the sign of a zero counts.
     Returns:
         The worst element's scaled error, over all calls.
     Raises:
         WrongArray: the first thing that is wrong.
         ValueError: the reference is not finite for inputs that are.
     """
-    asked = _Asked(truth, workload, function, np.random.default_rng(seed))
+    asked = _Asked(truth, workload, function, np.random.default_rng(seed), exact)
     with np.errstate(all="ignore"):
         return asked.all_times(once)
 
@@ -58,10 +65,15 @@ def are_right(truth: Truth, workload: Workload, inputs: Arrays, outputs: Arrays)
 
 class _Asked:
     def __init__(
-        self, truth: Truth, workload: Workload, function: Callable[..., Any], generator: np.random.Generator
+        self,
+        truth: Truth,
+        workload: Workload,
+        function: Callable[..., Any],
+        generator: np.random.Generator,
+        exact: bool = False,
     ) -> None:
         self.truth, self.workload, self.function = truth, workload, function
-        self.generator = generator
+        self.generator, self.exact = generator, exact
         self.options = truth.options(workload)
         self.allowed = truth.max_error(workload)
         self.shapes: list[tuple[int, ...]] = []  # of the outputs; known once the first truth is
@@ -70,7 +82,7 @@ class _Asked:
         working = self.draw()
         first = tuple(array.copy() for array in working)
         result, touched = self.ask(working, first)
-        due = self.due(first)
+        due = self.due(first, finite=not once)
         self.shapes = [out.shape for out in due]
         usual = [_rms(out) for out in due]
         earlier = self.outputs(result, working)
@@ -171,12 +183,23 @@ class _Asked:
         if touched:
             raise WrongArray(touched)
         if worst <= self.allowed:
+            if self.exact:
+                self.judge_zeros(outputs, due)
             return worst
         out, expected = outputs[number], due[number]
         errors = _errors(out, expected, self.truth.rows_apart, usual[number] if usual else None)
         wrong = int((errors > self.allowed).sum())
         why = _why_wrong(_which(number, outputs), out, expected, at, worst, self.allowed, wrong)
         raise WrongArray(why + where)
+
+    def judge_zeros(self, outputs: Arrays, due: Arrays) -> None:
+        """Refuse a right answer in which a zero has the wrong sign."""
+        for number, (out, expected) in enumerate(zip(outputs, due, strict=True)):
+            wrong = (np.signbit(out) != np.signbit(expected)) & ~np.isnan(expected)
+            if wrong.any():
+                at = int(wrong.reshape(-1).argmax())
+                place = f"{_which(number, outputs)}{_place(expected, at)}"
+                raise WrongArray(f"wrong: {place}: expected {_value(expected, at)}, got {_value(out, at)}")
 
     def plant(
         self, inputs: Arrays, planted: Mapping[int, Iterable[float]]

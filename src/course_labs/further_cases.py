@@ -6,6 +6,7 @@ sees them once it is right so far, and each is asked once. Standard library only
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import random
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ class Further:
         times: inputs are so many times as large.
         change: changes the inputs in place; they are tensors, or arrays of NumPy.
         without: options that are not given, so that their default counts.
+        exact: no rounding is allowed, and the sign of a zero counts.
     """
 
     size: str
@@ -35,6 +37,7 @@ class Further:
     times: int = 1
     change: Callable[..., None] | None = None
     without: tuple[str, ...] = ()
+    exact: bool = False
 
     def of(self, problem: Any) -> Any:
         """Return a problem, or its truth in NumPy, with the inputs and options of this case."""
@@ -52,6 +55,8 @@ class Further:
             return {name: value for name, value in given if name not in self.without}
 
         def max_error(workload: Any) -> float:
+            if self.exact:
+                return 0.0
             allowed = float(problem.max_error(workload))
             return max(allowed, min(allowed * self.times**2, MOST_ERROR))
 
@@ -83,3 +88,39 @@ def further_of(lab: Lab, door: str, slow: bool) -> Callable[[random.Random], Seq
         return found(door, draw, slow)  # type: ignore[no-any-return]
 
     return drawn
+
+
+# --- cases that several labs have ------------------------------------------------------------------
+
+
+def scaled(size: str, by: float) -> Further:
+    """Return a case whose inputs are all smaller or larger, where the error grows no more than the answer does."""
+
+    def change(*inputs: Any) -> None:
+        for x in inputs:
+            x *= by
+
+    return Further(size, f"inputs times {by:g}", change=change)
+
+
+def twins(size: str, draw: random.Random) -> list[Further]:
+    """Return two cases that differ in two numbers of one input, which change places.
+
+    Shape, sum, largest, first and last number are the same, so an answer kept by one of these shows.
+    """
+    kept: list[Any] = []
+
+    def keep(*inputs: Any) -> None:
+        kept[:] = copy.deepcopy(inputs)
+
+    def swap(*inputs: Any) -> None:
+        for x, old in zip(inputs, kept, strict=True):
+            x[...] = old
+        flat = draw.choice(inputs).reshape(-1)
+        one, other = draw.sample(range(1, len(flat) - 1), 2)
+        flat[one], flat[other] = float(flat[other]), float(flat[one])
+
+    return [
+        Further(size, change=keep),
+        Further(size, "the same inputs again, but for two numbers that changed places", change=swap),
+    ]

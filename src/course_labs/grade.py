@@ -375,7 +375,7 @@ class Grader:
         others, which only a file sees that is right so far, with numbers that nobody knows.
 
         Args:
-            refusal: (problem, workload, seed, once) -> what a file is refused for, None where it is right.
+            refusal: (problem, workload, seed, once, exact) -> what a file is refused for, None where it is right.
         Returns:
             What the smallest size shows with everyday numbers; else what only hard values show; None for a right file.
         """
@@ -408,7 +408,8 @@ class Grader:
         for case in self._further(random.Random(secrets.randbits(64))):
             workload = self._workload(case.size)
             self._size = size_of(workload) + case.said
-            if refused := refusal(case.of(self.problem), workload, secrets.randbits(32), once=True):
+            how = {"once": True, "exact": case.exact}
+            if refused := refusal(case.of(self.problem), workload, secrets.randbits(32), **how):
                 return refused
         for workload in self._unannounced(random.Random(secrets.randbits(64))):
             self._size = size_of(workload)
@@ -497,10 +498,12 @@ class Grader:
     def _refusal_of_arrays(self, function: Any) -> Callable[..., Verdict | None]:
         from course_labs.check import WrongArray, check
 
-        def refusal(truth: Any, workload: Any, seed: int, once: bool = False) -> Verdict | None:
+        def refusal(
+            truth: Any, workload: Any, seed: int, once: bool = False, exact: bool = False
+        ) -> Verdict | None:
             function.begin()
             try:
-                check(truth, workload, function, seed, once=once)
+                check(truth, workload, function, seed, once=once, exact=exact)
             except WrongArray as error:
                 return hints.wrong(str(error), self._size, self.door)
             return None
@@ -509,15 +512,20 @@ class Grader:
 
     def _refusal_of_tensors(self, file: Path, function: Any) -> Callable[..., Verdict | None]:
         from course_judge.judge import RemoteCheck
+        from course_judge.promises import Promise
         from course_kernels.measure.check import WrongResult
         from course_kernels.measure.competitor import Competitor
 
-        def refusal(problem: Any, workload: Any, seed: int, once: bool = False) -> Verdict | None:
+        def refusal(
+            problem: Any, workload: Any, seed: int, once: bool = False, exact: bool = False
+        ) -> Verdict | None:
             function.begin(workload)
             field = {"it": Competitor(file.name, problem, function)}
             try:
                 check = RemoteCheck(function, field, workload, seed, function.device)
-                check.once() if once else check.before()
+                check.promised(
+                    Promise("", lambda drawn, inputs: inputs, exact=exact)
+                ) if once else check.before()
             except WrongResult as error:
                 return hints.wrong(error.why, self._size, self.door)
             return None

@@ -9,7 +9,7 @@ import pytest
 
 from course_kernels.problem import Workload
 from course_labs.check import WrongArray, check
-from course_labs.further_cases import MOST_ERROR, Further, further_of
+from course_labs.further_cases import MOST_ERROR, Further, further_of, scaled, twins
 from course_labs.interactive_cases import Play, PlaysGrader
 from course_labs.lab import find_labs, load_file
 from course_labs.numpy_reference import Truth
@@ -122,4 +122,73 @@ def test_a_long_play_is_played_once_and_the_others_again():
 
 
 def test_labs_without_such_a_file_have_none():
-    assert list(further_of(LABS["grey"], "triton", True)(random.Random(1))) == []
+    assert list(further_of(LABS["roofline"], "python", False)(random.Random(1))) == []
+
+
+OF_SIZES = ("first_kernel", "transpose", "grey", "reduction", "register_tile", "sgemm_tiles", "wmma")
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("name", OF_SIZES)
+def test_every_size_is_long_once_beside_short_ones(name, alone):
+    for seed in range(10):
+        for door, slow in (("numpy", False), ("triton", True)):
+            sizes = [Workload.parse(case.size).dims for case in drawn(name, door, slow, seed, alone)]
+            for side in sizes[0]:
+                longest = max(sizes, key=lambda dims: dims[side])
+                # Rows of a matrix with M * M numbers, and what takes a program each, as far as there is time.
+                assert longest[side] > (128 if slow else 1024)
+                assert all(size <= 5 for other, size in longest.items() if other != side)
+
+
+@pytest.mark.parametrize("name", ["transpose", "grey", "register_tile", "sgemm_tiles", "wmma"])
+def test_squares_are_asked(name):
+    for seed in range(10):
+        sizes = [Workload.parse(case.size).dims for case in drawn(name, "numpy", False, seed)]
+        assert any(len(set(dims.values())) == 1 and min(dims.values()) > 1 for dims in sizes)
+
+
+def test_blocks_are_filled_but_for_one_and_one_more_is_left():
+    for name, side in (("first_kernel", "N"), ("reduction", "N"), ("grey", "W")):
+        sizes = {Workload.parse(case.size).dims[side] for case in drawn(name, "triton", True, 1)}
+        assert {1023, 1024, 1025} <= sizes
+
+
+def test_twins_differ_in_two_numbers_that_change_places():
+    for seed in range(20):
+        first, second = twins("dtype=float32,M=3,N=5", random.Random(seed))
+        (x,), (y,) = (
+            c.of(TRUTH).make_inputs(W, np.random.default_rng(n)) for n, c in enumerate((first, second))
+        )
+        assert (x != y).sum() == 2
+        assert sorted(x.flat) == sorted(y.flat)
+        assert (x[0, 0], x[-1, -1]) == (y[0, 0], y[-1, -1])
+
+
+def test_a_scaled_case_allows_no_more_than_a_usual_one():
+    case = scaled("dtype=float32,M=3,N=5", 2.0**-20)
+    assert case.of(TRUTH).max_error(W) == TRUTH.max_error(W)
+    (x,) = case.of(TRUTH).make_inputs(W, np.random.default_rng(1))
+    assert 0 < np.abs(x).max() < 2.0**-17
+
+
+def test_an_exact_case_hears_the_sign_of_a_zero():
+    def zeros(x):
+        x[...] = 0.0
+
+    problem = Further("dtype=float32,M=3,N=5", change=zeros, exact=True).of(TRUTH)
+    assert problem.max_error(W) == 0
+    check(problem, W, lambda x, negate: -x, once=True, exact=True)
+    check(problem, W, lambda x, negate: x + 0, once=True)
+    with pytest.raises(WrongArray, match=r"^wrong: output\[0, 0\]: expected -0, got 0$"):
+        check(problem, W, lambda x, negate: x + 0, once=True, exact=True)
+
+
+def test_a_case_asked_once_may_be_infinite():
+    def endless(x):
+        x[0, 0] = np.inf
+
+    problem = Further("dtype=float32,M=3,N=5", change=endless).of(TRUTH)
+    check(problem, W, lambda x, negate: -x, once=True)
+    with pytest.raises(WrongArray, match=r"^infinity lost: "):
+        check(problem, W, lambda x, negate: -np.minimum(x, 1e9), once=True)

@@ -8,6 +8,7 @@ import pytest
 from answers import repeats
 
 from course_labs import hints
+from course_labs.further_cases import further_of
 from course_labs.grade import Grader
 from course_labs.lab import find_labs, same_lines
 from course_labs.verdict import NOT_BEGUN, RIGHT
@@ -37,6 +38,9 @@ class OnTheCpu(Grader):
         if lab.problem:
             more = [w for w in self.problem.check_on if self._alike(w, self.tries)]
             self.tries = [w for w in self.tries + more if self.problem.reads_bytes(w) < 2**19]
+
+    def _drawn_further(self):
+        return further_of(self.lab, self.door, slow=True)
 
 
 @functools.cache

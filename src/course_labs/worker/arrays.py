@@ -37,8 +37,14 @@ METHODS = _words(
 )
 
 VIEWS = _words("T mT transpose swapaxes")  # they move nothing yet
-# Open to everybody but where a lab refuses them: they look at numbers in another order, or keep them.
-OPEN = frozenset(f"numpy.ndarray.{name}" for name in VIEWS | _words("copy __copy__ __deepcopy__"))
+# Open to everybody but where a lab refuses them: they look at numbers in another order, keep them, choose, or cut.
+OPEN = frozenset(
+    f"numpy.ndarray.{name}"
+    for name in VIEWS | _words("copy __copy__ __deepcopy__ astype round clip argmax argmin")
+) | _words(
+    "numpy.where numpy.clip numpy.round numpy.around numpy.argmax numpy.argmin numpy.copy numpy.any numpy.all "
+    "numpy.logical_or.reduce numpy.logical_and.reduce numpy.flatnonzero numpy.nonzero numpy.count_nonzero"
+)
 
 # They look at nobody's class, or make an array from nothing. What they give is watched as well.
 ROOM = _words("empty zeros ones full")

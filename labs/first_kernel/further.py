@@ -1,0 +1,24 @@
+"""Cases beside the announced sizes: a number more or less than whole blocks, long lists, small and large numbers."""
+
+import random
+
+from course_labs.further_cases import Further, scaled, twins
+
+
+def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
+    """Cases of the lab, from short lists up.
+
+    What is left after the last whole block is one number, all but one, or nothing, whatever power of two a block has.
+    The longest list takes more than 256 programs of 1024 numbers, or more than 1024 where each takes little time.
+    """
+    return [
+        *twins("dtype=float32,N=257", draw),
+        Further("dtype=float32,N=1023"),
+        Further("dtype=float32,N=1024"),
+        scaled("dtype=float32,N=1025", 2.0**-20),
+        scaled(f"dtype=float32,N={1024 * draw.randint(2, 6) + 1}", 2.0**20),
+        Further(f"dtype=float32,N={2**18 + 1 if slow else 2**20 + 1}"),
+    ]
+
+
+further_alone = further  # sums of pairs are counted as the others are

@@ -1,0 +1,38 @@
+"""Cases beside the announced sizes: each side alone long, squares, small and large numbers, infinities."""
+
+import random
+from typing import Any
+
+from course_labs.further_cases import Further, scaled, twins
+
+
+def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
+    """Cases of the lab, and of its last task, from small ones up."""
+
+    def size(M: int, N: int, K: int) -> str:
+        return f"dtype=float32,M={M},N={N},K={K}"
+
+    def infinity_in_a(a: Any, b: Any) -> None:
+        a.reshape(-1)[0] = float("inf")
+
+    def infinity_in_b(a: Any, b: Any) -> None:
+        b.reshape(-1)[-1] = float("inf")
+
+    few, long = (lambda: draw.randint(1, 3)), draw.randint(4097, 4200)
+    wide = draw.randint(1025, 1100) if slow else long
+    side = draw.randint(9, 15)
+    return [
+        *twins(size(side, side, side), draw),
+        Further(size(16, 16, 16)),
+        *(Further(size(*sides)) for sides in ((7, 65, 17), (65, 7, 9))),
+        scaled(size(5, 7, 33), 2.0**-20),
+        scaled(size(7, 5, 32), 2.0**10),
+        Further(size(9, 10, 33), "an infinity in A", change=infinity_in_a),
+        Further(size(9, 10, 33), "an infinity in B", change=infinity_in_b),
+        Further(size(few(), few(), long)),
+        Further(size(wide, few(), few())),
+        Further(size(few(), wide, few())),
+    ]
+
+
+further_alone = further

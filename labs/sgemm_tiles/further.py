@@ -1,0 +1,67 @@
+"""Cases beside the announced sizes: each side alone long, squares, small and large numbers, infinities."""
+
+import random
+from typing import Any
+
+from course_labs.further_cases import Further, scaled, twins
+
+
+def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
+    """Cases of the lab, from small ones up."""
+
+    def size(M: int, N: int, K: int) -> str:
+        return f"dtype=float32,M={M},N={N},K={K}"
+
+    few, long = (lambda: draw.randint(1, 3)), draw.randint(4097, 4200)
+    wide = draw.randint(1025, 1100) if slow else long
+    side = draw.randint(17, 31)
+    return [
+        *twins(size(side, side, side), draw),
+        Further(size(32, 32, 32)),
+        Further(size(few(), few(), 33)),
+        scaled(size(5, 7, 31), 2.0**-20),
+        scaled(size(7, 5, 64), 2.0**10),
+        *infinite(size(5, 6, 129), inputs=2),
+        Further(size(few(), few(), long)),
+        Further(size(wide, few(), few())),
+        Further(size(few(), wide, few())),
+    ]
+
+
+def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
+    """Cases of the last task."""
+
+    def size(M: int, K: int) -> str:
+        return f"dtype=float32,M={M},K={K}"
+
+    M, side = draw.randint(260, 300) if slow else draw.randint(1025, 1100), draw.randint(17, 31)
+    return [
+        *twins(size(side, side), draw),
+        *(Further(size(M, draw.randint(1, 3))) for M in (2, 32, 65)),
+        Further(size(draw.randint(2, 3), 33)),
+        scaled(size(31, 31), 2.0**-20),
+        scaled(size(5, 64), 2.0**10),
+        *infinite(size(5, 129), inputs=1),
+        Further(size(draw.randint(2, 3), draw.randint(4097, 4200))),
+        Further(size(M, draw.randint(1, 2))),
+    ]
+
+
+def infinite(size: str, inputs: int) -> list[Further]:
+    """One case for each input, of K = 129: an infinity where K has its last number but one.
+
+    It is the last of a tile of any width that divides 128, and the next tile has one column. If the rest of that tile
+    is left as it was, and multiplied by 0, it makes NaN.
+    """
+
+    def into(which: int) -> Any:
+        def change(*matrices: Any) -> None:
+            K = matrices[0].shape[1]
+            if which:
+                matrices[1][K - 2, 0] = float("inf")
+            else:
+                matrices[0][0, K - 2] = float("inf")
+
+        return change
+
+    return [Further(size, f"an infinity in {'AB'[which]}", change=into(which)) for which in range(inputs)]

@@ -1,0 +1,75 @@
+"""Cases beside the announced sizes: each side alone long, squares, numbers small and large, sums that nearly cancel."""
+
+import random
+from typing import Any
+
+from course_labs.further_cases import Further, twins
+
+
+def size(M: int, N: int, K: int) -> str:
+    """A workload as text."""
+    return f"dtype=float16,M={M},N={N},K={K}"
+
+
+def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
+    """Cases of the lab, from small ones up."""
+
+    def cancelling(a: Any, b: Any) -> None:
+        half = a.shape[1] // 2
+        a[:, half:] = -a[:, :half]
+        b[half:] = b[:half]
+        a[:, 0] += 0.125
+
+    return [
+        *sides(draw, slow),
+        Further(
+            size(draw.randint(5, 40), draw.randint(5, 40), 256), "sums that nearly cancel", change=cancelling
+        ),
+    ]
+
+
+def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
+    """Cases of the last task."""
+    return sides(draw, slow)
+
+
+def sides(draw: random.Random, slow: bool) -> list[Further]:
+    """Cases of both."""
+
+    def small(a: Any, *others: Any) -> None:
+        a *= 2.0**-10
+        for bias in others[1:]:
+            bias *= 2.0**-10
+
+    def small_b(a: Any, b: Any, *others: Any) -> None:
+        b *= 2.0**-10
+        for bias in others:
+            bias *= 2.0**-10
+
+    def large(a: Any, *others: Any) -> None:
+        a *= 2.0**7
+        for bias in others[1:]:
+            bias *= 2.0**7
+
+    def infinity_in_a(a: Any, b: Any, *others: Any) -> None:
+        a[0, a.shape[1] - 2] = float("inf")
+
+    def infinity_in_b(a: Any, b: Any, *others: Any) -> None:
+        b[len(b) - 2, 0] = float("inf")
+
+    few, long = (lambda: draw.randint(2, 3)), draw.randint(4097, 4200)
+    wide = draw.randint(1025, 1100) if slow else long
+    side = draw.randint(17, 31)
+    return [
+        *twins(size(side, side, side), draw),
+        Further(size(64, 64, 64)),
+        *(Further(size(*sides)) for sides in ((15, 65, 31), (65, 15, 33))),
+        Further(size(9, 11, 40), "A times 2^-10", change=small),
+        Further(size(11, 9, 40), "B times 2^-10", change=small_b),
+        Further(size(9, 11, 40), "A times 128", change=large),
+        Further(size(5, 6, 65), "an infinity in A", change=infinity_in_a),
+        Further(size(5, 6, 65), "an infinity in B", change=infinity_in_b),
+        Further(size(few(), few(), long)),
+        Further(size(wide, few(), few())),
+        Further(size(few(), wide, few())),
+    ]
