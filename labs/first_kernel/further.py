@@ -1,6 +1,7 @@
 """Cases beside the announced sizes: a number more or less than whole blocks, long lists, small and large numbers."""
 
 import random
+from typing import Any
 
 from course_labs.further_cases import Further, scaled, twins
 
@@ -13,12 +14,24 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     """
     return [
         *twins("dtype=float32,N=257", draw),
+        Further("dtype=float32,N=1022"),  # two more than whole groups of four
         Further("dtype=float32,N=1023"),
-        Further("dtype=float32,N=1024"),
+        Further("dtype=float32,N=1024", "both of a sum equal, or each the other's negative", change=alike),
         scaled("dtype=float32,N=1025", 2.0**-20),
         scaled(f"dtype=float32,N={1024 * draw.randint(2, 6) + 1}", 2.0**20),
         Further(f"dtype=float32,N={2**18 + 1 if slow else 2**20 + 1}"),
     ]
+
+
+def alike(x: Any, *others: Any) -> None:
+    """Make the two numbers of a sum equal, or one the other's negative."""
+    if others:
+        (y,) = others
+        y[::2] = x[::2]
+        y[1::2] = -x[1::2]
+    else:  # pairs of neighbours
+        x[1::4] = x[::4]
+        x[3::4] = -x[2::4]
 
 
 further_alone = further  # sums of pairs are counted as the others are

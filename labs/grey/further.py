@@ -16,9 +16,19 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     return [
         *twins(f"dtype=float32,H={side},W={side}", draw),
         scaled(f"dtype=float32,H=2,W={draw.randint(257, 383)}", 2.0**-20),
-        *(Further(f"dtype=float32,H=1,W={W}") for W in (1023, 1024, 1025, draw.randint(4097, 4104))),
+        *(Further(f"dtype=float32,H=1,W={W}") for W in (1023, 1025, draw.randint(4097, 4104))),
+        Further("dtype=float32,H=1,W=1024", "colours, or pictures, that are equal", change=alike),
         *(Further(f"dtype=float32,H={H},W={draw.randint(1, 3)}") for H in heights),
     ]
+
+
+def alike(picture: Any, *others: Any) -> None:
+    """Make the colours of each pixel equal, or, of two pictures, every second pixel of both."""
+    if others:
+        others[0][:, ::2] = picture[:, ::2]
+    else:
+        picture[..., 1] = picture[..., 0]
+        picture[..., 2] = picture[..., 0]
 
 
 def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:

@@ -28,7 +28,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
 
 def edges(draw: random.Random) -> tuple[int, ...]:
     """Lengths of which one number, all but one, or nothing is left after the last whole block."""
-    return 33, 257, 1023, 1024, 1025, 1024 * draw.randint(64, 70) + 1
+    return 33, 257, 1022, 1023, 1024, 1025, 1024 * draw.randint(64, 70) + 1
 
 
 def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:

@@ -23,8 +23,8 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     side = draw.randint(9, 15)
     return [
         *twins(size(side, side, side), draw),
-        Further(size(16, 16, 16)),
-        *(Further(size(*sides)) for sides in ((7, 65, 17), (65, 7, 9))),
+        *(Further(size(one, one, one)) for one in (16, draw.randint(65, 70))),
+        *(Further(size(*sides)) for sides in ((7, 66, 18), (66, 7, 11))),
         scaled(size(5, 7, 33), 2.0**-20),
         scaled(size(7, 5, 32), 2.0**10),
         Further(size(9, 10, 33), "an infinity in A", change=infinity_in_a),

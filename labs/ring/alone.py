@@ -24,7 +24,9 @@ def cases() -> list[dict]:
 
 def drawn(draw: random.Random) -> list[dict]:
     """The same with numbers that nobody announced, from few tiles up."""
-    rings = sorted((draw.randrange(2 ** draw.randint(1, 9)), draw.randint(1, 12)) for _ in range(80))
+    rings = sorted(
+        (draw.randrange(2 ** draw.randint(1, 9)), draw.randint(1, draw.choice((12, 100)))) for _ in range(80)
+    )
     return [turned(draw.randrange(places), tiles, places) for tiles, places in rings]
 
 

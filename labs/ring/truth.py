@@ -82,8 +82,8 @@ def drawn(draw: random.Random) -> list[dict]:
     plays = sorted(drawn_rings(draw), key=lambda ring: len(ring[1]) + len(ring[2]))
     # One of the two is the slower one as often as the other, and so is what must be rounded up by little or by much.
     strips = [
-        (draw.randint(1, most), draw.randint(0, 90), draw.randint(1, most))
-        for most in (3, 10, 30)
+        (draw.randint(1, most), draw.randint(0, max(90, 3 * most)), draw.randint(1, most))
+        for most in (3, 10, 30, 1000)
         for _ in range(20)
     ]
     # What is left over is one square, or all but one.
@@ -172,7 +172,7 @@ def drawn_rings(draw: random.Random) -> Iterator[tuple[str, list[int], list[int]
             where = f", {whose} at tile {at}: {slip}"
         yield f"a ring of {places}, {tiles} tiles{where}", producer, consumer, places
     for tiles in (draw.randint(65, 80), draw.randint(81, 99)):  # past the end of whoever counts turns
-        places = draw.randint(1, 9)
+        places = draw.randint(10, 40)
         job = f"a ring of {places}, {tiles} tiles, all bits right"
         yield job, names(tiles, places, 1), names(tiles, places, 0), places
 

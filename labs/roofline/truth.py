@@ -106,7 +106,8 @@ def drawn(draw: random.Random) -> list[dict]:
                     "job": what,
                 },
             ]
-    for gb_per_s, tflops in [(draw.uniform(20, 9000), draw.uniform(0.1, 3000)) for _ in range(6)]:
+    cards = [(draw.uniform(20, 9000), draw.uniform(0.1, 3000)) for _ in range(5)]
+    for gb_per_s, tflops in [(draw.uniform(0.1, 0.9), draw.uniform(0.001, 0.009)), *cards]:
         ridge = tflops * 1e3 / gb_per_s
         # Beside the ridge, far from it, and without any operation.
         for side in (0.0, 0.01, 0.9, 0.99, 1.01, 1.1, 1000.0):

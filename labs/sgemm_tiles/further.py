@@ -17,10 +17,10 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     side = draw.randint(17, 31)
     return [
         *twins(size(side, side, side), draw),
-        Further(size(32, 32, 32)),
+        *(Further(size(one, one, one)) for one in (32, draw.randint(65, 70))),
         Further(size(few(), few(), 33)),
-        scaled(size(5, 7, 31), 2.0**-20),
-        scaled(size(7, 5, 64), 2.0**10),
+        scaled(size(6, 7, 31), 2.0**-20),
+        scaled(size(7, 6, 66), 2.0**10),
         *infinite(size(5, 6, 129), inputs=2),
         Further(size(few(), few(), long)),
         Further(size(wide, few(), few())),

@@ -8,8 +8,13 @@ from course_labs.further_cases import Further, twins
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     """Cases of the lab, and of its last task, from small matrices up."""
-    squares = [1, 64, draw.randint(65, 90)]
-    sides = [draw.sample(range(2, 32), 2), (draw.randint(4097, 4200), 1), (3, draw.randint(4097, 4200))]
+    squares = [1, 64, draw.randint(129, 140)]
+    sides = [
+        draw.sample(range(2, 32), 2),
+        (128, 64),
+        (draw.randint(4097, 4200), 1),
+        (3, draw.randint(4097, 4200)),
+    ]
     if not slow:
         sides += [(1, 66_000), (66_000, 1)]  # more than 1024 tiles
 

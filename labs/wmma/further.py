@@ -63,7 +63,7 @@ def sides(draw: random.Random, slow: bool) -> list[Further]:
     return [
         *twins(size(side, side, side), draw),
         Further(size(64, 64, 64)),
-        *(Further(size(*sides)) for sides in ((15, 65, 31), (65, 15, 33))),
+        *(Further(size(*sides)) for sides in ((15, 66, 31), (66, 15, 34))),
         Further(size(9, 11, 40), "A times 2^-10", change=small),
         Further(size(11, 9, 40), "B times 2^-10", change=small_b),
         Further(size(9, 11, 40), "A times 128", change=large),

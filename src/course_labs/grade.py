@@ -342,8 +342,9 @@ class Grader:
             from course_labs.remote import RemoteArrays
 
             arrays = RemoteArrays(stranger, lists=self.door == "python")
-            refused = self._try_sizes(self._refusal_of_arrays(arrays)) or self._weighed(arrays)
-            if refused := refused or self._shared_out(arrays):
+            refusal = self._refusal_of_arrays(arrays)
+            refused = self._try_sizes(refusal) or self._weighed(arrays) or self._shared_out(arrays)
+            if refused := refused or self._try_what_is_drawn(refusal):
                 return refused
         else:
             if self.door == "cuda" and (why := stranger.ask(NotRun()).why):
@@ -352,7 +353,8 @@ class Grader:
 
             function = Remote(stranger, self.problem, "cuda" if self.gpu else "cpu", INPUT_FILL)
             try:
-                if refused := self._try_sizes(self._refusal_of_tensors(file, function)):
+                refusal = self._refusal_of_tensors(file, function)
+                if refused := self._try_sizes(refusal) or self._try_what_is_drawn(refusal):
                     return refused
                 if self.gpu and self.lab.time:
                     return self._timed(function)
@@ -369,13 +371,12 @@ class Grader:
     # --- sizes -------------------------------------------------------------------------------------
 
     def _try_sizes(self, refusal: Callable[..., Verdict | None]) -> Verdict | None:
-        """Try every size, once more with larger inputs where the lab asks for it, and what nobody announced.
+        """Try every announced size, and once more with larger inputs where the lab asks for it.
 
-        The announced ones are asked with the same numbers each time, so that a complaint can be come back to; the
-        others, which only a file sees that is right so far, with numbers that nobody knows.
+        They are asked with the same numbers each time, so that a complaint can be come back to.
 
         Args:
-            refusal: (problem, workload, seed, once, exact) -> what a file is refused for, None where it is right.
+            refusal: (problem, workload, seed) -> what a file is refused for, None where it is right.
         Returns:
             What the smallest size shows with everyday numbers; else what only hard values show; None for a right file.
         """
@@ -402,9 +403,14 @@ class Grader:
                 refused = refusal(problem, workload, 0)
             if refused:
                 return refused
-        if found:
-            return found
-        times = 1
+        return found
+
+    def _try_what_is_drawn(self, refusal: Callable[..., Verdict | None]) -> Verdict | None:
+        """Try what nobody announced, with numbers that nobody knows; only a file that is right so far sees it.
+
+        Args:
+            refusal: (problem, workload, seed, once, exact) -> what a file is refused for, None where it is right.
+        """
         for case in self._further(random.Random(secrets.randbits(64))):
             workload = self._workload(case.size)
             self._size = size_of(workload) + case.said
@@ -413,7 +419,7 @@ class Grader:
                 return refused
         for workload in self._unannounced(random.Random(secrets.randbits(64))):
             self._size = size_of(workload)
-            if refused := refusal(problem, workload, secrets.randbits(32)):
+            if refused := refusal(self.problem, workload, secrets.randbits(32)):
                 return refused
         return None
 

@@ -1093,6 +1093,9 @@ def test_a_numpy_door_watches_arrays(tmp_path):
         torch="import torch\n\n\ndef vector_add(x, y):\n    return x - (-y)\n",
         number=head + "    return 3.0\n",
         double=head + "    return x.astype(np.float64) - (-y)\n",
+        chosen=head
+        + "    np.where(x > y, x, y).round().argmax() if (x > y).any() else np.all(x > 0)\n"
+        + "    return np.clip(x.astype(np.float64) - (-y), -np.inf, np.inf).astype(x.dtype)\n",
     )
 
     assert {name: verdict.found for name, verdict in actual.items()} == {
@@ -1112,7 +1115,8 @@ def test_a_numpy_door_watches_arrays(tmp_path):
         "modified": "input modified",
         "torch": "not yours",
         "number": "wrong result",
-        "double": "not yours",
+        "double": "wrong dtype",
+        "chosen": "right",
     }
     assert (
         actual["right"].text == "right: correct on every size tried; no speed claim: this machine has no GPU"
