@@ -66,7 +66,7 @@ SUSPECTS = (
         (READ, WRITE),
         ("dtype=float32,M=1,N=1", "dtype=float32,M=3,N=31", "dtype=float32,M=2,N=700"),
         further=lambda draw: (
-            f"dtype=float32,M={draw.randint(35, 60)},N={draw.randint(5, 9)}",
+            f"dtype=float32,M={draw.randint(129, 140)},N={draw.randint(5, 9)}",
             f"dtype=float32,M=2,N={draw.randint(1025, 2047)}",
             f"dtype=float32,M=3,N={draw.randint(8193, 12000)}",
         ),
@@ -96,7 +96,7 @@ SUSPECTS = (
         # The last is longer than a full card with 2048 numbers for each program: some of them have a second turn.
         further=lambda draw: (
             f"dtype=float32,N={draw.randint(5121, 9000)}",
-            f"dtype=float32,N={draw.randint(33_000, 40_000)}",
+            f"dtype=float32,N={2048 * draw.randint(17, 19) + 1}",
             f"dtype=float32,N={draw.randint(2_170_000, 2_200_000)}",
         ),
     ),
@@ -138,7 +138,7 @@ SUSPECTS = (
         ("dtype=float32,N=1", "dtype=float32,N=1000", "dtype=float32,N=4000"),
         further=lambda draw: (
             f"dtype=float32,N={draw.randint(5121, 9000)}",
-            f"dtype=float32,N={draw.randint(66_000, 80_000)}",
+            f"dtype=float32,N={1024 * draw.randint(65, 78) + 1}",
         ),
     ),
 )

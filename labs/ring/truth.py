@@ -151,7 +151,7 @@ def names(tiles: int, places: int, flip: int) -> list[int]:
 def drawn_rings(draw: random.Random) -> Iterator[tuple[str, list[int], list[int], int]]:
     """Rings of any size: right ones, ones with a slip somewhere, ones in which the bits are anything."""
     for number in range(60):
-        tiles, places = draw.randint(1, 2 ** draw.randint(2, 6)), draw.randint(1, 9)
+        tiles, places = draw.randint(1, 2 ** draw.randint(2, 6)), draw.randint(1, draw.choice((9, 9, 40)))
         producer, consumer = names(tiles, places, 1), names(tiles, places, 0)
         at, who = draw.randrange(tiles), draw.choice((producer, consumer))
         whose = "the producer" if who is producer else "the consumer"
