@@ -10,7 +10,7 @@ from course_judge.host import Broken
 from course_labs.interactive_cases import Answer, Asked, Play, Slip, counted, with_advice
 
 NUMBERS = 2  # of a key
-PAGES = (1, 2, 3, 5, 8, 16, 24, 32, 64, 100, 128, 256, 513)  # tokens of a page, where they are drawn
+PAGES = (1, 2, 3, 5, 8, 16, 24, 32, 64, 100, 128, 256, 1025)  # tokens of a page, where they are drawn
 WORDS = 200_000  # different tokens: more than two bytes hold
 HUGE = 10**6  # a page that no pool has
 NEXT_OF_RUBBISH = "a table may be longer than its sequence: what comes after the last page in use is rubbish."
@@ -172,8 +172,15 @@ def appends() -> list[Play]:
 
         return Play(f"one more token, around the end of a page of {page_tokens}", run, long=True)
 
+    def long(asked: Asked, draw: random.Random) -> None:
+        look_at_append(asked, 16 * draw.randint(257, 300) + draw.choice((0, 1)), 16, draw)
+
     lengths = [(0, 4), (1, 4), (3, 4), (4, 4), (7, 4), (8, 4), (36, 16), (48, 16), (2, 1), (9, 5), (10, 5)]
-    return [*(play(length, page_tokens) for length, page_tokens in lengths), *map(by_chance, PAGES)]
+    return [
+        *(play(length, page_tokens) for length, page_tokens in lengths),
+        *map(by_chance, PAGES),
+        Play("one more token, after more than 4096", long, long=True),
+    ]
 
 
 def look_at_append(asked: Asked, length: int, page_tokens: int, draw: random.Random) -> None:

@@ -103,24 +103,45 @@ def scaled(size: str, by: float) -> Further:
     return Further(size, f"inputs times {by:g}", change=change)
 
 
-def twins(size: str, draw: random.Random) -> list[Further]:
-    """Return two cases that differ in two numbers of one input, which change places.
+def twins(size: str, draw: random.Random, names: Sequence[str] = ()) -> list[Further]:
+    """Return cases of the same inputs but for two neighbours, which change places: in one input, then in the next.
 
-    Shape, sum, largest, first and last number are the same, so an answer kept by one of these shows.
+    Shape, sum, largest, first and last number are the same, and so are the other inputs: an answer kept by some of
+    these shows.
+
+    Args:
+        names: of the inputs, where each of them has its turn; otherwise one does, by chance.
     """
     kept: list[Any] = []
+    place = draw.uniform(0.3, 0.9)
 
-    def keep(*inputs: Any) -> None:
+    def at(flat: Any) -> int:
+        return int(place * (len(flat) - 1))
+
+    def begin(*inputs: Any) -> None:
+        for x in inputs:
+            x[...] = (16 * x).round() / 16  # so that their sum is the same in any order
+            flat = x.reshape(-1)
+            flat[0] = 1
+            flat[at(flat)] = flat[at(flat) + 1] + 1
         kept[:] = copy.deepcopy(inputs)
 
-    def swap(*inputs: Any) -> None:
-        for x, old in zip(inputs, kept, strict=True):
-            x[...] = old
-        flat = draw.choice(inputs).reshape(-1)
-        one, other = draw.sample(range(1, len(flat) - 1), 2)
-        flat[one], flat[other] = float(flat[other]), float(flat[one])
+    def again(exchanged: int | None) -> Callable[..., None]:
+        def change(*inputs: Any) -> None:
+            for x, old in zip(inputs, kept, strict=True):
+                x[...] = old
+            flat = (draw.choice(inputs) if exchanged is None else inputs[exchanged]).reshape(-1)
+            one, other = float(flat[at(flat)]), float(flat[at(flat) + 1])
+            flat[at(flat)], flat[at(flat) + 1] = other, one
 
+        return change
+
+    told = "the same numbers as before, but for two"
+    turns = [
+        Further(size, f"{told} of {name} that changed places", change=again(number))
+        for number, name in enumerate(names)
+    ]
     return [
-        Further(size, change=keep),
-        Further(size, "the same inputs again, but for two numbers that changed places", change=swap),
+        Further(size, change=begin),
+        *(turns or [Further(size, f"{told} that changed places", change=again(None))]),
     ]

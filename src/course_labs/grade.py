@@ -445,19 +445,21 @@ class Grader:
             return ()  # no dimension of the lab's is free
 
     def _weighed(self, function: Any) -> Verdict | None:
-        """Refusal of a right file that holds more at once than the lab allows."""
+        """Refusal of a right file whose answer to a long question is wrong, or that holds more for it than it may."""
         if self.door != "numpy" or not self.lab.held_on:
             return None
-        import numpy as np
+        workload, held = self._workload(self.lab.held_on), 0
 
-        from course_kernels.problem import Workload
+        def weighing(*inputs: Any, **options: Any) -> Any:
+            nonlocal held
+            outputs, held = function.weigh(inputs, options)
+            return outputs
 
-        workload = Workload.parse(self.lab.held_on)
+        weighing.begin = function.begin  # type: ignore[attr-defined]
         self._size = size_of(workload)
-        inputs = self.problem.make_inputs(workload, np.random.default_rng(0))
-        held = function.weigh(inputs, self.problem.options(workload))
-        if held <= self.lab.held_bytes:
-            return None
+        refused = self._refusal_of_arrays(weighing)(self.problem, workload, secrets.randbits(32), once=True)
+        if refused or held <= self.lab.held_bytes:
+            return refused
         most = f"{self.lab.held_bytes / 1e6:.3g} MB is the most"
         return Verdict("holds too much", f"it holds {held / 1e6:.3g} MB at once, and {most}", self._size)
 

@@ -42,6 +42,7 @@ OPTIONAL = {
     "fixed": list,
     "longest": int,
     "at_once": int,
+    "row_at_once": bool,
     "held": dict,
     "time": str,
     "beside": str,
@@ -94,6 +95,7 @@ class Lab:
             inputs, of every type (door numpy); empty for any.
         at_once: the most numbers that one step of a student's may read, work out or write (door numpy), and that one
             program may have for its own; 0 for any.
+        row_at_once: a step may work on a row of the first input, where that is longer.
         doors: door to what the grader prints for its starter; the first is the default.
         on_gpu: door to what the grader prints on a GPU for the starter and after each stage; empty texts
             where that is what it prints without one.
@@ -120,6 +122,7 @@ class Lab:
     fixed: tuple[str, ...]
     longest: int
     at_once: int
+    row_at_once: bool
     time: str
     beside: str
     hints: tuple[str, ...]
@@ -228,6 +231,7 @@ def load_lab(path: Path) -> Lab:
         held_on=data.get("held", {}).get("on", ""),
         held_bytes=data.get("held", {}).get("bytes", 0),
         at_once=data.get("at_once", 0),
+        row_at_once=data.get("row_at_once", False),
         time=data.get("time", ""),
         beside=data.get("beside", ""),
         hints=tuple(hint.strip() for hint in data["hints"]),
@@ -373,7 +377,7 @@ def _problem_complaints(data: dict[str, Any], folder: Path) -> Iterator[str]:
             yield f"a door {on_the_cpu[0]} needs truth.py with TRUTH, the problem in NumPy"
         if "held" in data and [type(data["held"].get(key)) for key in ("on", "bytes")] != [str, int]:
             yield '`held` is { on = "a workload", bytes = a whole number }'
-        for key in ("longest", "at_once", "held"):
+        for key in ("longest", "at_once", "row_at_once", "held"):
             if data.get(key) and "numpy" not in data.get("doors", {}):
                 yield f"`{key}` is for a door numpy"
     else:

@@ -48,10 +48,11 @@ class RemoteArrays:
         """Hand the inputs over, ask, and take what comes back."""
         return self._asked(inputs, options)[0]
 
-    def weigh(self, inputs: Sequence[np.ndarray], options: Mapping[str, Any]) -> int:
-        """Return the most bytes that are held at once in one call, by the other process's own account."""
+    def weigh(self, inputs: Sequence[np.ndarray], options: Mapping[str, Any]) -> tuple[tuple[Any, ...], int]:
+        """Return the outputs of one call, and the most bytes held at once in it, by the other process's own account."""
         self.begin()
-        return self._asked(inputs, options, weigh=True)[1].held
+        outputs, told = self._asked(inputs, options, weigh=True)
+        return outputs, told.held
 
     def with_programs(
         self, runs: str, inputs: Sequence[np.ndarray], options: Mapping[str, Any]

@@ -274,6 +274,7 @@ def watched(
     refuse: Iterable[str],
     longest: int = 0,
     at_once: int = 0,
+    row_at_once: bool = False,
 ) -> Callable[..., Any]:
     """Return the student's function over arrays, as one that the checker can call.
 
@@ -281,11 +282,14 @@ def watched(
         longest: the longest axis of an array that the student makes, save one with the shape of an input, the room
             of the answer, and positions, which are whole numbers; 0 for any.
         at_once: the most numbers that one step of theirs may read, work out or write; 0 for any.
+        row_at_once: whether that may be a row of the first input, in as many seats as the next power of two has.
     """
 
     def call(*inputs: np.ndarray, **options: Any) -> Any:
         shapes = frozenset(_without_ones(array.shape) for array in inputs)
-        _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes, at_once, []))
+        row = inputs[0].shape[-1] if row_at_once else 1
+        most = max(at_once, 1 << (row - 1).bit_length()) if at_once else 0
+        _rules.append(_Rules(watch, frozenset(allow), frozenset(refuse), longest, shapes, most, []))
         try:
             with watch.watching(), makers_watched(watch):
                 result = function(*(array.view(Watched) for array in inputs), **options)

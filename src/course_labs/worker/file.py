@@ -98,7 +98,9 @@ class Worker:
             programs = arrays.Programs(module, self.lab.program)
             plain = self._first(module)
             rules = self.lab.allow, self.lab.refuse, self.lab.longest, self.lab.at_once
-            self._answers = arrays.ArrayAnswers(arrays.watched(plain, self.watch, *rules), programs)
+            self._answers = arrays.ArrayAnswers(
+                arrays.watched(plain, self.watch, *rules, self.lab.row_at_once), programs
+            )
         else:
             self._load_tensors()
 

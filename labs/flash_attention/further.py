@@ -1,0 +1,75 @@
+"""Cases beside the announced sizes: every length up to two tiles, many heads, long ones, heads of every kind."""
+
+import random
+
+from course_labs.attention_inputs import KINDS, heads_of_every_kind, without_infinity
+from course_labs.further_cases import Further, twins
+
+TILE = 16
+
+
+def size(B: int, H: int, N: int, causal: str = "") -> str:
+    """A workload; without the flag where a task has none."""
+    return f"dtype=float32,B={B},H={H},N={N},D=128{causal}"
+
+
+def lengths(draw: random.Random, slow: bool) -> list[int]:
+    """All that a sequence of up to two tiles can have, and whole tiles; or two of them."""
+    every = [*range(1, 2 * TILE + 2), 3 * TILE, 4 * TILE, 8 * TILE]
+    return sorted(draw.sample(every[:-1], 2)) if slow else every
+
+
+def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
+    """Cases of the lab, from small ones up."""
+    ragged = draw.randint(TILE + 1, 2 * TILE - 2)
+    full, causal = ",causal=False", ",causal=True"
+    return [
+        *(Further(size(1, 1, N, flag)) for N in lengths(draw, slow) for flag in (full, causal)),
+        Further(size(2, 1, draw.randint(2, 9), full), without=("causal",)),
+        Further(size(1, draw.randint(9, 12), draw.randint(2, 6), causal)),
+        Further(size(draw.randint(9, 12), 1, draw.randint(2, 6), full)),
+        Further(size(2, 2, draw.randint(34, 50), draw.choice((full, causal)))),
+        Further(
+            size(1, KINDS, ragged, full),
+            "each head of another kind, one infinite",
+            change=heads_of_every_kind,
+        ),
+        Further(size(1, KINDS, ragged, causal), "each head of another kind", change=without_infinity),
+        *twins(size(1, 2, draw.randint(5, 9), full), draw, "qkv"),
+        Further(size(3, 23 if slow else 87, 1, full)),
+        # Scores of some ten thousands, in rows whose largest lies anywhere.
+        Further(size(1, 1, draw.randint(40, 60), full), times=256),
+        # NumPy has a longer one that is causal: where the lab weighs what a file holds.
+        Further(size(1, 1, draw.randint(513, 528), causal if door == "cuda" else full)),
+    ]
+
+
+def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
+    """Cases of the last task."""
+
+    def gentle(q, k, v, slope):
+        slope *= 2.0**-8
+
+    def steep(q, k, v, slope):
+        slope *= 2.0**6
+
+    return [
+        *(Further(size(1, 1, N)) for N in lengths(draw, slow)),
+        Further(size(1, draw.randint(9, 12), draw.randint(2, 6))),
+        Further(size(draw.randint(9, 12), 2, draw.randint(2, 6))),
+        Further(size(2, 2, draw.randint(34, 50))),
+        Further(
+            size(1, KINDS, draw.randint(TILE + 1, 2 * TILE - 2)),
+            "each head of another kind, one infinite",
+            change=heads_of_every_kind,
+        ),
+        *twins(size(1, 2, draw.randint(5, 9)), draw, ("q", "k", "v", "slope")),
+        Further(size(2, 35 if slow else 131, 1)),
+        Further(size(1, 2, draw.randint(40, 60)), "slopes 64 times as large", change=steep),
+        # So gentle a slope that the furthest key still counts.
+        Further(
+            size(1, 1, draw.randint(257, 272) if slow else draw.randint(513, 528)),
+            "slopes 256 times as small",
+            change=gentle,
+        ),
+    ]
