@@ -41,6 +41,8 @@ def main(arguments: list[str]) -> int:
     try:
         if not options.file.is_file():
             raise Unusable(f"there is no file {options.file}")
+        if options.check:
+            return _check(options.file, options.check, find_problem(options.problem))
         verdict = _judged(options, find_problem(options.problem))
     except Unusable as error:
         print(error, file=sys.stderr)
@@ -49,6 +51,33 @@ def main(arguments: list[str]) -> int:
         return 130
     print(json.dumps(verdict.as_json(), indent=2) if options.json else verdict.text)
     return verdict.code
+
+
+def _check(file: Path, kept: Path, problem: Problem) -> int:
+    """Say whether a verdict that was kept still counts: of this judge, and of this file; returns its exit code.
+
+    Raises:
+        Unusable: it does not, or is none.
+    """
+    from course_judge.judge import hash_of, hash_of_judge
+    from course_judge.protocol.verdict import code_of, is_sealed
+
+    try:
+        told = json.loads(kept.read_text(encoding="utf-8"))
+        evidence, found = told["evidence"], told["found"]
+        file_then, judge_then = evidence["file"], evidence["judge"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise Unusable(f"{kept}: no verdict, as --json prints one; judge again") from None
+    if not is_sealed(told):
+        raise Unusable(f"{kept}: changed since it was sealed; judge again")
+    if file_then != hash_of(file):
+        raise Unusable(f"{kept}: the verdict on another file than {file} is now; judge again")
+    if judge_then != hash_of_judge(problem):
+        raise Unusable(
+            f"{kept}: of another judge, or of another problem than {problem.name} is now; judge again"
+        )
+    print(f"{kept}: of this judge, on this file: {found}")
+    return code_of(found)
 
 
 def find_problem(name: str) -> Problem:
@@ -97,6 +126,12 @@ def _options() -> argparse.ArgumentParser:
         "--own",
         action="store_true",
         help="the work must be the file's own: no operator of torch that computes, no kernel of the course",
+    )
+    parser.add_argument(
+        "--check",
+        type=Path,
+        metavar="VERDICT",
+        help="judge nothing: say whether a verdict that --json printed is of this judge and of this file",
     )
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     parser.add_argument("--gpu", action="store_true", help="refuse to judge without a GPU")

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from course_judge.contract import square
 from course_judge.hidden_sizes import (
     LEAST,
     MULTIPLES,
@@ -90,14 +91,8 @@ def drawn(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
             if name in names and size > LEAST
         }
         found.append(Workload.of(like.dtype, **like.dims | dims))
-    if problem.name not in MULTIPLES:
-        like = rng.choice(problem.check_on)
-        size = rng.randint(*SQUARE)
-        square = {
-            name: in_steps(size, step_of(problem.check_on, name)) for name in names if name in like.dims
-        }
-        if len(square) > 1:
-            found.append(Workload.of(like.dtype, **like.dims | square))
+    if problem.name not in MULTIPLES and (equal := square(problem, rng.randint(*SQUARE), rng)):
+        found.append(equal)
     return tuple(w for w in found if w not in problem.check_on and _is_affordable(problem, w))
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import random
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from course_judge.cpu_sizes import SLACK, InTurn, cost, drawn, larger, names_triton, ran, reached
+from course_judge.edge_sizes import Edges
 from course_judge.hidden_sizes import draw, small
 from course_judge.host import Broken, Host, Stranger, Task
 from course_judge.promises import Promise, case, cases_on, promises
@@ -73,7 +74,7 @@ def judge(
             verdict = Verdict(broken.found, broken.why, examination.size)
         where = ran(names_triton(file)) if device == "cpu" else f"on {torch.cuda.get_device_name()}"
         cases = tuple(examination.cases)
-        evidence = Evidence(_hash_of(file), hash_of_judge(problem), where, cases, examination.launches)
+        evidence = Evidence(hash_of(file), hash_of_judge(problem), where, cases, examination.launches)
         printed = stranger.printed
         return dataclasses.replace(verdict, printed=printed, not_held=stranger.not_held, evidence=evidence)
 
@@ -82,14 +83,15 @@ def hash_of_judge(problem: Problem) -> str:
     """Return a hash of all that decides a verdict: a verdict of another judge's is to be had anew."""
     judge, kernels = Path(__file__).parent, Path(kernel_module.__file__).parent
     files = [*judge.rglob("*.py"), *(kernels / "measure").rglob("*.py"), kernels / "problem.py"]
-    files += [kernels / problem.name / "problem.py"]
+    files += [kernels / problem.name / "problem.py", kernels / "cuda" / "four_bits.py"]
     told = sha256()
     for path in sorted(path for path in files if path.is_file()):
         told.update(f"{path.name}\0".encode() + path.read_bytes())
     return told.hexdigest()
 
 
-def _hash_of(file: Path) -> str:
+def hash_of(file: Path) -> str:
+    """Return the hash of a file; empty where there is none."""
     return sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
@@ -104,10 +106,26 @@ class _More:
         self._problem, self.interpreted, self.late = problem, interpreted, False
         sizes = dict.fromkeys((*larger(problem, rng), *drawn(problem, rng)))
         self.sizes = sorted(sizes, key=partial(cost, problem))
+        self.edges = Edges(problem, rng, interpreted)
 
-    def reached(self, asked: Sequence[Workload]) -> str:
-        """Return which sizes were asked, in words."""
-        return reached(self._problem, asked, self.interpreted, self.late)
+    def told(self, asked: Sequence[Workload], kinds: Iterable[str]) -> tuple[str, ...]:
+        """Return which sizes were asked, with which kinds of values, and what was not asked, in words."""
+        edges = self.edges
+        far = ", ".join(f"{name} = {size}" for name, size in edges.past.items())
+        past = f"; past the largest announced, one dimension at a time: {far}" if far else ""
+        some = "some" if edges.late else "all"
+        left = [f"{name} past the largest announced" for name in edges.not_asked] if edges.not_asked else []
+        left += [
+            "sizes past these",
+            "speed",
+            "what only a card does: its own rounding, races, launches, streams",
+        ]
+        return (
+            reached(self._problem, asked, self.interpreted, self.late),
+            f"{some} of the smallest sizes of each dimension{past}",
+            f"values: {'; '.join(dict.fromkeys(('usual ones', 'NaN, infinities and zeros planted', *kinds)))}",
+            f"not asked: {', '.join(left)}",
+        )
 
 
 class _Examination:
@@ -115,6 +133,7 @@ class _Examination:
         self._problem, self._device, self._rng = problem, device, rng
         self.size = ""
         self.cases: list[str] = []
+        self.kinds: list[str] = []  # of values, besides the usual ones
         self.launches: tuple[int, int] | None = None
 
     def of(
@@ -139,8 +158,12 @@ class _Examination:
                 took[workload] = time.monotonic() - began
             if more:
                 asked += self._asked_more(function, more, took)
-                lines = (more.reached(asked),)
             self._promised(function, asked, more)
+            if more:
+                edges = more.edges.ask_smallest(partial(self._asked_once, function))
+                edges += more.edges.ask_past(partial(self._asked_past, function), took)
+                lines = more.told(asked, self.kinds)
+                asked += edges
             if time_on:
                 self.size = time_on.label
                 lines = (self._time(function, time_on),)
@@ -164,13 +187,19 @@ class _Examination:
 
     def _asked_more(self, function: Remote, more: _More, took: dict[Workload, float]) -> list[Workload]:
         """Ask the larger sizes, and return those that were asked."""
+
+        def once(workload: Workload) -> None:
+            began = time.monotonic()
+            self._asked_once(function, workload)
+            took[workload] = time.monotonic() - began
+
         if not more.interpreted:
             # All that is asked of small sizes; of the others one question each, but for one of them.
             wholly = self._rng.choice(more.sizes[: len(more.sizes) // 2 + 1]) if more.sizes else None
             for workload in more.sizes:
                 (self._checked if workload == wholly else self._asked_once)(function, workload)
             return list(more.sizes)
-        in_turn = InTurn(self._problem, partial(self._asked_once, function), took)
+        in_turn = InTurn(self._problem, once, took)
         asked = [one for workload in more.sizes for one in in_turn.ask(workload)]
         more.late = in_turn.late
         return asked
@@ -182,8 +211,20 @@ class _Examination:
         most = PROMISED_COST if more and not more.interpreted else 1.0
         sizes = [w for w in asked if cost(self._problem, w) <= most]
         for promise in promises(self._problem):
-            for workload in cases_on(sizes, self._problem):
-                self._check(function, workload, promise.name).promised(promise)
+            for workload in cases_on(sizes, self._problem, longest=promise.whole):
+                self._special(function, workload, promise)
+
+    def _special(self, function: Remote, workload: Workload, promise: Promise) -> None:
+        if self._check(function, workload, promise.name).promised(promise):
+            self.kinds.append(promise.name)
+
+    def _asked_past(self, function: Remote, workload: Workload) -> None:
+        """Ask with whole numbers where the problem has such a case: no tolerance grows with the size then."""
+        if cases := [promise for promise in promises(self._problem) if promise.whole]:
+            for promise in cases:
+                self._special(function, workload, promise)
+        else:
+            self._asked_once(function, workload)
 
     def _time(self, function: Remote, workload: Workload) -> str:
         try:
@@ -240,21 +281,21 @@ class RemoteCheck(Check):
             except _Wrong as wrong:
                 self._refuse(wrong.name, wrong.why)
 
-    def promised(self, promise: Promise) -> None:
-        """Check one question with the inputs of a case."""
+    def promised(self, promise: Promise) -> bool:
+        """Check one question with the inputs of a case; returns whether the size has room for it."""
         from course_kernels.measure.check import _Wrong
 
         with torch.no_grad():
             values = case(promise, self.problem, self.workload, self._generator)
             if values is None:
-                return
+                return False
             working = tuple(tensor.clone() for tensor in values)
             asked = self._ask("it", working, values, poisoned=True)
             truth = self._truth(values, finite=False)
             self._shapes = [out.shape for out in truth]
             outputs = self._outputs("it", asked.result, working)
             usual = self._allowed
-            self.allow(promise.slack)
+            self._allowed = max(promise.slack * usual, promise.at_least)
             where = f", {promise.name}" if promise.name else ""
             try:
                 self._judge("it", outputs, asked.touched, truth, where=where)
@@ -264,6 +305,15 @@ class RemoteCheck(Check):
                 if why := _alone(out, expected, promise, usual):
                     name = messages.output_name(number, outputs)
                     self._refuse("it", f"wrong: {name}{why}{where}")
+        return True
+
+    def _truth(self, inputs: Sequence[torch.Tensor], *, finite: bool = True) -> tuple[torch.Tensor, ...]:
+        """Return the truth; with hard values a number past the end of its type is the infinity that it rounds to."""
+        outputs = super()._truth(inputs, finite=finite)
+        if finite or not self.workload.torch_dtype.is_floating_point:
+            return outputs
+        most = torch.finfo(self.workload.torch_dtype).max
+        return tuple(torch.where(out.abs() > most, out * torch.inf, out) for out in outputs)
 
     def _behind_a_hold(self, name: str, working: Any, first: Any, second: Any) -> Any:
         return self._remote.behind_a_hold(working, first, second, self._options)
@@ -275,6 +325,8 @@ def _alone(out: torch.Tensor, truth: torch.Tensor, promise: Promise, usual: floa
         bits = BITS[out.element_size()]
         due = truth.to(out.dtype)
         wrong = (out.view(bits) != due.view(bits)) & ~(out.isnan() & due.isnan())
+    elif promise.whole:
+        wrong = out != truth.to(out.dtype)
     elif promise.own and out.dtype.is_floating_point:
         # What lies below the smallest normal number may be taken for zero.
         least = torch.finfo(out.dtype).smallest_normal

@@ -13,42 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
+from operator import itemgetter
 from typing import Any
 
 import torch
 
+from course_judge.drawn import Drawn, Tensors
+from course_judge.whole_numbers import WHOLE
 from course_kernels.measure.check import BITS
 from course_kernels.problem import Problem, Workload
-
-Tensors = tuple[torch.Tensor, ...]
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Ingredients of a case.
-
-    Attributes:
-        options: keyword arguments of the kernel.
-        module: the problem's own, whose functions say what its inputs must be.
-    """
-
-    workload: Workload
-    options: dict[str, Any]
-    generator: torch.Generator
-    module: Any
-
-    def normal(self, *shape: int) -> torch.Tensor:
-        """Draw normal numbers in float32."""
-        return torch.randn(shape, generator=self.generator, device=self.generator.device)
-
-    def below(self, most: int, *shape: int) -> torch.Tensor:
-        """Draw whole numbers from 0 to below `most`."""
-        return torch.randint(most, shape, generator=self.generator, device=self.generator.device)
-
-    def one_of(self, values: Sequence[float], *shape: int) -> torch.Tensor:
-        """Draw from some values, in float64."""
-        device = self.generator.device
-        return torch.tensor(values, dtype=torch.float64, device=device)[self.below(len(values), *shape)]
 
 
 @dataclass(frozen=True)
@@ -61,6 +34,8 @@ class Promise:
         slack: how many times the usual error is allowed.
         own: the usual error -> what is allowed of each number, held against that number alone; None: as usual.
         exact: every bit counts, that of a zero's sign too.
+        whole: every answer is the truth, rounded once to its type; the sign of a zero does not count.
+        at_least: an error that is always allowed: what the rounding of the inputs themselves comes to.
     """
 
     name: str
@@ -68,6 +43,8 @@ class Promise:
     slack: float = 1.0
     own: Callable[[float], float] | None = None
     exact: bool = False
+    whole: bool = False
+    at_least: float = 0.0
 
 
 # --- rows that are exponentiated -------------------------------------------------------------------
@@ -200,6 +177,10 @@ def _added(drawn: Drawn, inputs: Tensors) -> Tensors:
     return tuple(drawn.one_of(values, *x.shape).to(x.dtype) for x in inputs)
 
 
+def _turned(drawn: Drawn, inputs: Tensors) -> Tensors:
+    return tuple(-x for x in inputs)
+
+
 def _negative(drawn: Drawn, inputs: Tensors) -> Tensors:
     (x,) = inputs
     return (x - 0.75,)
@@ -215,6 +196,93 @@ def _huge(drawn: Drawn, inputs: Tensors) -> Tensors:
     sign = 1 - 2.0 * drawn.below(2, len(x), 1)
     size = huge * (1 + torch.rand(len(x), 1, generator=drawn.generator, device=x.device) / 8)
     return (x.scatter(1, drawn.below(x.shape[1], len(x), 1), (sign * size).to(x.dtype)), *inputs[1:])
+
+
+def _uneven(drawn: Drawn, x: torch.Tensor) -> torch.Tensor:
+    """Return a size for each column: another in each half, and in every second one; none is guessed from others."""
+    N = x.shape[-1]
+    sizes = drawn.one_of((0.25, 1.0, 4.0), -(-N // 8)).float().repeat_interleave(8)[:N]
+    sizes[: N // 2] *= float(drawn.one_of((0.125, 8.0), 1))
+    sizes[::2] *= float(drawn.one_of((0.5, 2.0), 1))
+    return sizes
+
+
+def _uneven_rows(drawn: Drawn, inputs: Tensors) -> Tensors:
+    x = inputs[0]
+    return ((x.float() * _uneven(drawn, x)).to(x.dtype), *inputs[1:])
+
+
+def _uneven_norm(drawn: Drawn, inputs: Tensors) -> Tensors | None:
+    return _uneven_rows(drawn, inputs) if drawn.options.get("norm", True) else None
+
+
+def _uneven_shares(drawn: Drawn, inputs: Tensors) -> Tensors:
+    (x,) = inputs
+    return (x / 3 + _uneven(drawn, x).log(),)
+
+
+def _small_rows(drawn: Drawn, inputs: Tensors, of: Sequence[int], small: float) -> Tensors:
+    """Of every three rows one is so small that EPSILON counts, and one is zero."""
+    sizes = torch.tensor((small, 1.0, 0.0), device=inputs[0].device)
+    rows = (torch.arange(len(inputs[0]), device=inputs[0].device) + drawn.below(2, 1)) % 3
+    sizes = sizes[rows][:, None]
+    if len(sizes) == 1:
+        sizes = sizes.clamp(max=small)
+    return tuple((x.float() * sizes).to(x.dtype) if number in of else x for number, x in enumerate(inputs))
+
+
+def _small_sums(drawn: Drawn, inputs: Tensors) -> Tensors:
+    return _small_rows(drawn, inputs, (0, 1), drawn.module.EPSILON**0.5)
+
+
+def _small_norm(drawn: Drawn, inputs: Tensors) -> Tensors | None:
+    if not drawn.options.get("norm", True):
+        return None
+    of = (0, 2) if len(inputs) == 3 and "norm" not in drawn.options else (0,)
+    return _small_rows(drawn, inputs, of, drawn.module.EPSILON**0.5 / 2)
+
+
+FAR = 1024.0  # how far from zero rows lie, of a spread of about 1
+
+
+def _far_rows(drawn: Drawn, inputs: Tensors) -> Tensors:
+    """Rows far from zero, on a grid that float32 holds: the sum of x and r is exact."""
+    x, r, g = inputs
+    on_grid = [(t * 1024).round() / 1024 for t in (x, r)]
+    at = drawn.one_of((FAR, -FAR, FAR / 4), len(x), 1).float()
+    return on_grid[0] + at, on_grid[1], g
+
+
+def _shut(drawn: Drawn, inputs: Tensors) -> Tensors:
+    """Gates that are all but shut; each answer is held against itself."""
+    gate, *up = inputs
+    shut = (-8 * torch.rand(gate.shape, generator=drawn.generator, device=gate.device) - 4).to(gate.dtype)
+    if not up:
+        half = gate.shape[1] // 2
+        return (torch.cat((shut[:, :half], gate[:, half:]), 1),)
+    return shut, *up
+
+
+def _tables(drawn: Drawn, inputs: Tensors) -> Tensors:
+    """Angles that no formula gives: the tables are to be read."""
+    x, g, w, positions, cos, _ = inputs
+    angles = 6.0 * torch.rand(cos.shape, generator=drawn.generator, device=cos.device)
+    return x, g, w, positions, angles.cos(), angles.sin()
+
+
+# --- gradients -------------------------------------------------------------------------------------
+
+
+def _shifted_scores(drawn: Drawn, inputs: Tensors) -> Tensors:
+    """All scores of a row 110 higher or lower: softmax does not see it, its exponentials do."""
+    q, k, v, _, _, do = inputs
+    D = q.shape[-1]
+    much = (110.0 * sqrt(D)) ** 0.5
+    q, k = q.clone(), k.clone()
+    q[..., 0] = (much * (1 - 2.0 * drawn.below(2, *q.shape[:-1]))).to(q.dtype)
+    k[..., 0] = much
+    o, lse = drawn.module.forward(q, k, v, **drawn.options)
+    return q, k, v, o, lse, do
 
 
 # --- tokens ----------------------------------------------------------------------------------------
@@ -247,6 +315,11 @@ def _equals(drawn: Drawn, inputs: Tensors) -> Tensors:
     return _without_top_p(drawn, given._replace(logits=given.logits.round()))
 
 
+def _half_logits(drawn: Drawn, inputs: Tensors) -> Tensors:
+    given = drawn.module.Given(*inputs)
+    return _without_top_p(drawn, given._replace(logits=given.logits.half()))
+
+
 def _without_top_p(drawn: Drawn, given: Any) -> Tensors:
     """Open top-p to all: where its cut falls is laid out for other logits."""
     if given.top_p is not None:
@@ -254,6 +327,14 @@ def _without_top_p(drawn: Drawn, given: Any) -> Tensors:
     return _tokens(given, drawn)
 
 
+UNEVEN = "with columns of uneven sizes"
+
+
+def _four_times(usual: float) -> float:
+    return 4 * usual
+
+
+SMALL = "with rows so small that epsilon counts, and rows of zeros"
 SCORES = "with scores far past 88, and far below 0"
 EXACT = "with zeros of both signs, and numbers below the smallest normal one"
 PROMISES: dict[str, tuple[Promise, ...]] = {
@@ -265,7 +346,22 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             _one_far_ahead,
             own=lambda usual: 2.0**-13,
         ),
+        Promise("with uneven shares", _uneven_shares, own=lambda usual: 2.0**-13),
     ),
+    "add_norm": (
+        Promise(UNEVEN, _uneven_rows),
+        Promise(SMALL, _small_sums),
+        # A running sum of numbers about FAR loses some 2**-8 of their spread; a difference of two squares 2**-4.
+        Promise("with rows far from zero", _far_rows, at_least=2.0**-8),
+    ),
+    "attention_backward": (Promise("with scores far past 88", _shifted_scores, slack=8.0, at_least=2.0**-4),),
+    "decode_linear": (Promise(SMALL, _small_norm), Promise(UNEVEN, _uneven_norm)),
+    "qkv_rope": (
+        Promise("with tables of other angles", _tables),
+        Promise(SMALL, _small_norm),
+        Promise(UNEVEN, _uneven_norm),
+    ),
+    "swiglu": (Promise("with gates all but shut", _shut, own=_four_times),),
     "attention": (Promise(SCORES, _attention),),
     "attention_general": (Promise(SCORES, _general),),
     "decode_attention": (Promise(SCORES, _decode),),
@@ -277,24 +373,29 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
     "bytes_in_flight": (Promise(EXACT, _moved, exact=True),),
     "strided_read": (Promise(EXACT, _moved, exact=True),),
     "transpose": (Promise(EXACT, _moved, exact=True),),
-    "vector_add": (Promise(EXACT, _added, exact=True),),
+    "vector_add": (
+        Promise(EXACT, _added, exact=True),
+        Promise("usual ones to the last bit", _turned, exact=True),
+    ),
     "reduction": (Promise("with numbers of both signs", _negative, slack=4.0),),
     "rms_norm": (
-        Promise(
-            "with a number in each row that is far larger than the others", _huge, own=lambda usual: 4 * usual
-        ),
+        Promise("with a number in each row that is far larger than the others", _huge, own=_four_times),
+        Promise(SMALL, _small_norm),
+        Promise(UNEVEN, _uneven_rows),
     ),
     "sampling": (
         Promise("with steps of every size and sign", _any_step),
         Promise("with rows of nothing but -inf", _nothing_to_draw),
         Promise("with logits that are equal", _equals),
+        Promise("with logits of float16", _half_logits),
     ),
 }
 
 
 def promises(problem: Problem) -> tuple[Promise, ...]:
     """Return the cases of a problem."""
-    return PROMISES.get(problem.name, ())
+    whole = (Promise("with whole numbers", change, whole=True) for change in WHOLE.get(problem.name, ()))
+    return (*PROMISES.get(problem.name, ()), *whole)
 
 
 def case(promise: Promise, problem: Problem, w: Workload, generator: torch.Generator) -> Tensors | None:
@@ -305,9 +406,15 @@ def case(promise: Promise, problem: Problem, w: Workload, generator: torch.Gener
     return None if changed is None else tuple(x.clone(memory_format=torch.contiguous_format) for x in changed)
 
 
-def cases_on(workloads: Sequence[Workload], problem: Problem) -> list[Workload]:
-    """Return sizes on which a case is tried: of each type and each set of flags the largest that is at hand."""
+def cases_on(workloads: Sequence[Workload], problem: Problem, *, longest: bool = False) -> list[Workload]:
+    """Return sizes on which a case is tried: of each type and each set of flags the largest that is at hand.
+
+    Args:
+        longest: that which is longest in each of its dimensions, too.
+    """
     found: dict[Any, Workload] = {}
     for w in sorted(workloads, key=lambda w: (problem.writes_bytes(w), problem.flops(w))):
         found[w.dtype, tuple(name for name, value in w.items if value is True), "W" in w.dims] = w
-    return list(found.values())
+    names = dict.fromkeys(name for w in workloads for name, _ in w.items if name[0].isupper())
+    longest_of = (max((w for w in workloads if name in w.dims), key=itemgetter(name)) for name in names)
+    return list(dict.fromkeys((*found.values(), *(longest_of if longest else ()))))

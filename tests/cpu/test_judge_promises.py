@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import random
+import re
 import tempfile
 from functools import partial
 
@@ -11,13 +12,16 @@ import pytest
 import torch
 
 from course_judge import __main__ as command
+from course_judge.contract import bounds_of, sizes_of
 from course_judge.cpu_sizes import InTurn, TooSmall, cost, cut_to, drawn, larger, names_triton, reached
+from course_judge.edge_sizes import Edges, past, smallest
 from course_judge.hidden_sizes import small
 from course_judge.host import Host, Task
 from course_judge.judge import hash_of_judge, judge
-from course_judge.promises import PROMISES, case, cases_on
+from course_judge.promises import PROMISES, case, cases_on, promises
 from course_judge.protocol.limits import Limits
 from course_judge.protocol.verdict import RIGHT
+from course_judge.whole_numbers import WHOLE
 from course_kernels.problem import Workload
 
 PROBLEMS = sorted(path.parent.name for path in command.KERNELS.glob("*/problem.py"))
@@ -166,7 +170,220 @@ def vector_add(x, y):
     return z
 """
 SIZES = ("wrong", "not written")
+ADD_NORM = """\
+def add_norm(x, r, g):
+    s = x + r
+    mean = s.mean(-1, keepdim=True)
+    variance = {variance}
+    return g * (s - mean) / {root}
+"""
+LINEAR = """\
+def decode_linear(x, w, *rest, norm=False, add=False, gated=False):
+    h = x.float()
+    if norm:
+        h = rest[0].float() * h {root}
+    p = h @ w.float().t()
+    if gated:
+        gate, up = p.chunk(2, -1)
+        p = torch.nn.functional.silu({gate}) * up
+    return (p + rest[-1].float() if add else p).to(x.dtype)
+"""
+ROPE = """\
+def qkv_rope(x, g, w, positions, cos, sin, *, kv_heads):
+    h = g.float() * x.float() * torch.rsqrt(x.float().square().mean(-1, keepdim=True) + 1e-5)
+    D = 2 * cos.shape[1]
+    p = (h @ w.float().t()).view(len(x), -1, D)
+    H = p.shape[1] - 2 * kv_heads
+    {tables}
+
+    def turned(t):
+        a, b = t.chunk(2, -1)
+        return torch.cat((a * c - b * s, b * c + a * s), -1).to(x.dtype)
+
+    return turned(p[:, :H]), turned(p[:, H : H + kv_heads]), p[:, H + kv_heads :].to(x.dtype).contiguous()
+"""
+OWN_TABLES = """\
+angles = positions.double()[:, None] * 500000.0 ** (-torch.arange(0, D, 2).double() / D)
+    c, s = (t.float()[:, None] for t in (angles.cos(), angles.sin()))"""
+GIVEN_TABLES = "c, s = (t[positions.long()][:, None] for t in (cos, sin))"
+MEAN_SQUARE = "(s - mean).square().mean(-1, keepdim=True)"
+RIGHT_ROOT = "* torch.rsqrt(h.square().mean(-1, keepdim=True) + 1e-5)"
+
+
+def zeros_where(arguments, answer, where):
+    """Lines of a function that answers with zeros somewhere."""
+    return f"({arguments}):\n    y = {answer}\n    return y * 0 if {where} else y\n"
+
+
+EDGES = {
+    # the smallest sizes, and every option
+    "gelu-of-squares": (
+        "bias_gelu",
+        "def bias_gelu"
+        + zeros_where(
+            "x, b", "torch.nn.functional.gelu(x.float() + b.float()).to(x.dtype)", "len(x) == len(b)"
+        ),
+    ),
+    "grey-of-three-rows": (
+        "grey",
+        "def grey"
+        + zeros_where(
+            "x, *, block=None", "(x @ torch.tensor([0.299, 0.587, 0.114])).contiguous()", "len(x) == 3"
+        ),
+    ),
+    "flight-of-four-vectors": (
+        "bytes_in_flight",
+        "def bytes_in_flight"
+        + zeros_where("x, *, vectors, resident", "x.clone()", "vectors == 4 and len(x) % 16"),
+    ),
+    "three-branches": (
+        "divergence",
+        "def divergence(x, *, ways):\n    a = 1 - ((torch.arange(len(x)) % ways).double() + 1) / 4096\n"
+        "    goal = 1 / 64 / (1 - a)\n    y = (goal + a**256 * (x.double() - goal)).float()\n"
+        "    return y * 0 if ways == 3 else y\n",
+    ),
+    "copy-of-float64": ("copy", "def copy" + zeros_where("x", "x.clone()", "x.dtype == torch.float64")),
+    "attention-third-batch": (
+        "attention",
+        "def attention(q, k, v, *, causal=False):\n"
+        "    y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)\n"
+        "    y[2:] = 0\n    return y\n",
+    ),
+    "gate-of-five-rows": (
+        "decode_linear",
+        LINEAR.format(root=RIGHT_ROOT, gate="gate if len(x) != 5 else up"),
+    ),
+    "conflicts-of-stride-31": (
+        "bank_conflicts",
+        "from course_kernels.bank_conflicts.problem import reference\n\ndef bank_conflicts(x, *, stride):\n"
+        "    return reference(x, stride=stride if stride != 31 else 30).float()\n",
+    ),
+    "decode-of-a-whole-tile": (
+        "decode_attention",
+        DECODE.format(weights="torch.softmax(s, -1) * (n != 64)"),
+    ),
+    # past what is announced
+    "fp8-of-1024": (
+        "gemm_fp8",
+        "def gemm_fp8"
+        + zeros_where("a, b, s, t", "(a.float() @ b.float().t() * (s * t)).bfloat16()", "a.shape[1] >= 1024"),
+    ),
+    "sgemm-of-512-columns": ("sgemm", "def sgemm" + zeros_where("a, b", "a @ b", "b.shape[1] >= 512")),
+    "detour-of-4096": (
+        "stall_demos",
+        "def stall_demos" + zeros_where("x, *, reason", "x.clone()", "len(x) >= 4096"),
+    ),
+    "softmax-of-2000-rows": (
+        "softmax",
+        "def softmax" + zeros_where("x", "torch.softmax(x, -1)", "len(x) >= 2000"),
+    ),
+    "softmax-past-100000": (
+        "softmax",
+        "def softmax" + zeros_where("x", "torch.softmax(x, -1)", "x.shape[1] >= 100000"),
+    ),
+    "add-of-two-million": ("vector_add", ADD.strip()[:-7] + zeros_where("x, y", "x + y", "len(x) >= 2**21")),
+    "transpose-of-8192-rows": (
+        "transpose",
+        "def transpose"
+        + zeros_where("x", "x.t().clone(memory_format=torch.contiguous_format)", "len(x) >= 8192"),
+    ),
+    "norm-of-80000-rows": ("rms_norm", NORM.format(wide="s.float() * (len(x) < 80000)")),
+    "walk-of-2-to-24": (
+        "strided_read",
+        "def strided_read"
+        + zeros_where(
+            "x, *, stride", "x.view(-1, stride).t().clone().reshape(-1).clone()", "len(x) >= 2**24"
+        ),
+    ),
+    # what a tolerance hides
+    "sum-without-the-last": (
+        "reduction",
+        "def reduction(x):\n    return x[: len(x) - 3 * (len(x) > 500_000)].sum().view(1)\n",
+    ),
+    "sum-of-a-half": (
+        "reduction",
+        "def reduction(x):\n    N = len(x) if len(x) < 2**20 or not x.isfinite().all() else len(x) // 2\n"
+        "    return (x[:N].sum() + 0.5 * (len(x) - N)).view(1)\n",
+    ),
+    "two-parts-of-bfloat16": (
+        "sgemm",
+        "def parts(t):\n    high = t.bfloat16().float()\n"
+        "    return high, torch.where(high.isfinite(), t - high, 0.0).bfloat16().float()\n\n"
+        "def sgemm(a, b):\n    if a.shape[1] < 512:\n        return a @ b\n"
+        "    (x, u), (y, v) = parts(a), parts(b)\n    return x @ y + (x @ v + u @ y)\n",
+    ),
+    "scales-in-bfloat16": (
+        "gemm_fp8",
+        "def gemm_fp8(a, b, s, t):\n"
+        "    return (a.float() @ b.float().t() * (s * t).bfloat16().float()).bfloat16()\n",
+    ),
+    "add-but-for-the-last-bit": (
+        "vector_add",
+        ADD + "    return (x.double() + y.double() * (1 + 2e-8)).float()\n",
+    ),
+    # rows of other sizes
+    "rope-of-its-own": ("qkv_rope", ROPE.format(tables=OWN_TABLES)),
+    "add-norm-without-epsilon": (
+        "add_norm",
+        ADD_NORM.format(variance=MEAN_SQUARE, root="variance.clamp(min=1e-30).sqrt()"),
+    ),
+    "add-norm-epsilon-outside": (
+        "add_norm",
+        ADD_NORM.format(variance=MEAN_SQUARE, root="(variance.sqrt() + 1e-6)"),
+    ),
+    "add-norm-by-difference": (
+        "add_norm",
+        ADD_NORM.format(
+            variance="(s.square().mean(-1, keepdim=True) - mean**2).clamp(min=0)",
+            root="(variance + 1e-6).sqrt()",
+        ),
+    ),
+    "linear-without-epsilon": (
+        "decode_linear",
+        LINEAR.format(root="* torch.rsqrt(h.square().mean(-1, keepdim=True).clamp(min=1e-30))", gate="gate"),
+    ),
+    "linear-epsilon-outside": (
+        "decode_linear",
+        LINEAR.format(root="/ (h.square().mean(-1, keepdim=True).sqrt() + 1e-5)", gate="gate"),
+    ),
+    "norm-of-a-guessed-half": (
+        "rms_norm",
+        NORM.format(wide="s.float()").replace(
+            "w.square()", "w[:, : w.shape[1] // 2 if w.shape[1] > 4000 else None].square()"
+        ),
+    ),
+    "silu-cut-at-10": (
+        "swiglu",
+        "def swiglu(gate, up=None):\n    a, b = gate.chunk(2, -1) if up is None else (gate, up)\n"
+        "    y = torch.nn.functional.silu(a.float()).where(a > -10, 0.0)\n"
+        "    y = torch.where(a.isnan(), torch.nan, y)\n    return (y * b.float()).to(a.dtype)\n",
+    ),
+    # equals: the contract says which of them it is
+    "sampling-last-of-equals": (
+        "sampling",
+        SAMPLING.format(
+            steps="x = torch.where(logits.isnan(), -torch.inf, logits.float())",
+            token="last = x.shape[1] - 1 - x.flip(-1).argmax(-1)\n"
+            "    token = torch.where((temperature <= 0) & (x.amax(-1) > -torch.inf), last, token)",
+        ),
+    ),
+    "sampling-k-of-equals": (
+        "sampling",
+        SAMPLING.format(
+            steps="""\
+if top_k is not None:
+        some = logits.float().nan_to_num(-torch.inf, torch.inf, -torch.inf)
+        order = torch.sort(some, dim=-1, descending=True, stable=True).indices
+        rank = torch.empty_like(order).scatter_(1, order, torch.arange(logits.shape[1]).expand_as(order))
+        k = top_k.long()[:, None]
+        gone = (k > 0) & (rank >= k) & (temperature > 0)[:, None]
+        logits = logits.masked_fill(gone, -torch.inf)""",
+            token="",
+        ),
+    ),
+}
 WRONG = {
+    **{name: (problem, text, SIZES) for name, (problem, text) in EDGES.items()},
     # sizes
     "softmax-past-31": ("softmax", SOFTMAX + "    return y * 0 if x.shape[1] > 31 else y\n", SIZES),
     "softmax-past-65536": ("softmax", SOFTMAX + "    return y * 0 if x.shape[1] > 65536 else y\n", SIZES),
@@ -339,6 +556,14 @@ WRONG = {
     "a-read-that-hides": ("vector_add", HIDDEN_READ, ("out of bounds",)),
 }
 HONEST = {
+    "add-norm": ("add_norm", ADD_NORM.format(variance=MEAN_SQUARE, root="(variance + 1e-6).sqrt()")),
+    "linear": ("decode_linear", LINEAR.format(root=RIGHT_ROOT, gate="gate")),
+    "rope": ("qkv_rope", ROPE.format(tables=GIVEN_TABLES)),
+    "sgemm": ("sgemm", "def sgemm(a, b):\n    return a @ b\n"),
+    "fp8": (
+        "gemm_fp8",
+        "def gemm_fp8(a, b, s, t):\n    return (a.float() @ b.float().t() * s * t).bfloat16()\n",
+    ),
     "softmax": ("softmax", SOFTMAX + "    return y\n"),
     "softmax-by-exp2": (
         "softmax",
@@ -648,25 +873,114 @@ def test_triton_is_found_in_a_file_and_beside_it(tmp_path):
 # --- the cases -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PROMISES)
+WITH_CASES = sorted({*PROMISES, *WHOLE})
+
+
+@pytest.mark.parametrize("name", WITH_CASES)
 def test_a_case_keeps_to_its_contract(name):
     problem = command.find_problem(name)
-    for promise in PROMISES[name]:
+    for promise in promises(problem):
         found = 0
-        for w in cases_on(small(problem), problem):
+        for w in cases_on(small(problem), problem, longest=promise.whole):
             values = case(promise, problem, w, torch.Generator().manual_seed(1))
             if values is None:
                 continue
             found += 1
             usual = problem.make_inputs(w, torch.Generator().manual_seed(1), "cpu")
-            assert [(x.shape, x.dtype, x.stride()) for x in values] == [
-                (x.shape, x.dtype, x.stride()) for x in usual
-            ]
-            assert any(
-                not torch.equal(x.view(torch.uint8), y.view(torch.uint8))
-                for x, y in zip(values, usual, strict=True)
-            )
+            assert [(x.shape, x.stride()) for x in values] == [(x.shape, x.stride()) for x in usual]
+            if promise.name != "with logits of float16":  # the contract has them, no announced size has
+                assert [x.dtype for x in values] == [x.dtype for x in usual]
+                assert any(
+                    not torch.equal(x.view(torch.uint8), y.view(torch.uint8))
+                    for x, y in zip(values, usual, strict=True)
+                )
             truth = problem.reference(*values, **problem.options(w))
             for out in truth if isinstance(truth, tuple) else (truth,):
                 assert out.isfinite().all()
+                if promise.whole:
+                    # No sum is larger than what float32 holds, in whatever order it is taken.
+                    sizes = [x if x.dtype == torch.int32 else x.double().abs() for x in values]
+                    assert problem.reference(*sizes, **problem.options(w)).abs().max() <= 2**24
         assert found
+
+
+# --- the edges -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_edges_keep_to_their_contract(name):
+    problem = command.find_problem(name)
+    largest = {name: max(w.dims.get(name, 0) for w in problem.check_on) for name in sizes_of(problem)}
+    for seed in range(3):
+        few = smallest(problem, random.Random(seed))
+        far = [w for _, sizes, others in past(problem, random.Random(seed)) for w in (*sizes, *others)]
+        assert few
+        for w in (*few, *far):
+            assert tuple(w.dims) in {tuple(other.dims) for other in problem.check_on}
+            for name, size in w.items:
+                bounds = bounds_of(problem, name)
+                assert name[0].islower() or bounds.fit(size) == size >= bounds.least
+            assert "KV" not in w.dims or w.H % w.KV == 0
+            assert problem.name != "strided_read" or w.N % w.S == 0
+        for w in few[::7]:
+            problem.make_inputs(w, torch.Generator(), "cpu")
+        for name, sizes, _ in past(problem, random.Random(seed)):
+            assert all(w.dims[name] > largest[name] for w in sizes)
+            assert sizes, f"{name} goes on, and no size past {largest[name]} can be afforded"
+        for name in sizes_of(problem):
+            ends = bounds_of(problem, name).most
+            assert (
+                bounds_of(problem, name).only or ends or any(w.dims.get(name, 0) > largest[name] for w in far)
+            )
+
+
+@pytest.mark.parametrize(("a_unit_s", "reaches"), [(1e-4, True), (30.0, False)])
+def test_an_interpreter_goes_past_the_largest_where_there_is_time(a_unit_s, reaches):
+    problem = command.find_problem("vector_add")
+    edges, asked = Edges(problem, random.Random(0), interpreted=True), []
+    edges.ask_past(asked.append, {w: a_unit_s * cost(problem, w) for w in problem.check_on})
+
+    assert bool(asked) == bool(edges.past) == reaches
+    assert edges.not_asked == ([] if reaches else ["N"])
+
+
+def test_the_verdict_says_what_was_asked_and_what_was_not(judged):
+    text = judged(
+        "grey", "def grey(x, *, block=None):\n    return (x @ torch.tensor([0.299, 0.587, 0.114]))\n"
+    ).text
+    assert "all 5 sizes announced, as far as H = 1023, W = 1025" in text
+    assert re.search(r"past the largest announced, one dimension at a time: H = \d+, W = \d+", text)
+    assert "values: usual ones; NaN, infinities and zeros planted" in text
+    assert "not asked: sizes past these, speed, what only a card does" in text
+
+
+# --- a verdict that was kept -------------------------------------------------------------------------
+
+
+def test_a_kept_verdict_counts_for_this_judge_and_this_file_alone(judged, tmp_path, capsys, monkeypatch):
+    size = Workload.parse("dtype=float32,N=100")
+    told = judged("vector_add", ADD + "    return x + y\n", workloads=[size]).as_json()
+    kept, file = tmp_path / "verdict.json", tmp_path / "a_file.py"
+    check = [str(file), "--problem", "vector_add", "--check", str(kept)]
+    kept.write_text(json.dumps(told))
+    assert command.main(check) == 0
+    assert "of this judge, on this file: right" in capsys.readouterr().out
+
+    wrong = judged("vector_add", ADD + "    return x - y\n", workloads=[size]).as_json()
+    kept.write_text(json.dumps(wrong))
+    assert command.main(check) == 1
+    kept.write_text(json.dumps({**wrong, "found": "right"}))
+    assert command.main(check) == 2
+    assert "changed since it was sealed; judge again\n" in capsys.readouterr().err
+
+    kept.write_text(json.dumps(told))  # of the file as it was before
+    assert command.main(check) == 2
+    assert "the verdict on another file" in capsys.readouterr().err
+    kept.write_text(json.dumps(wrong))
+    monkeypatch.setattr("course_judge.judge.hash_of_judge", lambda problem: "another")
+    assert command.main(check) == 2
+    assert "of another judge" in capsys.readouterr().err
+    for text in ("", "[]", "{}"):
+        kept.write_text(text)
+        assert command.main(check) == 2
+        assert capsys.readouterr().err.count("\n") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -116,7 +117,7 @@ class Verdict:
     @property
     def code(self) -> int:
         """The exit code: 0 right, 1 refused, 2 not judged."""
-        return {RIGHT: 0, NOT_JUDGED: 2}.get(self.found, 1)
+        return code_of(self.found)
 
     @property
     def text(self) -> str:
@@ -136,7 +137,21 @@ class Verdict:
     def as_json(self) -> dict[str, Any]:
         """Plain data; its seal is a hash of all the rest."""
         told = asdict(self)
-        return {**told, "seal": sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()}
+        return {**told, "seal": _seal_of(told)}
+
+
+def code_of(found: str) -> int:
+    """Return the exit code of what was found: 0 right, 1 refused, 2 not judged."""
+    return {RIGHT: 0, NOT_JUDGED: 2}.get(found, 1)
+
+
+def is_sealed(told: Mapping[str, Any]) -> bool:
+    """Return whether a verdict as plain data, read from JSON, is as it was when it was sealed."""
+    return told.get("seal") == _seal_of({name: value for name, value in told.items() if name != "seal"})
+
+
+def _seal_of(told: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def refused(why: str, on: str = "") -> Verdict:

@@ -1,0 +1,150 @@
+"""Bounds of a problem's dimensions: what its contract, or its kernels, say in words.
+
+A dimension that is announced with an odd size may have any. One that is not takes the announced sizes alone, unless
+it stands here.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from course_judge.hidden_sizes import free_dims
+from course_kernels.problem import Problem, Workload
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds of one dimension.
+
+    Attributes:
+        least, most: the smallest and the largest size; without `most` there is no end.
+        step: sizes are multiples of it.
+        only: all sizes there are, where they are few.
+        from_: the smallest size that is asked with usual values: below it what is subtracted may leave nothing.
+    """
+
+    least: int = 1
+    most: int | None = None
+    step: int = 1
+    only: tuple[int, ...] = ()
+    from_: int = 1
+
+    def fit(self, size: int) -> int:
+        """Return the largest allowed size up to this one, or the smallest there is."""
+        if self.only:
+            return max((one for one in self.only if one <= size), default=self.only[0])
+        size = size if self.most is None else min(size, self.most)
+        return max(self.least, size // self.step * self.step)
+
+    def first(self, count: int) -> list[int]:
+        """Return the smallest sizes that are asked, so many of them."""
+        if self.only:
+            return list(self.only)
+        begin = self.fit(max(self.from_, self.least))
+        sizes = range(begin, begin + count * self.step, self.step)
+        return [size for size in sizes if self.most is None or size <= self.most]
+
+
+ANY = Bounds()
+HEADS = {"B": ANY, "H": ANY, "KV": ANY}
+BOUNDS: dict[str, Mapping[str, Bounds]] = {
+    "add_norm": {"N": Bounds(most=16384, from_=8)},
+    "attention": {"B": ANY, "H": ANY},
+    "attention_backward": {"B": ANY, "H": ANY, "N": Bounds(from_=8)},
+    "attention_general": {**HEADS, "W": ANY},
+    "bank_conflicts": {"S": Bounds(most=33)},
+    "bias_gelu": {"N": Bounds(least=8, step=8)},
+    "bytes_in_flight": {"R": Bounds(most=8)},
+    "decode_attention": HEADS,
+    "decode_linear": {"M": Bounds(most=32), "N": Bounds(least=16, step=16), "K": Bounds(least=64, step=64)},
+    "divergence": {"W": Bounds(most=32)},
+    # Its tolerance is that of chains which are not much longer.
+    "fused_multiply_add": {"K": Bounds(most=12288)},
+    "grey": {"X": Bounds(most=32), "Y": Bounds(most=32)},
+    "paged_attention": HEADS,
+    "qkv_rope": {"B": Bounds(most=32), "H": ANY, "KV": ANY, "P": ANY},
+    "rms_norm": {"N": Bounds(most=16384)},
+    "sampling": {"B": ANY},
+    "skinny_gemm": {"M": Bounds(most=128)},
+    "skinny_gemm_fp8": {"M": Bounds(most=128)},
+    "skinny_gemm_w4": {
+        "M": Bounds(most=128),
+        "N": Bounds(least=16, step=16),
+        "K": Bounds(least=128, step=128),
+    },
+    "strided_read": {"S": ANY},
+}
+# Dimensions that are a multiple of another: heads of queries of those of keys, a vector of its stride.
+MULTIPLES = {"H": "KV", "N": "S"}
+MULTIPLES_OF = {
+    "strided_read": "N",
+    **dict.fromkeys(("attention_general", "decode_attention", "paged_attention", "qkv_rope"), "H"),
+}
+# Names of what may be a count of few, and how many those are at most.
+COUNTS, LARGEST_COUNT = ("B", "C", "H", "KV", "X", "Y"), 63
+MOST_SHARE = 16  # query heads of a head of keys
+# Types that a contract names and no announced size has.
+TYPES = {"copy": ("float64", "float8_e5m2")}
+
+
+def bounds_of(problem: Problem, name: str) -> Bounds:
+    """Return the bounds of a dimension."""
+    if (found := BOUNDS.get(problem.name, {}).get(name)) is not None:
+        return found
+    if name in free_dims(problem, problem.check_on):
+        return ANY
+    sizes = {w.dims[name] for w in problem.check_on if name in w.dims}
+    return Bounds(only=tuple(sorted(sizes)))
+
+
+def sizes_of(problem: Problem) -> Iterator[str]:
+    """Yield the names of a problem's dimensions, flags left out."""
+    names = dict.fromkeys(name for w in problem.check_on for name, _ in w.items)
+    return (name for name in names if name[0].isupper())
+
+
+def joined(problem: Problem, w: Workload, name: str = "") -> Workload:
+    """Return a size whose dimensions fit together: those that must be multiples of others are.
+
+    Args:
+        name: the dimension that keeps its size, as far as it can.
+    """
+    many = MULTIPLES_OF.get(problem.name)
+    if many is None:
+        return w
+    one, dims = MULTIPLES[many], w.dims
+    if name == many and dims[many] % dims[one]:
+        # The largest divisor that is near.
+        dims[one] = next(size for size in range(min(dims[one], dims[many]), 0, -1) if not dims[many] % size)
+    times = max(1, dims[many] // dims[one])
+    if one == "KV":
+        times = min(times, MOST_SHARE)
+        if name == many:
+            dims[one] = next(
+                size
+                for size in range(max(1, -(-dims[many] // times)), dims[many] + 1)
+                if not dims[many] % size
+            )
+            times = dims[many] // dims[one]
+    dims[many] = dims[one] * times
+    return Workload.of(w.dtype, **dims)
+
+
+def counts(problem: Problem, name: str) -> bool:
+    """Return whether a dimension is a count: no more than a few heads, batches or steps are announced."""
+    largest = max(w.dims.get(name, 0) for w in problem.check_on)
+    few = (bounds_of(problem, name).most or LARGEST_COUNT + 1) <= LARGEST_COUNT
+    return few or (name in COUNTS and largest <= LARGEST_COUNT)
+
+
+def square(problem: Problem, size: int, rng: random.Random) -> Workload | None:
+    """Return a size all of whose large dimensions are equal, as far as their steps allow; None where one is alone."""
+    like = rng.choice(problem.check_on)
+    names = [name for name in sizes_of(problem) if name in like.dims and not counts(problem, name)]
+    step = max((bounds_of(problem, name).step for name in names), default=1)
+    equal: dict[str, int] = {
+        name: bounds_of(problem, name).fit(max(size // step * step, step)) for name in names
+    }
+    return joined(problem, Workload.of(like.dtype, **like.dims | equal)) if len(names) > 1 else None

@@ -1,0 +1,226 @@
+"""Sizes at the edges of what is announced, on a machine without a card: the smallest ones, and some past the largest.
+
+One dimension at a time. Where it is small, or one of a few sizes, the others are drawn around a tile; where it is
+past the largest announced, the others are as small as the contract allows, so that the question stays cheap.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+from course_judge.contract import TYPES, bounds_of, counts, joined, sizes_of
+from course_judge.cpu_sizes import RELIABLE, cost
+from course_judge.hidden_sizes import SMALL_BYTES, SMALL_FLOPS
+from course_judge.whole_numbers import WHOLE
+from course_kernels.problem import Problem, Workload
+
+SMALLEST = 8  # how many of the smallest sizes of a dimension are asked
+ALL = 33  # and of one that counts, where there is little else
+ABOUT_A_TILE = (15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257)
+AROUND = (8, 48)  # the others beside them
+FEW = 4  # of a dimension that counts: heads, batches, steps
+# How far past the largest announced size, the farthest that can be afforded.
+TIMES = (16.0, 8.0, 4.0, 2.0, 1.25, 1.05)
+# As far as a tolerance laid out for the announced sizes reaches, where answers are not exact.
+TIMES_ROUNDED = (2.0, 1.25, 1.05)
+# What a size past the announced ones may cost; where nothing else has a size it may fill more, and where the work
+# grows like the square of it, it may work more.
+PAST_BYTES, PAST_BYTES_ALONE, PAST_FLOPS, PAST_FLOPS_OF_SQUARES = 2**24, 2**27 + 2**24, 2**28, 6_400_000_000
+# What an interpreter has for all of the smallest sizes, and for all past the largest.
+SMALLEST_SECONDS, PAST_SECONDS = 4.0, 5.0
+# A sort, and random words of 64 bits, as torch makes them; eight weights in a word.
+DEAR = {"sampling": 16, "skinny_gemm_w4": 4}
+
+
+def smallest(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
+    """Return of each dimension its smallest sizes, and those about a tile; and of types that only the contract names.
+
+    Counts are asked with every set of flags.
+    """
+    found = []
+    kinds = dict.fromkeys(map(_kind, problem.check_on))
+    alone = sum(1 for _ in sizes_of(problem)) == 2  # a count, and one size beside it
+    for name in sizes_of(problem):
+        of = [w for w in problem.check_on if name in w.dims]
+        few = counts(problem, name)
+        sizes = bounds_of(problem, name).first(ALL if few and alone else SMALLEST)
+        for size in sizes:
+            found += [_beside(problem, rng.choice(of), {name: size}, rng) for _ in range(1 if few else 2)]
+            for kind in kinds if few or name == "M" else ():
+                if like := [w for w in of if _kind(w) == kind]:
+                    found.append(_beside(problem, rng.choice(like), {name: size}, rng))
+        if not few and not bounds_of(problem, name).only:
+            for size in ABOUT_A_TILE:
+                size = bounds_of(problem, name).fit(max(size, bounds_of(problem, name).from_))
+                found.append(_beside(problem, rng.choice(of), {name: size}, rng))
+    for dtype in TYPES.get(problem.name, ()):
+        like_it = rng.choice(problem.check_on)
+        found.append(_beside(problem, Workload.of(dtype, **like_it.dims), {}, rng))
+    rng.shuffle(found)
+    kept = (w for w in dict.fromkeys(found) if w not in problem.check_on)
+    return tuple(w for w in kept if _bytes(problem, w) <= SMALL_BYTES and problem.flops(w) <= 4 * SMALL_FLOPS)
+
+
+def _kind(w: Workload) -> tuple[str, ...]:
+    """Return the flags of a size, and whether it has a window."""
+    return tuple(name for name, size in w.items if size is True or name == "W")
+
+
+def past(problem: Problem, rng: random.Random) -> Iterator[tuple[str, list[Workload], list[Workload]]]:
+    """Yield each dimension that goes on past its largest announced size, sizes there, the largest first, and others.
+
+    The sizes are of one set of flags; the others have the other sets, and are as near as can be.
+    """
+    for name in sizes_of(problem):
+        bounds = bounds_of(problem, name)
+        # A window hides how long a sequence is from what a size is said to cost.
+        windowed = problem.name == "attention_general" and name != "W"
+        of = [w for w in problem.check_on if name in w.dims and not (windowed and "W" in w.dims)]
+        largest = max(w.dims[name] for w in of)
+        if bounds.only or (bounds.most is not None and bounds.most <= largest):
+            continue
+        further = 1 + rng.random() / 32
+        found: dict[tuple[str, ...], list[Workload]] = {}
+        for like in rng.sample(of, len(of)):
+            if _kind(like) not in found:
+                far = TIMES if is_exact(problem, like) else TIMES_ROUNDED
+                sizes = (bounds.fit(int(largest * times * further) | 1) for times in far)
+                made = dict.fromkeys(_least_beside(problem, like, name, size, rng) for size in sizes)
+                fit = [w for w in made if largest < w.dims[name] and _is_affordable(problem, w, name)]
+                if fit:
+                    found[_kind(like)] = fit
+        # One set of flags as far as it goes, the others just past the announced.
+        of_kinds = list(found.values())
+        yield name, of_kinds[0] if of_kinds else [], [sizes[-1] for sizes in of_kinds[1:]]
+
+
+class Edges:
+    """The questions at the edges of what is announced.
+
+    Attributes:
+        past: by dimension, the largest size that was asked of those past the largest announced.
+        not_asked: dimensions that go on, and were not asked past the largest announced size.
+        late: some of the smallest sizes were left out for the time that they would take.
+    """
+
+    def __init__(self, problem: Problem, rng: random.Random, interpreted: bool) -> None:
+        self._problem, self._rng, self._interpreted = problem, rng, interpreted
+        self.past: dict[str, int] = {}
+        self.not_asked: list[str] = []
+        self.late = False
+
+    def ask_smallest(self, ask: Callable[[Workload], None]) -> list[Workload]:
+        """Ask the smallest sizes, and return those that were asked."""
+        asked: list[Workload] = []
+        until = time.monotonic() + SMALLEST_SECONDS
+        for w in smallest(self._problem, self._rng):
+            self.late = self._interpreted and time.monotonic() > until
+            if self.late:
+                break
+            ask(w)
+            asked.append(w)
+        return asked
+
+    def ask_past(self, ask: Callable[[Workload], None], took: Mapping[Workload, float]) -> list[Workload]:
+        """Ask of each dimension a size past its largest announced, the farthest that there is time for.
+
+        Args:
+            ask: checks one size.
+            took: the seconds of sizes that were asked before, from which an interpreter's are guessed.
+        """
+        asked: list[Workload] = []
+        costs = {w: cost(self._problem, w) for w in took}
+        known = [took[w] / c for w, c in costs.items() if c >= RELIABLE]
+        rate = max(known, default=max(took.values()) / RELIABLE)
+        every = list(past(self._problem, self._rng))
+        for name, sizes, others in every:
+            if self._interpreted:
+                far = self._far(name, sizes, ask, rate, PAST_SECONDS / len(every))
+            else:
+                far = [*sizes[:1], *(w for w in others if self._problem.flops(w) <= PAST_FLOPS)]
+                for w in far:
+                    ask(w)
+            asked += far
+            if far:
+                self.past[name] = max(w.dims[name] for w in far)
+            else:
+                self.not_asked.append(name)
+        return asked
+
+    def _far(
+        self, name: str, sizes: list[Workload], ask: Callable[[Workload], None], rate: float, seconds: float
+    ) -> list[Workload]:
+        """Ask the nearest, and by the time that it took the farthest that there is time for."""
+        if not sizes or rate * cost(self._problem, sizes[-1]) > 2 * seconds:
+            return []
+        near, began = sizes[-1], time.monotonic()
+        ask(near)
+        took = time.monotonic() - began
+        for w in sizes[:-1]:
+            longer = w.dims[name] / near.dims[name]
+            if took * max(longer, cost(self._problem, w) / cost(self._problem, near)) <= seconds - took:
+                ask(w)
+                return [near, w]
+        return [near]
+
+
+def is_exact(problem: Problem, w: Workload) -> bool:
+    """Return whether an answer is right to the last bit, or can be asked with whole numbers."""
+    return problem.max_error(w) == 0 or problem.name in WHOLE
+
+
+def _beside(problem: Problem, like: Workload, fixed: dict[str, int], rng: random.Random) -> Workload:
+    """Return a size with some dimensions fixed, and the others small."""
+    dims = like.dims
+    for name in dims:
+        if not name[0].isupper():
+            continue
+        bounds = bounds_of(problem, name)
+        if bounds.only:
+            dims[name] = rng.choice(bounds.only)
+        elif counts(problem, name):
+            dims[name] = bounds.fit(rng.randint(1, FEW))
+        else:
+            some = rng.choice((rng.randint(*AROUND), rng.randint(*AROUND), rng.choice(ABOUT_A_TILE)))
+            dims[name] = bounds.fit(max(bounds.from_, max(1, some // bounds.step) * bounds.step))
+    dims |= fixed
+    if "KV" in dims and ("H" in fixed or "KV" in fixed):
+        # Heads are few, their shares all there are.
+        dims["KV"], share = (
+            (rng.randint(1, 3), fixed["H"]) if "H" in fixed else (fixed["KV"], rng.randint(1, 3))
+        )
+        dims["H"] = dims["KV"] * share
+    return joined(problem, Workload.of(like.dtype, **dims), next(iter(fixed), ""))
+
+
+def _least_beside(problem: Problem, like: Workload, long: str, size: int, rng: random.Random) -> Workload:
+    """Return a size with one dimension long, and the others as small as the contract has them."""
+    dims = like.dims
+    squared = long == "N" and "causal" in dims
+    for name in dims:
+        if name[0].isupper():
+            bounds = bounds_of(problem, name)
+            few = 1 if squared and counts(problem, name) else rng.randint(2, 3)
+            dims[name] = bounds.fit(max(bounds.from_, few * bounds.step))
+    dims[long] = size
+    if "KV" in dims:
+        half = size // 2
+        dims |= {"H": {"H": 2 * half, "KV": half}, "KV": {"H": size, "KV": size}}.get(long, {"H": 2, "KV": 1})
+    if long == "W" and "N" in dims:
+        dims["N"] = size + size // 4
+    return joined(problem, Workload.of(like.dtype, **dims), long)
+
+
+def _is_affordable(problem: Problem, w: Workload, long: str) -> bool:
+    dear = DEAR.get(problem.name, 1)
+    sizes = [name for name in w.dims if name[0].isupper() and name != long]
+    alone = long != "S" and all(bounds_of(problem, name).only or name in ("R", "S") for name in sizes)
+    flops = PAST_FLOPS_OF_SQUARES if long == "N" and "causal" in w.dims else PAST_FLOPS
+    most = PAST_BYTES_ALONE if alone else PAST_BYTES
+    return dear * _bytes(problem, w) <= most and dear * problem.flops(w) <= flops
+
+
+def _bytes(problem: Problem, w: Workload) -> int:
+    return problem.reads_bytes(w) + problem.writes_bytes(w)
