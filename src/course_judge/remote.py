@@ -293,6 +293,11 @@ class Remote:
             return torch.empty(shape, dtype=dtype, device=self.device)
         if about.again and self._last:
             return _in_memory_of(self._last[0], dtype, shape, numbers)
+        # Where there is one of a dimension its step says nothing, and may be any.
+        strides = [
+            step if length > 1 else usual
+            for step, length, usual in zip(strides, shape, numbers.stride(), strict=True)
+        ]
         if strides == list(numbers.stride()) or any(step < 0 for step in strides):
             return numbers
         if any(step > 4 * max(count, 1) for step in strides):

@@ -592,6 +592,10 @@ HONEST = {
         "vector_add",
         ADD + "    from beside_it import added\n    return added(x, y)\n",
     ),
+    "steps-of-one": (
+        "copy",
+        "def copy(x):\n    return x.clone().as_strided(x.shape, (1 if len(x) > 1 else 10**6,))\n",
+    ),
     "in-a-padded-buffer": (
         "vector_add",
         ADD + "    room = torch.empty(len(x) + 32)\n    return torch.add(x, y, out=room[16:-16])\n",
