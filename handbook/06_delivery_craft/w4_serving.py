@@ -729,7 +729,7 @@ record(
 # ({{ ends.bits4:.0f}}); with an {{ w4.gpu.name }} it is {{ w4.ends.bits16:.0f}} and {{ w4.ends.bits4:.0f}}. So
 # the step may take as little as a quarter of the time, if everything else is free, and MARLIN's authors report nearly the full gain only up to 32 rows
 # [^frantar2025].
-# Say *up to*, and say *measure*. To the second: how many pages are there, and how many places? 3 × 16 = 48, so 11 are empty.
+# Say *as little as*, and say *measure*. To the second: how many pages are there, and how many places? 3 × 16 = 48, so 11 are empty.
 # ///
 
 # %% [markdown]

@@ -34,7 +34,7 @@ ROUNDS = 6
 
 NEXT = {
     "not filled in": "the page has the form, under *Predict, change, measure*.",
-    "no such change": "change one constant, to a number that the kernel does not have.",
+    "no such change": "change one of the kernel's constants, to a different number within its range.",
     "no prediction": "say which way, and between which two shares of the speed. Do it before you measure.",
     "no reason": f"write a sentence of {FEWEST_WORDS} words or more: what do the warps wait for then, or no longer?",
     "wrong answer": "the constant does not match what the launcher expects; undo the change.",

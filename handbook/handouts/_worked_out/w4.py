@@ -440,7 +440,7 @@ ANSWERS = {
         (2, 3 * 2),
     ),
     "Rehearse": (
-        1 / 4,
+        4 / 16,
         32,
         pages_of(37),
         PAGE,
