@@ -483,8 +483,8 @@ record(
 # ## Are they the right tokens?
 #
 # A fast server that writes the wrong tokens is worthless. So a model that does say something, [the small one](a_small_model.py)
-# that we trained ourselves, answers {{ same.asked:.0f}} requests through the engine: in company, in pages, from graphs, with our
-# kernels. Each answer is compared with what the plain model writes for that request alone.
+# that we trained ourselves, answers {{ same.asked:.0f}} requests through the engine: several at a time, with pages and
+# graphs, and with our kernels. Each answer is compared with what the plain model writes for that request alone.
 #
 # In a shared step, sums may be added in a different order, by a library, or because a larger step takes a different
 # path through our engine, and then they are rounded differently. That can change an answer only where the two best

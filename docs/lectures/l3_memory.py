@@ -529,8 +529,8 @@ record(
 #
 # Now ask the hardware. It keeps tallies, and Nsight Compute, `ncu`, reads them: requests from warps, sectors they
 # touched, bytes that left the pantry. Starting it costs seconds. So we count **everything on this page in one go**,
-# here, and quote the rest where it is needed. (The jobs are smaller than those we time, and still far too
-# large for the shelf in the hall.)
+# here, and quote the rest where it is needed. (The jobs are smaller than the ones we time, but still far too large
+# for the shelf in the hall.)
 
 # %% tags=["fold"]
 from course_kernels.bank_conflicts import k01_stride

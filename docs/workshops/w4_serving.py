@@ -621,10 +621,10 @@ record(
 # - *Decode, the weights*: their bytes, once for each step, shared by all users in the step.
 # - *Decode, the cache*: all that this one user has said and heard, fetched for every token, shared with nobody.
 #
-# Take a model of 70 billion weights in bf16, as if it fitted on this card, and {{ who.users:.0f}} users in each step. At the two
-# roofs of the data sheet, a thousand tokens in take {{ ms.thousand_in:.1f}} ms for the weights and {{ ms.square:.2f}} ms for
-# attention, which grows with the square; a token out takes {{ ms.share:.2f}} ms, one user's share of the weights, and {{ ms.thousand_kept:.3f}}
-# ms for every thousand tokens in the cache.
+# Take a model of 70 billion weights in bf16, as if it fitted on this card, and {{ who.users:.0f}} users in each step.
+# At the two roofs of the data sheet, reading a thousand tokens takes {{ ms.thousand_in:.1f}} ms for the weights and
+# {{ ms.square:.2f}} ms for attention, which grows with the square; writing one token takes {{ ms.share:.2f}} ms for
+# one user's share of the weights, and {{ ms.thousand_kept:.3f}} ms for every thousand tokens in the cache.
 #
 # /// predict | A question about a long report: 30 000 tokens in, 300 out. Which part takes longer?
 # - [pays.report.prefill < pays.report.decode] The answer
