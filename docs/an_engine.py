@@ -165,7 +165,7 @@ record(
 #   - ["a step with a prompt in it, ms", "{{ took.coach.prompt:.1f}}", "{{ took.bus.prompt:.1f}}"]
 #   - ["steps with a prompt in it", "{{ prompts.coach:.0f}}", "{{ prompts.bus:.0f}}"]
 #   - ["time to first token, the median, s", "{{ first.coach:.2f}}", "{{ first.bus:.2f}}"]
-#   - ["time to first token, by which nine in ten have it, s", "{{ late.first.coach:.2f}}", "{{ late.first.bus:.2f}}"]
+#   - ["time by which nine in ten have their first token, s", "{{ late.first.coach:.2f}}", "{{ late.first.bus:.2f}}"]
 #   - ["time per token, the median, ms", "{{ each.coach:.1f}}", "{{ each.bus:.1f}}"]
 # caption: "The same engine, model, kernels and queue, by the host's clock, in the last of two runs of each. The two runs of the bus are {{ apart.bus:.1%}} apart, those of the coach {{ apart.coach:.1%}}. All requests were there from the first moment, so the time to first token includes the wait in the queue."
 # ///

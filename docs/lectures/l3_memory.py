@@ -365,8 +365,8 @@ record(
 # trays. A byte that is used ten times should be carried down the hall once.
 #
 # /// exercise | How often must it be used?
-# From the table: how much more does the tray hand out than the pantry? What does that say about a kernel that
-# reads every byte from the pantry and then exactly once from the tray?
+# From the table: how many times as much as the pantry does the tray hand out? What does that say about a kernel
+# that reads every byte from the pantry and then exactly once from the tray?
 # /// answer
 # About {{ per_clock.shared * card.sms / reading.k4194304:.0f }} times, on this card. So a single detour via the tray
 # costs next to nothing in bandwidth. It pays when the byte is used more than once, or when, as in a
@@ -648,7 +648,7 @@ record(
 # Look at the table in the answer above. Its second and third columns agree: the hardware counted what you counted on your
 # fingers, for every request of every warp. From stride 8 on it stays at {{ sectors.stride.s32:.0f }}.
 # /// otherwise
-# By hand {{ boxes.s32:.0f }} boxes at stride 32; the hardware counted {{ sectors.stride.s32:.1f }} a request.
+# By hand {{ boxes.s32:.0f }} boxes at stride 32; the hardware counted {{ sectors.stride.s32:.1f }} per request.
 # ///
 #
 # /// claim | counted.stride.s16.read_bytes > 1.5 * counted.stride.s8.read_bytes and stride.s16.us > 1.5 * stride.s8.us
@@ -941,9 +941,9 @@ record(
 # /// claim | counted.turn.naive.gb < 1.5 * counted.turn.tiled.gb and turn.naive.us > 2 * turn.tiled.us
 # Look once more at where the naive kernel jams. Counted at the pantry, it moves {{ counted.turn.naive.gb:.2f }} GB,
 # the tiled one {{ counted.turn.tiled.gb:.2f }}: not much more. It seems that the L2 puts the pieces of a box together
-# before it goes down. Yet it takes {{ turn.naive.us / turn.tiled.us:.1f }} times as long, and most likely the extra
-# time is spent on the way to the L2: 32 parcels for each store, where four would do. Counting HBM bytes alone would
-# not have shown you this.
+# before it goes down. Yet the naive kernel takes {{ turn.naive.us / turn.tiled.us:.1f }} times as long, and most
+# likely the extra time is spent on the way to the L2: 32 parcels for each store, where four would do. Counting HBM
+# bytes alone would not have shown you this.
 # /// otherwise
 # Counted at the pantry, the naive kernel moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
 # {{ counted.turn.tiled.gb:.2f }}.
@@ -963,7 +963,7 @@ record(
 # every shape, type and stride; ours does one job. And most often `x.t()` alone is enough: it moves nothing.
 # /// otherwise
 # PyTorch's own way to write out a transpose takes {{ turn.torch.us / turn.vectorised.us:.2f }} times as long as our
-# best kernel.
+# vectorised kernel.
 # ///
 #
 # /// exercise | Swap the indices

@@ -14,7 +14,7 @@
 # - write the plain recipe for a whole sequence, with and without a causal mask, and say which test catches which fault, and which
 #   fault slips through;
 # - say what its square of scores weighs, and how often it is carried to HBM and back;
-# - say which roof limits the plain recipe, and how that changes when the sequence grows;
+# - say which roof limits the plain recipe, and whether that changes when the sequence grows;
 # - keep two complaints apart: too little room, and too many trips.
 #
 # **The headline is a question.** The library's multiply, in bf16, reaches {{ l6.climb.cublas.of_peak:.0%}} of peak. Attention is

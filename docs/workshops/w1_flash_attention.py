@@ -740,7 +740,7 @@ record(
 # Under which roof is the plain recipe there?
 # Count four trips of four-byte scores.
 # /// answer
-# For each score it carries 16 bytes and does 4d = 512 operations: 32 a byte. That is under the *flat* roof,
+# For each score it carries 16 bytes and does 4d = 512 operations: 32 per byte. That is under the *flat* roof,
 # square and all. When arithmetic is slow, HBM is not what hurts, so in your own race there was little to gain by saving
 # trips. The square became the enemy when tensor cores made the arithmetic fast.
 # ///

@@ -1079,8 +1079,8 @@ record(
 # - [0.25 <= steps.full < 0.6] In about half
 # - [steps.full >= 0.6] In most
 # /// reveal
-# {{ steps.full:.0%}} of {{ steps.count:,.0f}} steps. {{ steps.with_prompt:.0%}} also contain somebody's prompt, and
-# then a step has up to {{ steps.most:,.0f}} rows.
+# {{ steps.full:.0%}} of {{ steps.count:,.0f}} steps. {{ steps.with_prompt:.0%}} of all steps contain somebody's
+# prompt, too, and then a step has up to {{ steps.most:,.0f}} rows.
 #
 # /// chart | trace
 # title: Rows of every step, continuous batching

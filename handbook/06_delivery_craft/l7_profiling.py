@@ -122,7 +122,7 @@ record(
 # shoulders. Each number counts once, at the size of the lab. The time is that of our own kernel with the same idea; lend it when *measured*
 # is filled in, after the floor is written down.
 #
-# | kernel | bytes that must move | operations | operations a byte | so it waits for | time to lend, µs |
+# | kernel | bytes that must move | operations | operations per byte | so it waits for | time to lend, µs |
 # |---|---|---|---:|---|---:|
 # | register tile, fp32, 4096 | 3 × 4096² × 4: 201 million | 2 × 4096³: 137 thousand million | 683 | arithmetic | {{ l5.ladder.register_tile.us:,.0f }} on an {{ l5.gpu.name }} |
 # | fragments, fp16, 4096 | 3 × 4096² × 2: 101 million | the same | 1365 | the tensor cores: the dashed roof | {{ l6.climb.wmma.us:.0f }} on an {{ l6.gpu.name }} |

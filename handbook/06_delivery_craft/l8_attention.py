@@ -93,7 +93,7 @@ record(
 # {{ square.n4096.mb:.1f}} million *bytes*.
 #
 # Then the fraction: the square goes to HBM or back four times, two bytes a score in bf16, and each score costs 4d operations. N cancels:
-# {{ intensity:.0f}} operations a byte at d = 128, however long the sequence. The ridge of the card is at {{ l1.ridge_bf16:.0f}}.
+# {{ intensity:.0f}} operations per byte at d = 128, however long the sequence. The ridge of the card is at {{ l1.ridge_bf16:.0f}}.
 
 # %% [markdown]
 # ### The plain recipe

@@ -74,7 +74,7 @@ CARDS |= {"rtx_4090": (1008.0, 82.58, 165.15), "t4": (320.0, 8.14, 65.1)}
 BANDWIDTH = CARDS["h200"][0]
 PLAIN_FP32 = (
     4 * 128 / 16
-)  # operations a byte of the square of W1, four trips of 4 bytes
+)  # operations per byte of the square of W1, four trips of 4 bytes
 PLAIN_16 = 4 * 128 / 8  # the same in 16 bits
 
 cards = {}
@@ -146,7 +146,7 @@ record(
 # run it. *It is the best experiment that a mentor with a gaming card can offer this course.*
 # ///
 #
-# In 16 bits the square is at {{ plain16:.0f}} operations a byte, to the left of the ridge on every card in the table. There it is
+# In 16 bits the square is at {{ plain16:.0f}} operations per byte, to the left of the ridge on every card in the table. There it is
 # the enemy everywhere.
 #
 # **How we measure.** Whether a card slows down under long loads is a matter of its power and its cooling. The page measures it on

@@ -57,7 +57,7 @@
 # - [120 <= cross < 1200] Some hundreds
 # - [cross >= 1200] Thousands
 # /// reveal
-# With an H200, from {{ cross:.0f}} rows on: its ridge is {{ peak:.0f}} ÷ {{ bandwidth:.1f}} = {{ ridge:.0f}} operations a byte,
+# With an H200, from {{ cross:.0f}} rows on: its ridge is {{ peak:.0f}} ÷ {{ bandwidth:.1f}} = {{ ridge:.0f}} operations per byte,
 # and it takes a few more rows, because the rows have bytes, too. On the page and on the sheets, an
 # {{ w4.gpu.name }}, the ridge is {{ w4.sheet.peak:.0f}} ÷ {{ w4.sheet.bandwidth / 1000:.2f}} = {{ w4.ridge:.0f}}, and the layer crosses it at {{ w4.crosses:.0f}} rows.
 # ///
@@ -89,7 +89,9 @@ def floor(M):
 
 for M in (1, 4, 16, 64, 256, 1024, 4096):
     waits = "bytes" if intensity(M) < ridge else "cooks"
-    print(f"M = {M:5d}   {intensity(M):8.1f} operations a byte   waits for {waits}")
+    print(
+        f"M = {M:5d}   {intensity(M):8.1f} operations per byte   waits for {waits}"
+    )
 
 M = 1
 while intensity(M) < ridge:  # the first M to the right of the ridge
@@ -526,7 +528,7 @@ record(
 #
 # - *"Decode is memory-bound."* For one user, and for the attention of most models, yes. The weights are no longer the limit near
 #   {{ cross:.0f}} rows on an H200, near {{ w4.crosses:.0f}} on an {{ w4.gpu.name }}. And the
-#   attention of DeepSeek's models, MLA, is near the ridge in decode: at 128 query heads it does {{ w4.mla.h128:.0f}} operations a
+#   attention of DeepSeek's models, MLA, is near the ridge in decode: at 128 query heads it does {{ w4.mla.h128:.0f}} operations per
 #   byte. That is to the right of an H200's ridge, {{ ridge:.0f}}. On paper it is to the left of an H100's, 989 ÷ 3.35 = 295
 #   [^nvidia-h100]. Its
 #   makers' H800 throttles under load, to 865 ÷ 3.35 = 258, and they call the decode compute-bound from 128 heads up [^flashmla].
@@ -602,7 +604,7 @@ record(
 #
 # ***Rows*, front.** The grid has 8192 × 8192 weights in bf16. Ridge of our card: peak ÷ bandwidth = ____
 #
-# | M | operations | bytes | operations a byte | left or right | my guess | time | % |
+# | M | operations | bytes | operations per byte | left or right | my guess | time | % |
 # |---|---|---|---|---|---|---|---|
 # | 1 | | | | | | | |
 # | 16 | | | | | – | – | – |
@@ -655,7 +657,7 @@ record(
 #
 # ***Rows*, front.** The sheets' card is an {{ w4.gpu.name }}: {{ w4.sheet.peak:.0f}} ÷ {{ w4.sheet.bandwidth / 1000:.2f}} = {{ w4.ridge:.0f}}. With the ridge of an H100 the line falls between 256 and 1024, with that of an H200 between 64 and 256.
 #
-# | M | operations | bytes | operations a byte | of an H200's ridge | of an H100's ridge |
+# | M | operations | bytes | operations per byte | of an H200's ridge | of an H100's ridge |
 # |---:|---:|---:|---:|---|---|
 # | 1 | 134 217 728 | 134 250 496 | 1.0 | left | left |
 # | 16 | 2 147 483 648 | 134 742 016 | 15.9 | left | left |

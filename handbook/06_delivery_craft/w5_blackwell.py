@@ -261,8 +261,8 @@ one_row = 2 / (4.5 / 8)  # two operations for each weight of 4.5 bits
 
 print(f"TMEM {tmem_bytes // 1024} KiB, a tile's sums {tile_bytes // 1024} KiB")
 for bits, ridge in ridges.items():
-    print(f"{bits:2d} bits: ridge {ridge:6.0f} operations a byte")
-print(f"one row times four-bit weights: {one_row:.2f} operations a byte")
+    print(f"{bits:2d} bits: ridge {ridge:6.0f} operations per byte")
+print(f"one row times four-bit weights: {one_row:.2f} operations per byte")
 record(
     tmem=quantity(tmem_bytes / 1024),
     tile=quantity(tile_bytes / 1024),
@@ -274,7 +274,7 @@ record(
 
 # %% [markdown]
 # The peaks are those of NVIDIA's sheet for the DGX B200, dense, and so is the 9000 at four bits [^nvidia-b200]. Look at the last
-# two lines together. A vector times a grid is at {{ one_row:.1f}} operations a byte, the ridge at {{ ridge.bits4:.0f}}. The
+# two lines together. A vector times a grid is at {{ one_row:.1f}} operations per byte, the ridge at {{ ridge.bits4:.0f}}. The
 # four-bit tensor core has nothing to do with tonight's race. Bytes
 # do, and the hands that unpack them.
 

@@ -92,7 +92,7 @@ record(
 )
 
 # %% [markdown]
-# | decode of one token | operations a byte |
+# | decode of one token | operations per byte |
 # |---|---:|
 # | 8 query heads on one pair of key and value heads | {{ grouped:.0f}} |
 # | MLA, 16 heads on a card | {{ mla.h16:.0f}} |

@@ -9,7 +9,7 @@ from course_profile.profile import Profile
 
 WIDTH, HEIGHT = 480, 320
 LEFT, RIGHT, TOP, BOTTOM = 64, 28, 16, 48
-DECADES = (-3, 4)  # operations a byte, as powers of ten
+DECADES = (-3, 4)  # operations per byte, as powers of ten
 STYLE = """
   svg { --ink: #222; --quiet: #767676; --mine: #b3261e; background: #fff; font: 12px sans-serif; }
   @media (prefers-color-scheme: dark) { svg { --ink: #eee; --quiet: #9a9a9a; --mine: #ff8a80; background: #1c1c1e; } }
@@ -44,7 +44,7 @@ def roofline(profile: Profile) -> str:
 
     roof = min(peak, x_of * tera_a_byte)
     reached = roof * reading.of_peak if reading.of_peak is not None else None
-    said = f"{profile.subject.name}: {profile.intensity:.3g} operations a byte"
+    said = f"{profile.subject.name}: {profile.intensity:.3g} operations per byte"
     said += (
         f", {reading.of_peak:.1%} of the roof above it" if reading.of_peak is not None else ", not measured"
     )
@@ -82,7 +82,7 @@ def roofline(profile: Profile) -> str:
     )
     parts.append(
         f'<text class="quiet" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">'
-        f"operations a byte; {escape(machine.name)}, {escape(profile.math)}, TFLOP/s</text></svg>"
+        f"operations per byte; {escape(machine.name)}, {escape(profile.math)}, TFLOP/s</text></svg>"
     )
     return "\n".join(parts) + "\n"
 

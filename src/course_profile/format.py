@@ -72,7 +72,7 @@ def floor_of(profile: Profile) -> str:
         return ""
     times = f"; the time is {reading.time_us / reading.floor_us:.2f} of it" if reading.time_us else ""
     card = "" if profile.gpu else f" on {profile.machine.name}"
-    return f"{reading.floor_us:.1f} µs{card}, by {reading.bound}; {profile.intensity:.2f} operations a byte{times}"
+    return f"{reading.floor_us:.1f} µs{card}, by {reading.bound}; {profile.intensity:.2f} operations per byte{times}"
 
 
 def bytes_of(profile: Profile) -> str:

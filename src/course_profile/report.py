@@ -62,7 +62,7 @@ def report(profile: Profile, diagnosis: Diagnosis, forecast: Forecast, hint: boo
             *(f"- {QUESTIONS[key]}: {told[key] or '…'}" for key in ("bytes", "operations", "roof", "floor")),
             "",
             f"By the problem: {reading.least_bytes or 0:,} bytes, {reading.flops or 0:,} operations, "
-            f"{profile.intensity:.2f} operations a byte. The floor: {floor_of(profile) or 'no data sheet'}.",
+            f"{profile.intensity:.2f} operations per byte. The floor: {floor_of(profile) or 'no data sheet'}.",
         ],
         "Measured": [
             f"- Time: {time_of(profile) or 'not measured'}",

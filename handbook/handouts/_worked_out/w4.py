@@ -61,7 +61,7 @@ def as_rows(b):
 
 
 def flat_from(b, peak, bandwidth):
-    """The M at which weights of b bytes give as many operations a byte as the ridge has."""
+    """The M at which weights of b bytes give as many operations per byte as the ridge has."""
     return ridge(peak, bandwidth) * b / 2
 
 

@@ -117,7 +117,7 @@ def _check(marks: Sequence[Mark]) -> None:
 
 
 def groups(marks: Sequence[Mark]) -> dict[str, list[Mark]]:
-    """Return the marks of every group, the best first; those groups first that have the fewest operations a byte."""
+    """Return the marks of every group, the best first; those groups first that have the fewest operations per byte."""
     found: dict[str, list[Mark]] = {}
     for mark in sorted(marks, key=lambda mark: (-mark.share, mark.name)):
         found.setdefault(mark.group, []).append(mark)
