@@ -44,7 +44,7 @@ KNOBS = {
 }
 DATA = {
     "sms": ("sms",), "threads": ("threads",), "registers": ("registers",), "shared": ("shared_kib",),  # of card and SM
-    "counted": ("registers",),  # registers a thread, by kernel
+    "counted": ("registers",),  # registers per thread, by kernel
     "ladder": ("ladder", "of_compute"), "shapes": ("shape", "of_compute"),  # of peak at 4096, by kernel
     "sizes": ("of_compute",), "odd": ("ugly", "of_compute"),  # of peak at other sizes, by kernel and size
 }  # fmt: skip
@@ -215,7 +215,7 @@ def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str
         mark("path", "over", marks, css="used"),
         mark("path", "first", marks, css="used"),
     ]
-    for i, (what, unit) in enumerate([("shared", "KiB of shared memory"), ("registers", "registers a thread"),
+    for i, (what, unit) in enumerate([("shared", "KiB of shared memory"), ("registers", "registers per thread"),
                                       ("threads", "threads")]):  # fmt: skip
         parts += [
             shape("path", d=box(_X, 22 + 32 * i, _WIDE, 10), css="outline"),
