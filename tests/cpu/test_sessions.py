@@ -1249,7 +1249,7 @@ def adding(folder, doors=("triton", "cuda")):
     )
     words = dict.fromkeys(("page", "problem", "task", "not_yours", "time", "beside"), "")
     many = dict.fromkeys(("entry", "allow", "refuse", "tries", "fixed", "hints", "rubric"), ())
-    whole = dict.fromkeys(("minutes", "seconds", "magnify", "longest", "at_once"), 1)
+    whole = dict.fromkeys(("minutes", "seconds", "magnify", "longest", "at_once", "row_at_once"), 1)
     on_gpu = dict.fromkeys(doors, ("",) * 4)
     by_door = {"doors": dict.fromkeys(doors, "x"), "on_gpu": on_gpu, "answers": dict.fromkeys(doors, "")}
     return Lab(
