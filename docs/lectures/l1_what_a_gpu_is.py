@@ -13,9 +13,9 @@
 # - count the work in a matrix multiply, and in one word of a language model, with a pencil;
 # - name a job that a GPU wins, a job that it loses, and say why in each case;
 # - work out the best that a card can do, from four numbers that it tells you and one that it does not;
-# - tell whether arithmetic or memory will hold a job back, before you write a line of it.
+# - tell, before you write a line of code, whether arithmetic or memory will hold a job back.
 #
-# You need Python, and enough arithmetic for a shopping list. You do not need CUDA.
+# You need to know Python, and enough arithmetic for a shopping list. You do not need to know CUDA.
 #
 # /// key
 # ///
@@ -31,7 +31,8 @@
 # caption: A row of the first grid and a column of the second make one receipt.
 # ///
 #
-# You have just multiplied two matrices. Four receipts of two lines each: eight lines. Let the machine print them too.
+# You have just multiplied two matrices. Four receipts of two lines each make eight lines. Let the machine print them
+# too.
 
 # %%
 buys = [[2, 3], [4, 1]]  # a row for Ann, one for Ben: eggs, lemons
@@ -44,29 +45,28 @@ for i, who in enumerate(("Ann", "Ben")):
             total += buys[i][k] * asks[k][j]  # the one line this course is about
         print(f"{who}, {shop}: {total}")
 
-# %% [markdown]
-# A receipt has a technical name, the *dot product*. Each of its lines has one too: multiplying two numbers and adding the
-# product to a total is a *multiply-add*, and a processor does it in a single instruction, the FMA. It counts as two
-# operations: one multiplication, one addition.
+# %% [markdown] A receipt has a technical name, the *dot product*. Each line of a receipt has a technical name too:
+# multiplying two numbers and adding the product to a total is a *multiply-add*. A processor does it in a single
+# instruction, the FMA. A multiply-add counts as two operations: one multiplication and one addition.
 #
-# How many lines are there in all? There is one receipt for every pair of a row and a column, and one line for every
-# item. So an M × K grid
-# times a K × N grid takes M × N × K multiply-adds. Everything else on this page starts from there.
+# How many lines are there in all? There is one receipt for every pair of a row and a column, and each receipt has one
+# line for every item. So an M × K grid times a K × N grid takes M × N × K multiply-adds. Everything else on this page
+# starts from this count.
 #
 # /// predict | Two grids of 1000 by 1000. How many multiply-adds are in their product?
-# These are modest grids: a photo is larger.
+# These are modest grids: a photo has more numbers.
 #
 # - [ ] A thousand
 # - [ ] A million
 # - [x] A billion
 # /// reveal
-# 1000 × 1000 receipts of 1000 lines each: {{ square.macs:,.0f}}. **A billion**, for one multiply of two modest
-# grids. You would need {{ square.years:.0f}} years at one line a second, without sleep.
+# 1000 × 1000 receipts of 1000 lines each: {{ square.macs:,.0f}}. **A billion**, for one multiply of two modest grids.
+# At one line a second, without sleep, you would need {{ square.years:.0f}} years.
 # ///
 #
-# Now a language model. It speaks in *tokens*, each a word or a piece of one. For every token, a list of
-# numbers runs through the model's grids of weights, layer by layer. We take a model whose shapes are
-# public, Llama 3.1 with 70 billion weights [^meta-llama31], and write its receipt.
+# Now take a language model. A language model speaks in *tokens*, each of which is a word or a piece of a word. For
+# every token, a list of numbers runs through the model's grids of weights, layer by layer. We take a model whose
+# shapes are public, Llama 3.1 with 70 billion weights [^meta-llama31], and write out its receipt.
 
 # %% tags=["show"]
 from course_kernels.measure import quantity, record
@@ -100,32 +100,32 @@ record(
     },
 )
 
-# %% [markdown]
-# One token: {{ token.multiplies:.0f}} multiplies of a list by a grid, and **{{ token.macs / 1e9:.1f}} billion
-# multiply-adds** in them. Attention adds some more, and its part grows with the number of tokens that came before. So
-# there are hundreds of multiplies, not millions, and billions of multiply-adds, not trillions. That is still a lot
-# for one piece of one word.
+# %% [markdown] One token takes {{ token.multiplies:.0f}} multiplications of a list by a grid, with
+# **{{ token.macs / 1e9:.1f}} billion multiply-adds** in them. Attention adds some more, and its share grows with the
+# number of tokens that came before. So there are hundreds of multiplications of a list by a grid, not millions, and
+# billions of multiply-adds, not trillions. That is still a lot of arithmetic for one piece of one word.
 #
-# Look at the sum once more. Every weight is used exactly once. That is the rule to remember: *for each token, as many
-# multiply-adds as there are weights at work.* We say "at work" because some models let only a few of their weights take
-# part in each token.
+# Look at the sum once more. Every weight is used exactly once. That is the rule to remember: *each token takes as
+# many multiply-adds as there are weights at work.* We say "at work" because some models let only a few of their
+# weights take part in each token.
 #
-# You do not need to know yet what each of these grids is for. [One token](../one_token.py) explains it, where the
-# second half of the road begins.
+# You do not need to know yet what each of these grids is for. The page [One token](../one_token.py) explains them, at
+# the start of the second half of the course.
 #
 # /// exercise | Three receipts
 # Take a pencil.
 #
-# 1. A 3 × 4 grid times a 4 × 5 grid: how many multiply-adds?
-# 2. You double all three sides of a multiply. What happens to its work, and what to its numbers?
-# 3. Two grids of 1000 by 1000 in fp32, four bytes a number. How many operations are there for each byte that has
-#    to be read or written?
+# 1. How many multiply-adds does a 3 × 4 grid times a 4 × 5 grid take?
+# 2. You double all three dimensions of a matrix multiply. What happens to the amount of work, and what happens to the
+#    amount of data?
+# 3. Two grids of 1000 by 1000 in fp32, at four bytes per number, are multiplied. How many operations are there for
+#    each byte that has to be read or written?
 # /// answer
-# 1. 3 × 5 receipts of 4 lines: 60.
-# 2. Eight times the work, but only four times the numbers. So large multiplies use each number more often
-#    than small ones. Remember that: it is why the multiply can be made fast at all.
-# 3. A billion multiply-adds are two billion operations. Three grids of a million numbers are 12 million bytes. That is
-#    about 167 operations for each byte. You will need this number at the end of the page.
+# 1. 3 × 5 receipts of 4 lines each: 60 lines.
+# 2. There is eight times the work, but only four times the data. So a large matrix multiply uses each number more
+#    often than a small one does. Remember that: without it, a matrix multiply could not be made fast.
+# 3. A billion multiply-adds are two billion operations. Three grids of a million numbers are 12 million bytes. That
+#    is about 167 operations for each byte. You will need this number again at the end of the page.
 # ///
 
 # %% [markdown]
@@ -138,44 +138,45 @@ record(
 # caption: A sketch, not a measurement. The measurement is two sections further down.
 # ///
 #
-# A **CPU** is a few very good chefs. A chef starts the next step before this one is done, guesses which way the recipe
-# will turn, and keeps a large shelf within reach. Everything is built to get *one* dish ready quickly. The time until one
-# thing is ready is called **latency**.
+# A **CPU** is like a few very good chefs. A chef starts the next step before the current one is done, guesses which
+# way the recipe will turn, and keeps a large shelf within reach. Everything in this kitchen is built to get *one*
+# dish ready quickly. The time until one thing is ready is called **latency**.
 #
-# A **GPU** is a brigade. Its cooks do not guess and do not plan. They stand in rows of 32, and a row makes one
-# move together. No single cook is quick. But there are thousands of them, and while one row waits for the pantry,
-# another steps up to the same stove. So the stoves never cool down. Everything is built to get *many* dishes done
-# in an evening. That is **throughput**.
+# A **GPU** is like a brigade. The cooks of a brigade do not guess and do not plan. They stand in rows of 32, and all
+# the cooks of a row make the same move together. No single cook is quick. But there are thousands of cooks, and while
+# one row waits for the pantry, another steps up to the same stove. So the stoves never cool down. Everything in this
+# kitchen is built to get *many* dishes done in an evening. That is **throughput**.
 #
-# Neither kitchen is better. A brigade is a poor choice for an omelette, and so is a chef for a banquet.
+# Neither kitchen is better. A brigade is a poor choice for an omelette, and a single chef is a poor choice for a
+# banquet.
 #
-# In technical terms, a cook is a *thread*, a row of 32 is a *warp*, the stoves are *lanes*, and the rooms they
-# stand in are *streaming multiprocessors*, SMs for short.
+# In technical terms, a cook is a *thread*, a row of 32 is a *warp*, the stoves are *lanes*, and the rooms that the
+# cooks stand in are *streaming multiprocessors*, or SMs for short.
 #
 # /// exercise | Omelette or banquet?
-# Latency or throughput: what decides?
+# Which matters more for each of these jobs, latency or throughput?
 #
 # 1. Parse one configuration file.
-# 2. Turn a photo of twelve million pixels grey.
-# 3. Follow a linked list of a million entries, each saying where the next one is.
-# 4. The next token of a language model, for one reader.
-# 5. The next token of the same model, for two hundred readers.
+# 2. Turn a photo of twelve million pixels into shades of grey.
+# 3. Follow a linked list of a million entries, each of which says where the next one is.
+# 4. Compute the next token of a language model for one reader.
+# 5. Compute the next token of the same model for two hundred readers.
 # /// answer
-# 1. Latency: little work, one step after the other.
+# 1. Latency: little work, and one step after another.
 # 2. Throughput: each pixel is a dish of its own.
-# 3. Latency. The job is long, but every step waits for the one before, so a brigade would stand and watch one cook.
-#    Length alone does not make a banquet; *independent* work does.
-# 4. It looks like throughput, with its billions of multiply-adds. But all the weights are carried in from the pantry
-#    and used only once, so the carrying decides.
-# 5. Throughput. The weights are carried once and used two hundred times. You will see both in the last picture on this
-#    page.
+# 3. Latency. The job is long, but every step waits for the step before it, so a whole brigade would stand and watch
+#    one cook. Length alone does not make a banquet; *independent* work does.
+# 4. This job, with its billions of multiply-adds, looks like a case for throughput. But all the weights are carried
+#    in from the pantry and used only once, so the carrying decides.
+# 5. Throughput. The weights are carried once and used two hundred times. You will see both of these jobs in the last
+#    picture on this page.
 # ///
 
 # %% [markdown]
 # ## This card, drawn from its own answers
 #
 # How large is the brigade? Ask it. A GPU's driver answers questions about the card, and the package `cuda.core` asks
-# them from Python: `Device().properties.multiprocessor_count` is one.
+# them from Python. `Device().properties.multiprocessor_count` is one of them.
 
 # %% tags=["fold"]
 import torch
@@ -231,24 +232,25 @@ record(card=card)
 # caption: "KiB, MiB and GiB go in steps of 1024 bytes, as memory is built."
 # ///
 #
-# There is one number you cannot ask for: how many lanes an SM has. In the H200's generation it is 128
-# [^lockwood-h100], in four quarters, each with its own scheduler [^nvidia-partitions]. Do not take that on trust: a
-# measurement further down will find it. And do not look for everything on a data sheet: the one for the H200 does not
-# say how large its L2 is [^nvidia-h200]. The drawing below asks the card.
+# There is one number that you cannot ask for: how many lanes an SM has. In the H200's generation an SM has 128 lanes
+# [^lockwood-h100], in four quarters, each with its own scheduler [^nvidia-partitions]. Do not take that number on trust:
+# a measurement further down this page will find it. And do not expect to find everything on a data sheet: the data
+# sheet of the H200 does not say how large its L2 cache is [^nvidia-h200]. The drawing below asks the card.
 #
 # /// predict | How many cooks can be inside at the same time, cooking or waiting?
-# It is the rooms, times the rows of cooks in a room, times 32.
+# The answer is the number of rooms, times the rows of cooks in a room, times 32.
 #
 # - [card.sms * card.threads >= 100000] Hundreds of thousands
 # - [10000 <= card.sms * card.threads < 100000] Tens of thousands
 # - [card.sms * card.threads < 10000] Thousands
 # /// reveal
 # **{{ card.sms * card.threads:,.0f}}**: {{ card.sms:.0f}} × {{ card.warps:.0f}} × 32. But there are only
-# {{ card.sms:.0f}} × {{ card.lanes:.0f}} = {{ card.sms * card.lanes:,.0f}} lanes. So {{ card.threads / card.lanes:.0f}}
-# cooks share a stove. That is the plan: while {{ card.threads / card.lanes - 1:.0f}} of them wait, one cooks.
+# {{ card.sms:.0f}} × {{ card.lanes:.0f}} = {{ card.sms * card.lanes:,.0f}} lanes. So
+# {{ card.threads / card.lanes:.0f}} cooks share a stove. That is intended: while
+# {{ card.threads / card.lanes - 1:.0f}} of them wait, one cooks.
 # ///
 #
-# Here is the whole card, drawn from these answers and to scale.
+# Here is the whole card, drawn to scale from these answers.
 #
 # /// chart | card
 # title: This card, to scale
@@ -263,30 +265,30 @@ record(card=card)
 # caption: From the hands of the cooks at the top down to the pantry. Each step down holds more and is farther away.
 # ///
 #
-# Look at the small square in the last box. It is all the memory that is near: hands, trays and shelf together. Every
-# dish must pass through it, and it holds one part in
+# Look at the small square in the last box. This square is all the memory that is near the cooks: hands, trays and
+# shelf together. Every dish must pass through the square, and the square holds one part in
 # {{ card.hbm_gib * 1024 / (card.sms * (card.registers / 256 + card.shared_kib) / 1024 + card.l2_mib):,.0f}} of what
-# fits in the pantry. The whole art of this course is choosing well what goes into that square.
+# fits in the pantry. The whole art that this course teaches is to choose well what goes into that square.
 #
 # /// exercise | Hands
 # An SM has {{ card.registers:,.0f}} registers and room for {{ card.threads:,.0f}} threads.
 #
 # 1. If the SM is full, how many registers does each thread have?
-# 2. Your kernel needs 64 for each thread. How many threads fit?
+# 2. Your kernel needs 64 registers for each thread. How many threads fit?
 # 3. Is that bad?
 # /// answer
 # 1. {{ card.registers / card.threads:.0f}}
 # 2. {{ card.registers / 64:,.0f}}
-# 3. Not in itself. Fewer cooks can step in while others wait. But each of them holds more, and so walks less.
-#    Only a run can say which matters more. You will meet the question again under the name *occupancy*.
+# 3. Not in itself. Fewer cooks can step in while others wait. But each cook holds more, and so walks less. Only a run
+#    can show which of the two effects matters more. You will meet the question again under the name *occupancy*.
 # ///
 
 # %% [markdown]
 # ## Two kitchens, three races
 #
-# Now the two compete, on the same machine. First, who is the chef? The CPU may use every core that this machine gave us;
-# we try several numbers of cores and let it keep the one that suits it best. PyTorch's own CPU code does the cooking,
-# and it is good code.
+# Now the two kitchens compete, on the same machine. First, who is the chef? The CPU may use every core that we have
+# on this machine. We try several numbers of cores, and the CPU keeps the number that suits it best. PyTorch's own CPU
+# code does the cooking, and it is good code.
 
 # %% tags=["fold"]
 import os
@@ -327,17 +329,17 @@ record(
     }
 )
 
-# %% [markdown]
-# The chef: {{ host.cpu}}, of which we have {{ host.cores:.0f}} cores (as the operating system counts them). It did best
-# with {{ host.used:.0f}}, and keeps those. The brigade is the card named under the title. Each has its ingredients at
-# home: nothing is carried from one to the other while the clock runs. And every race checks its answers. A wrong one
-# stops the page.
+# %% [markdown] The chef is the {{ host.cpu}}, of which we have {{ host.cores:.0f}} cores (as the operating system
+# counts them). The chef did best with {{ host.used:.0f}} cores, and keeps those. The brigade is the card named under
+# the title. Each kitchen has its ingredients at home: nothing is carried from one kitchen to the other while the
+# clock runs. And every race checks its answers. A wrong one stops the page.
 #
 # ### One long chain
 #
-# Each step needs the result of the step before. A brigade is no help here: on either side, one cook does it all.
-# The GPU's cook does multiply-adds. The chef adds up a running total, once by PyTorch's recipe and once by NumPy's.
-# An addition is less work than a multiply-add, and many CPUs finish one sooner. We allow for that.
+# Each step needs the result of the step before it. A brigade is no help here: in either kitchen, one cook does
+# everything. The GPU's cook does multiply-adds. The chef adds up a running total, once by PyTorch's recipe and once
+# by NumPy's. An addition is less work than a multiply-add, and many CPUs finish an addition sooner. We allow for
+# that.
 
 # %%
 import numpy as np
@@ -395,19 +397,19 @@ record(
 #
 # /// claim | chain.cpu < 0.85 * chain.gpu
 # **The GPU loses.** Its one cook takes {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
-# {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks, if the clock is at its highest, and nobody can shorten it. The
-# other {{ card.sms * card.lanes - 1:,.0f}} lanes stand idle.
+# {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks, if the clock runs at its highest rate, and nobody can shorten
+# that. The other {{ card.sms * card.lanes - 1:,.0f}} lanes stand idle.
 # /// otherwise
 # The GPU's cook takes {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
 # {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks of its clock. The other {{ card.sms * card.lanes - 1:,.0f}} lanes
-# stand idle: all of them together achieve no more here than one does.
+# stand idle: here all the lanes together achieve no more than one lane does.
 # ///
 #
 # /// claim | chain.numpy > 1.5 * chain.cpu and chain.numpy > 0.8 * chain.gpu
 # Now the row for NumPy. The same chef with the same total takes {{ chain.numpy / chain.cpu:.1f}} times as long, which
 # is {{ chain.numpy / chain.gpu:.1f}} times as long as one cook of the GPU. NumPy probably puts the total on the shelf
-# after each step and takes it down again for the next, where PyTorch keeps it in the hand. Had we timed NumPy alone,
-# we would have blamed the chef for the recipe. That mistake is easily made, in favour of either kitchen.
+# after each step and takes it down again for the next step, whereas PyTorch keeps it in the hand. Had we timed NumPy
+# alone, we would have blamed the chef for the recipe. That mistake is easily made, and it can favour either kitchen.
 # /// otherwise
 # With NumPy's recipe the same chef takes {{ chain.numpy / chain.cpu:.1f}} times as long as with PyTorch's, and
 # {{ chain.numpy / chain.gpu:.1f}} times as long as the GPU's cook. Judge a kitchen only by its better recipe.
@@ -415,11 +417,11 @@ record(
 #
 # ### A list, short or long
 #
-# Double every number of a list: `y = 2 * x`. Every number is a dish of its own, so the brigade can help. But it has to
-# be called, and somebody must wait until the last cook is back.
+# Double every number of a list: `y = 2 * x`. Every number is a separate dish, so the brigade can help. But the
+# brigade has to be called, and somebody must wait until the last cook is back.
 #
 # /// predict | A list of 1024 numbers. Who is done first?
-# Both run the same line of PyTorch. The GPU is given the order, and we wait for its answer.
+# Both run the same line of PyTorch. We give the order to the GPU and wait for its answer.
 #
 # - [lists.cpu.n1024 < 0.7 * lists.gpu.n1024] The CPU, clearly
 # - [0.7 * lists.gpu.n1024 <= lists.cpu.n1024 <= 1.4 * lists.gpu.n1024] About the same
@@ -457,9 +459,9 @@ for power in range(8, 29, 2):
     lists["gpu"][f"n{2**power}"] = gpu["gpu"]
 record(lists=lists)
 
-# %% [markdown]
-# The cell doubles lists of 256 numbers up to a quarter of a billion. The clock stops when the answer is ready, and
-# the CPU may use all its cores. Both axes below are logarithmic: one step to the right is a list many times as long.
+# %% [markdown] The cell above doubles lists of between 256 numbers and a quarter of a billion. The clock stops when
+# the answer is ready, and the CPU may use all its cores. Both axes of the chart below are logarithmic: one step to
+# the right means a list that is many times as long.
 #
 # /// chart | lines
 # title: Doubling a list, CPU and GPU
@@ -477,12 +479,12 @@ record(lists=lists)
 # ///
 #
 # /// claim | lists.cpu.n1024 < 0.63 * lists.gpu.n1024
-# With 1024 numbers **the GPU loses again**: {{ lists.gpu.n1024:.1f}} µs against {{ lists.cpu.n1024:.1f}} µs. The doubling
-# itself is hardly worth mentioning. The call is what takes time: Python writes the order, the driver passes it on, the
-# cooks walk in and out again, and word comes back.
+# With 1024 numbers **the GPU loses again**: {{ lists.gpu.n1024:.1f}} µs against {{ lists.cpu.n1024:.1f}} µs. The
+# doubling itself is hardly worth mentioning. The call is what takes the time: Python writes the order, the driver
+# passes it on, the cooks walk in and out again, and somebody reports that they are done.
 # /// otherwise
-# With 1024 numbers it is {{ lists.gpu.n1024:.1f}} µs on the GPU against {{ lists.cpu.n1024:.1f}} µs on the CPU.
-# Nearly all of it is the call, not the doubling.
+# With 1024 numbers the GPU takes {{ lists.gpu.n1024:.1f}} µs, and the CPU takes {{ lists.cpu.n1024:.1f}} µs. Nearly
+# all of the GPU's time is the call, not the doubling.
 # ///
 #
 # /// claim | lists.gpu.n65536 < 3 * lists.gpu.n256
@@ -504,8 +506,8 @@ record(lists=lists)
 #
 # ### The multiply
 #
-# Now the job that this course is about: two grids of 4096 by 4096 in fp32. That is
-# 4096<sup>3</sup>, nearly 69 billion multiply-adds, about as many as one token of the model above.
+# Now the job that this course is about: two grids of 4096 by 4096 in fp32. Their product takes 4096<sup>3</sup>, or
+# nearly 69 billion, multiply-adds, about as many as one token of the model above takes.
 
 # %%
 from course_kernels.sgemm import library as sgemm_library
@@ -535,32 +537,32 @@ record(
 #
 # /// claim | race.cpu > 17 * race.gpu
 # Here it is no contest: the CPU takes **{{ race.cpu / race.gpu:.0f}} times** as long. Its chefs are not slow: a CPU
-# core also multiplies several numbers in one instruction. But there are {{ host.used:.0f}} of them
-# against {{ card.sms * card.lanes:,.0f}} lanes, and every one
-# of 4096 × 4096 receipts can be written without looking at any other.
+# core also multiplies several numbers in one instruction. But there are only {{ host.used:.0f}} of them against
+# {{ card.sms * card.lanes:,.0f}} lanes, and every one of the 4096 × 4096 receipts can be written without looking at
+# any other.
 # /// otherwise
-# The CPU takes {{ race.cpu / race.gpu:.1f}} times as long. Every one of 4096 × 4096 receipts can be written without
-# looking at any other, so the kitchen with more cooks has the advantage.
+# The CPU takes {{ race.cpu / race.gpu:.1f}} times as long. Every one of the 4096 × 4096 receipts can be written
+# without looking at any other, so the kitchen with more cooks has the advantage.
 # ///
 #
-# So with one chain, or little work, the chefs win. With a lot of independent work, the brigade does. A
-# CPU with more cores would lose by less, and a card with fewer SMs would win by less. Remember the two words, latency
-# and throughput, not the two ratios.
+# So when there is one chain, or little work, the chefs win. When there is a lot of independent work, the brigade
+# wins. A CPU with more cores would lose by less, and a card with fewer SMs would win by less. Remember the two words,
+# latency and throughput, rather than the ratios.
 #
 # /// exercise | A hundred short steps
-# A program doubles a list of 1024 numbers, a hundred times in a row, each time with a call of its own, and then
-# wants the answer.
+# A program doubles a list of 1024 numbers a hundred times in a row, with a separate call each time, and then wants
+# the answer.
 #
-# 1. What does it cost on the GPU, if you wait for every call?
+# 1. How long does this take on the GPU if you wait for every call?
 # 2. Must you wait for every call?
 # 3. What would you do instead?
 # /// answer
-# 1. A hundred times the reading for 1024 numbers: {{ 100 * lists.gpu.n1024 / 1000:.1f}} ms, against
+# 1. A hundred times the reading for 1024 numbers, which is {{ 100 * lists.gpu.n1024 / 1000:.1f}} ms, against
 #    {{ 100 * lists.cpu.n1024 / 1000:.2f}} ms on the CPU.
-# 2. No. Orders for the GPU wait in a queue; you wait once, at the end. That is better. But someone still has to write a
-#    hundred orders, and the brigade walks in and out a hundred times.
-# 3. Write *one* kernel that doubles a hundred times while the number is still in the hand. That is called
-#    *fusion*, and the whole second half of this course is built on it.
+# 2. No. Orders for the GPU wait in a queue, and you can wait just once, at the end. That is better. But someone still
+#    has to write a hundred orders, and the brigade walks in and out a hundred times.
+# 3. Write *one* kernel that doubles a hundred times while the number is still in the hand. That is called *fusion*,
+#    and the whole second half of this course is built on fusion.
 # ///
 
 # %% [markdown]
@@ -597,22 +599,22 @@ record(
 # | the data sheet of this card | {{ peak.sheet:.0f }} TFLOP/s |
 #
 # /// claim | abs(peak.by_hand / peak.sheet - 1) < 0.02
-# Three multiplications, and you have the data sheet: {{ peak.by_hand:.1f}} against
-# {{ peak.sheet:.0f}} TFLOP/s. A peak is neither a secret nor a measurement. It is something nobody has ever seen: every
-# lane busy, at every tick, with the clock at its highest.
+# With these few multiplications you get what the data sheet says: {{ peak.by_hand:.1f}} against {{ peak.sheet:.0f}}
+# TFLOP/s. A peak is neither a secret nor a measurement. It describes something that nobody has ever seen: every lane
+# busy at every tick, with the clock at its highest rate.
 # /// otherwise
-# The data sheet says {{ peak.sheet:.0f}} TFLOP/s, your pencil {{ peak.by_hand:.1f}}. Its authors may have used a
-# different clock rate from the highest one that the card reports.
+# The data sheet says {{ peak.sheet:.0f}} TFLOP/s, and your pencil says {{ peak.by_hand:.1f}}. The authors of the data
+# sheet may have used a different clock rate from the highest one that the card reports.
 # ///
 #
-# For the H200 the sheet says 67 TFLOP/s in fp32 [^nvidia-h200]. It says far more for the tensor cores, a different kind
-# of stove and the subject of a later session. The lanes come first.
+# For the H200 the sheet says 67 TFLOP/s in fp32 [^nvidia-h200]. It gives a far higher number for the tensor cores,
+# which are a different kind of stove and the subject of a later session. The lanes come first.
 #
-# Can you get it? Give the lanes nothing but multiply-adds. No list, no pantry. Every thread holds eight totals in
-# its registers and does `total = total * a + 1` on each, thousands of times.
+# Can you reach the peak? Give the lanes nothing but multiply-adds. There is no list and no pantry. Every thread holds
+# eight totals in its registers and does `total = total * a + 1` on each, thousands of times.
 #
 # /// predict | A kernel that does nothing but multiply-adds in registers. What percentage of peak does it reach?
-# It needs hardly any memory. Nothing that you or I could name is in its way.
+# The kernel needs hardly any memory. Nothing that you or I could name holds it back.
 #
 # - [fma.of_peak < 0.65] About a half
 # - [0.65 <= fma.of_peak < 0.85] About three quarters
@@ -630,7 +632,7 @@ record(
 # `fmaf(x, y, z)` is x × y + z in one instruction. `C` is the number of totals and `K` the number of steps; each pass of
 # the outer loop does `UNROLLED` multiply-adds, so that counting the passes costs little.
 #
-# Why eight? A step must wait for the one before. Eight totals do not wait for each other, so the thread always
+# Why eight? A step must wait for the step before it. Eight totals do not wait for each other, so the thread always
 # has something to do next.
 
 # %%
@@ -649,11 +651,11 @@ record(
 
 # %% [markdown]
 # /// claim | fma.of_peak > 0.85
-# **{{ fma.of_peak:.1%}} of peak.** This is the headline of the page, and close to the best that anything can do on these lanes.
-# The card reported that its clock was at {{ fma.sm_mhz:.0f}} MHz while it ran, and its power at {{ fma.power_w:.0f}}
-# W.
+# **{{ fma.of_peak:.1%}} of peak.** This is the most important number on this page, and it is close to the best that
+# any kernel can do on these lanes. The card reported a clock of {{ fma.sm_mhz:.0f}} MHz while the kernel ran, and a
+# power of {{ fma.power_w:.0f}} W.
 # /// otherwise
-# {{ fma.of_peak:.1%}} of peak, with the clock at {{ fma.sm_mhz:.0f}} MHz while it ran.
+# The kernel reached {{ fma.of_peak:.1%}} of peak, with the clock at {{ fma.sm_mhz:.0f}} MHz while it ran.
 # ///
 #
 # /// define | lanes_found = fma.tflops * 1e6 / (2 * card.sms * fma.sm_mhz)
@@ -661,15 +663,14 @@ record(
 # what: fp32 multiply-adds that one SM finished at each tick of its clock
 # ///
 #
-# Now turn the sum around. We know the speed, the SMs and the clock. How many lanes must there have been?
+# Now work backwards. We know the speed, the SMs and the clock. How many lanes must there have been?
 #
 # /// claim | 0.8 * card.lanes < lanes_found < 1.2 * card.lanes
-# Each SM finished {{ lanes_found:.1f}} multiply-adds at each tick. An SM with 64 lanes could not have done it, and one with 256
-# would have been idle at every other tick. So the {{ card.lanes:.0f}} lanes of the documents are really there. You have
-# counted
-# the stoves without opening the door.
+# Each SM finished {{ lanes_found:.1f}} multiply-adds per tick. An SM with 64 lanes could not have done it, and one
+# with 256 would have been idle at every other tick. So the {{ card.lanes:.0f}} lanes that the documents promise are
+# really there. You have counted the stoves without opening the kitchen door.
 # /// otherwise
-# Each SM finished {{ lanes_found:.1f}} multiply-adds at each tick of the clock that was read while it ran. The
+# Each SM finished {{ lanes_found:.1f}} multiply-adds per tick of the clock, as read while the kernel ran. The
 # documents say {{ card.lanes:.0f}} lanes.
 # ///
 #
@@ -678,27 +679,27 @@ record(
 # every tick.
 #
 # 1. How many independent chains does a lane need to be busy all the time?
-# 2. If every thread has one chain, how many warps is that for an SM with {{ card.lanes:.0f}} lanes?
-# 3. And if every thread has eight?
+# 2. If every thread has one chain, how many warps does that take for an SM with {{ card.lanes:.0f}} lanes?
+# 3. And how many if every thread has eight chains?
 # /// answer
 # 1. As many as a step takes ticks: about {{ chain.gpu * card.clock_mhz / steps:.0f}}.
 # 2. {{ card.lanes:.0f}} lanes with {{ chain.gpu * card.clock_mhz / steps:.1f}} chains each, in warps of 32:
 #    {{ card.lanes / 32 * chain.gpu * card.clock_mhz / steps:.1f}} warps, rounded up, of the {{ card.warps:.0f}} that fit.
-# 3. An eighth of that. But each quarter of the SM needs its own, so take one warp for each. So there are two ways to
-#    keep a stove hot: many cooks, or cooks with several pots each. *Chains under way = latency × throughput.* It is a
-#    law
-#    about queues, named after John Little, and it holds for memory as well.
+# 3. An eighth as many. But each quarter of the SM needs its own warps, so take at least one for each. So there are
+#    two ways to keep a stove hot: many cooks, or cooks with several pots each. *Chains under way = latency ×
+#    throughput.* It is a law about queues, named after John Little, and it holds for memory as well.
 # ///
 
 # %% [markdown]
 # ## The bandwidth, by hand
 #
-# Do the same for the pantry. How many bytes come out in a second?
+# Do the same for the pantry. How many bytes come out of the pantry in a second?
 #
 # `wires ÷ 8 × ticks of the memory × 2`
 #
-# Eight wires carry a byte. The 2 is there because this kind of memory sends on both edges of a tick, up and down. Then
-# we measure the plainest job there is: a copy, which reads a byte for every byte that it writes.
+# Eight wires carry a byte. The 2 is there because this kind of memory sends data on both edges of a tick, the rising
+# and the falling one. Then we measure the plainest job there is: a copy, which reads a byte for every byte that it
+# writes.
 
 # %%
 from course_kernels.copy import k01_vectorised
@@ -729,44 +730,47 @@ record(
 # | the same copy, PyTorch | {{ copy.torch.gb_per_s:.0f }} GB/s, {{ copy.torch.of_peak:.0%}} |
 #
 # /// claim | abs(bandwidth.by_hand / bandwidth.sheet - 1) < 0.05
-# Your pencil and the data sheet agree to within five parts in a hundred. The maker's figure is the round one.
+# Your pencil and the data sheet agree to within five parts in a hundred. The maker's figure is the rounded one.
 # /// otherwise
-# By hand it is {{ bandwidth.by_hand / bandwidth.sheet:.2f}} times what the data sheet says.
+# The bandwidth by hand is {{ bandwidth.by_hand / bandwidth.sheet:.2f}} times what the data sheet says.
 # ///
 #
 # /// claim | max(copy.ours.of_peak, copy.torch.of_peak) < 0.97
-# A copy does not get all of it. Most likely memory pauses now and then, to refresh itself and to turn around between
-# reading and writing. We have not measured how long; [the measuring
-# page](../how_we_measure.py#the-card-against-its-own-data-sheet) says more. What the better copy reaches,
-# {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}}, is a good yardstick for every job that is limited by bytes. It
-# is not a hard ceiling: a job that mixes reading and writing differently may end a little above or below it.
+# A copy does not get all of this bandwidth. Most likely memory pauses now and then, to refresh itself and to turn
+# around between reading and writing. We have not measured how long these pauses are;
+# [the measuring page](../how_we_measure.py#the-card-against-its-own-data-sheet) says more. What the better copy
+# reaches, {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}}, is a good yardstick for every job that is limited by
+# bytes. This percentage is not a hard ceiling: a job that mixes reading and writing differently may end a little
+# above or below it.
 # /// otherwise
-# A copy reaches {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}} of it: on this card you can have very nearly all.
+# A copy reaches {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}} of this bandwidth: on this card you can have very
+# nearly all of it.
 # ///
 #
 # /// exercise | One token, one reader
-# The model of the first section, two bytes a weight: {{ token.gb:.0f}} GB. They do not fit on the shelf, so for every
-# token all of them come from the pantry, once each.
+# The model of the first section, at two bytes per weight, takes {{ token.gb:.0f}} GB. The weights do not fit on the
+# shelf, so for every token all of them come from the pantry, once each.
 #
-# 1. How long does that take, at the data sheet's bandwidth?
+# 1. How long does it take to fetch them, at the data sheet's bandwidth?
 # 2. The tensor cores of this card do {{ tensor_tflops:.0f}} TFLOP/s in bf16 at best. How long does the arithmetic
 #    take?
-# 3. What does the card do most of the time, with one reader?
+# 3. What does the card do most of the time when there is only one reader?
 # /// answer
 # 1. {{ token.gb:.0f}} GB ÷ {{ bandwidth.sheet:.0f}} GB/s = {{ token.gb / bandwidth.sheet * 1000:.0f}} ms
 # 2. Two operations for each of {{ token.macs / 1e9:.1f}} billion weights:
 #    {{ 2 * token.macs / tensor_tflops / 1e9:.2f}} ms
-# 3. It waits for crates. The arithmetic takes one part in {{ token.gb / bandwidth.sheet * 1000 / (2 * token.macs / tensor_tflops / 1e9):.0f}}
-#    of the time. Serve many readers
-#    from the same crates, and the rest is no longer wasted. That is what serving a model is about.
+# 3. It waits for crates. The arithmetic takes one part in
+#    {{ token.gb / bandwidth.sheet * 1000 / (2 * token.macs / tensor_tflops / 1e9):.0f}} of the time. If you serve
+#    many readers from the same crates, the rest of the time is no longer wasted. That is what serving a model is
+#    about.
 # ///
 
 # %% [markdown]
 # ## The first roofline
 #
-# So there are two limits: one on arithmetic, one on bytes. Which of them stops *your* job? One number decides: how
-# many operations the job does for each byte that it moves to or from the pantry. It is called **arithmetic intensity**.
-# The chart that shows both limits is the *roofline* [^williams2009].
+# So there are two limits: a limit on arithmetic and a limit on bytes. Which of them stops *your* job? One number decides:
+# how many operations the job does for each byte that it moves to or from the pantry. This number is called
+# **arithmetic intensity**. The chart that shows both limits is the *roofline* [^williams2009].
 #
 # The two limits are equal at the **ridge**:
 #
@@ -793,11 +797,13 @@ record(
 # | vector add: 1 operation, 12 bytes | {{ add_intensity:.2f }} |
 # | multiply, 4096: 2 × 4096³ operations, three grids | {{ multiply_intensity:.0f }} |
 #
-# Left of the ridge, a kernel waits for bytes: it is *memory-bound*. Right of it, the kernel waits for arithmetic: it is *compute-bound*.
+# To the left of the ridge, a kernel waits for bytes: it is *memory-bound*. To the right of the ridge, a kernel waits
+# for arithmetic: it is *compute-bound*.
 #
-# Now put jobs on the picture. Vector add, from [your first kernel](../start_here.py). A grid of 8192 by 8192 times a
-# single list, as a model does it for one token, and times 16 lists, as for 16 readers. The multiply of 4096, once by
-# the naive kernel that a beginner writes and once by the library. And the multiply-adds from two sections back.
+# Now put jobs on the picture. The first is vector add, from [your first kernel](../start_here.py). The next two
+# multiply a grid of 8192 by 8192 by a single list, as a model does for one token, and by 16 lists, as a model does
+# for 16 readers. Then comes the multiply of two grids of 4096 by 4096, once by the naive kernel that a beginner
+# writes and once by the library. The last job is the kernel of multiply-adds from two sections back.
 
 # %%
 from course_kernels.sgemm import k01_naive
@@ -845,7 +851,7 @@ record(jobs=jobs)
 #   - ["multiply-adds, hardly any memory", "{{ fma.intensity:.0f }}", "{{ fma.tflops:.1f }}", "{{ fma.of_peak:.0%}}", arithmetic]
 # ///
 #
-# Now drag a job of your own along the roof, and change the card under it.
+# Now drag a job of your own along the roof, and try different cards.
 #
 # /// explorable | roofline
 # ask: "Two operations for each byte: memory holds this job up. How many must it do before arithmetic does? Then try another card, or the tensor cores: which way does the ridge move?"
@@ -873,14 +879,15 @@ record(jobs=jobs)
 # caption: "Peaks and bandwidths are those of the data sheets: H200 [^nvidia-h200], H100 [^nvidia-h100], A100 [^nvidia-a100], L40S [^nvidia-l40s], B200 [^nvidia-b200]."
 # ///
 #
-# Why is the intensity of the multiply-adds a number at all, and not infinite? Because each thread still reads its
-# totals and its factor once, and writes the totals once.
+# Why is the intensity of the kernel of multiply-adds not infinite? Because each thread still reads its totals and its
+# factor once, and writes the totals once.
 #
 # Read the picture from the left.
 #
 # /// claim | jobs.add.of_peak > 0.8 and jobs.add.of_compute < 0.008
-# **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes, and has little left to gain: it is at {{ jobs.add.of_peak:.0%}}
-# of what its roof allows. Nearly all stoves are cold, and no cook could change that. Only fewer bytes could.
+# **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes, and has little left to gain: it reaches
+# {{ jobs.add.of_peak:.0%}} of what its roof allows. Nearly all the stoves are cold, and no cook could change that.
+# Only fewer bytes could.
 # /// otherwise
 # **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes and reaches {{ jobs.add.of_peak:.0%}} of what its roof
 # allows.
@@ -888,56 +895,61 @@ record(jobs=jobs)
 #
 # /// claim | jobs.readers16.us < 1.9 * jobs.readers1.us
 # **One reader or 16**: sixteen times the arithmetic, and the time goes from {{ jobs.readers1.us:.0f}} µs to
-# {{ jobs.readers16.us:.0f}} µs. The same crates come up, and sixteen cooks dip into each. That is what it means to be
-# left of the ridge: arithmetic is cheap. Cheap, not free: the library is at {{ jobs.readers16.of_peak:.0%}} of its roof
-# here. The roofline says that bytes bind, and something else holds the library up too. This page does not measure what.
+# {{ jobs.readers16.us:.0f}} µs. The same crates are fetched, and sixteen cooks take from each crate. To the left of
+# the ridge, arithmetic is cheap. It is cheap, not free: the library reaches {{ jobs.readers16.of_peak:.0%}} of its
+# roof here. The roofline says that bytes are the limit, but something else slows the library down too. This page does
+# not measure what that is.
 # /// otherwise
 # **One reader or 16**: sixteen times the arithmetic, and the time goes from {{ jobs.readers1.us:.0f}} µs to
-# {{ jobs.readers16.us:.0f}} µs. Left of the ridge it could be cheap. The library does not make it so here.
+# {{ jobs.readers16.us:.0f}} µs. Left of the ridge, the extra arithmetic could be cheap. In the library's kernel it is
+# not cheap here.
 # ///
 #
-# **The multiply** is far to the right: {{ multiply_intensity:.0f}} operations per byte, by hand, if every number is
-# fetched just once. The roof over it is flat. Memory is no excuse.
+# **The multiply** is far to the right: {{ multiply_intensity:.0f}} operations per byte, worked out by hand, if every
+# number is fetched just once. The roof over this job is flat. Memory is no excuse.
 #
 # /// claim | jobs.naive.us > 60 * jobs.library.us
-# And now look down. The naive kernel does the *same* job, so it is at the same place along the axis, under the same roof.
-# It reaches {{ jobs.naive.of_peak:.1%}} of it, the library {{ jobs.library.of_peak:.0%}}. Nothing in the hardware is in
-# the way; the recipe is. Closing that gap, from the lower point to the upper one, is the first half of this course.
+# And now look down. The naive kernel does the *same* job, so it is at the same place along the axis, under the same
+# roof. The naive kernel reaches {{ jobs.naive.of_peak:.1%}} of this roof, and the library reaches
+# {{ jobs.library.of_peak:.0%}}. Nothing in the hardware holds the naive kernel back; its recipe does. Closing that
+# gap, from the lower point to the upper one, is the first half of this course.
 # /// otherwise
-# The naive kernel does the same job under the same roof. It reaches {{ jobs.naive.of_peak:.1%}} of it, the library
-# {{ jobs.library.of_peak:.0%}}.
+# The naive kernel does the same job under the same roof. The naive kernel reaches {{ jobs.naive.of_peak:.1%}} of this
+# roof, and the library reaches {{ jobs.library.of_peak:.0%}}.
 # ///
 #
 # /// claim | jobs.library.of_peak < fma.of_peak
-# The library is not at the top either. The multiply-adds show that {{ fma.of_peak:.0%}} can be reached, and the
-# library reaches {{ jobs.library.of_peak:.0%}}. Most likely that is because it has to fetch and store between its
-# multiply-adds, and the kernel of multiply-adds does not. This page does not count that; [the
-# ladder](l4_the_gemm_ladder.py) does.
+# The library is not at the top either. The kernel of multiply-adds shows that {{ fma.of_peak:.0%}} can be reached,
+# and the library reaches {{ jobs.library.of_peak:.0%}}. Most likely that is because the library has to fetch and
+# store between its multiply-adds, and the kernel of multiply-adds does not. This page does not count these
+# instructions; [the ladder](l4_the_gemm_ladder.py) does.
 # /// otherwise
-# The library is as near the top as multiply-adds alone.
+# The library is as near the top as the kernel that does nothing but multiply-adds.
 # ///
 #
 # /// exercise | Left or right?
-# The ridge of this card is at {{ ridge:.0f}} in fp32. On which side of it are these?
+# The ridge of this card is at {{ ridge:.0f}} in fp32. On which side of the ridge are these jobs?
 #
-# 1. Two grids of 1000 by 1000, from the first exercise.
-# 2. Two grids of 60 by 60.
+# 1. Multiplying two grids of 1000 by 1000, as in the first exercise.
+# 2. Multiplying two grids of 60 by 60.
 # 3. Doubling a list.
-# 4. The model of the first section in bf16, two bytes a weight. With the tensor cores the ridge is at {{ ridge_bf16:.0f}}.
-#    How many readers must share a card before arithmetic is the limit?
+# 4. The model of the first section in bf16, at two bytes per weight. With the tensor cores the ridge is at
+#    {{ ridge_bf16:.0f}}. How many readers must share a card before arithmetic is the limit?
 # /// answer
-# 1. 167: right of the ridge, bound by arithmetic.
-# 2. 2 × 60³ ÷ (3 × 4 × 60²) = 10: left of the ridge. Small multiplies are bound by bytes, if nothing else holds them up
-#    first.
-# 3. One operation for eight bytes, 0.125: far to the left.
-# 4. For one reader each weight is two operations and two bytes: intensity 1. With R readers it is R, as long as their
-#    own lists are small compared with the weights. So it takes about {{ ridge_bf16:.0f}} of them.
+# 1. 167 operations per byte: right of the ridge, so bound by arithmetic.
+# 2. 2 × 60³ ÷ (3 × 4 × 60²) = 10: left of the ridge. The multiplication of small grids is bound by bytes, unless
+#    something else limits it first.
+# 3. One operation per eight bytes, or 0.125 operations per byte: far to the left.
+# 4. For one reader each weight costs two operations and two bytes, so the intensity is 1. With R readers the
+#    intensity is R, as long as the readers' own lists are small compared with the weights. So it takes about
+#    {{ ridge_bf16:.0f}} readers.
 # ///
 
 # %% [markdown]
 # ## Now type it
 #
-# You have worked all of it out with a pencil. Now put it into seven small functions, and have them checked.
+# You have worked out everything on this page with a pencil. Now write your sums as seven small functions, and have
+# them checked.
 #
 # /// lab | roofline
 # ///
@@ -945,11 +957,13 @@ record(jobs=jobs)
 # %% [markdown]
 # ## Where this leads
 #
-# You know the two kitchens, the size of this one, and the roof over every job in it. You have not yet told a
+# You know the two kitchens, the size of the GPU's kitchen, and the roof over every job in it. You have not yet told a
 # single cook what to do.
 #
-# - How is work shared out among all these threads? That is [the CUDA model](l2_the_cuda_model.py): grids, blocks and
-#   warps, drawn from real launches.
+# - How is work shared out among all these threads? The next lecture, [the CUDA model](l2_the_cuda_model.py), shows it:
+#   grids, blocks and warps, drawn from real launches.
 # - How far can you trust the readings on this page? See [how every number here is measured](../how_we_measure.py).
-# - Would you rather start cooking at once? In [Your first kernel](../start_here.py) you are typing within twenty minutes.
-# - Every number above, with its spread and the run it comes from: [the ledger](../numbers.md).
+# - Would you rather start cooking at once? In [Your first kernel](../start_here.py) you will be typing within twenty
+#   minutes.
+# - Where does every number above come from? [The ledger](../numbers.md) lists each of them with its spread and its
+#   run.

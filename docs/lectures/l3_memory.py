@@ -14,22 +14,23 @@
 # - look at an index and say, before anything runs, what it costs in boxes carried and in turns spent waiting;
 # - work out, with one multiplication, how many bytes must be under way at every moment;
 # - transpose a matrix about as fast as the card can move the bytes;
-# - and, beyond the core, add up a long list and fuse two steps into one, just as fast.
+# - and, beyond the core, add up a long list and fuse two steps into one, both about as fast as the card can move the
+#   bytes.
 #
-# **The headline: a matrix transposed at {{ turn.vectorised.of_peak:.0%}} of peak.** The first, obvious kernel
-# for the same job reaches {{ turn.naive.of_peak:.0%}}. Same card, same numbers, no arithmetic in either. This page is
-# about everything in between.
+# **The headline: a matrix transposed at {{ turn.vectorised.of_peak:.0%}} of peak.** The first, obvious kernel for the
+# same job reaches {{ turn.naive.of_peak:.0%}}. Both run on the same card with the same numbers, and neither does any
+# arithmetic. This page is about everything in between.
 
 # %% [markdown]
 # ## The cafeteria
 #
-# In [your first kernel](../start_here.py) the kitchen was small: cooks at tables, and a hall to the pantry. By
-# now it feeds a whole building. So leave the cooks alone for a day, and follow the food.
+# In [your first kernel](../start_here.py) the kitchen was small: cooks at tables, and a hall to the pantry. By now
+# the kitchen feeds a whole building. So leave the cooks alone for a day, and follow the food.
 #
-# A cook has her work in her **hands**. In her room is a **tray**, and her whole table shares a part of it. Outside, in
-# the corridor, is a **shelf** for all rooms: things that were asked for a moment ago may still be there. Down the hall
-# is the **pantry**, which has everything. And now and then a **truck** brings goods
-# from another building.
+# A cook holds what she works on in her **hands**. In her room is a **tray**, and her whole table shares a part of the
+# tray. Outside, in the corridor, is a **shelf** for all rooms: things that were asked for a moment ago may still be
+# there. Down the hall is the **pantry**, which has everything. And now and then a **truck** brings goods from another
+# building.
 #
 # /// figure | docs/assets/figures/cafeteria.svg
 # alt: "A building, one GPU. Rooms, the SMs, each with cooks, whose hands are the registers, and a tray, the shared memory and L1. Below them one shelf, L2, for all rooms. Below that the pantry, HBM. Outside, a truck brings things from the host's memory."
@@ -50,27 +51,27 @@
 # | texture and surface | every thread, by special instructions | in HBM, cached |
 # | shared memory of another block | blocks of one cluster, from Hopper on | in the neighbour's SM |
 #
-# **Where is a byte right now?** That is a question about the *hardware*. L1 and L2 are answers to it, and they are not
-# memory spaces: they are caches. You cannot declare a variable in L2, and no address names it. You ask for a
-# global address, and then find out how far the byte had to come.
+# **Where is a byte right now?** That is a question about the *hardware*. L1 and L2 are answers to this second
+# question, and they are not memory spaces: they are caches. You cannot declare a variable in L2, and no address
+# refers to L2. You ask for the byte at a global address, and only then find out how far it had to come.
 #
 # /// exercise | Find the caches | 2 minutes
 # *"CUDA has five memory spaces: registers, shared memory, L1, L2 and global memory."* You find this sentence on a
-# slide. What do you write next to it?
+# slide. What would you write next to it?
 # /// answer
-# L1 and L2 are caches, not spaces, so only three of the five are right. Local, constant and parameter memory are missing, as
-# are texture and surface, and on Hopper the shared memory of the cluster. And *local* is the trap: it sounds near, but
-# its bytes have addresses in HBM. It only means *private*.
+# L1 and L2 are caches, not spaces, so only three of the five are right. Local, constant and parameter memory are
+# missing, as are texture and surface, and on Hopper the shared memory of the cluster. And the word *local* is a trap:
+# local memory sounds near, but its bytes have addresses in HBM. *Local* only means *private*.
 # ///
 
 # %% [markdown]
 # ## How far is it?
 #
-# How do you time one trip? Not by timing one trip: your clock is too coarse. And not by timing a thousand: a
-# thousand trips overlap, and you learn how wide the hall is, not how long.
+# How do you time one trip? You cannot time just one trip, because your clock is too coarse. And timing a thousand
+# trips does not help either: they overlap, and you learn how wide the hall is, not how long it is.
 #
 # Hold a treasure hunt instead. Each box contains a slip with the number of the next box. No cook can set out for the
-# next one before the slip is in her hand. So a thousand hops take a thousand trips, one after the other. This is a
+# next box before the slip is in her hand. So a thousand hops take a thousand trips, one after another. This is a
 # *pointer chase*. Here is one with eight boxes.
 
 # %%
@@ -92,13 +93,13 @@ print("the walk: ", *walk, "and back at", box)
 # - [100 <= hop.hbm < 300] About 150
 # - [hop.hbm >= 300] 300 or more
 # /// reveal
-# {{ hop.hbm:.0f }}. That is {{ hop.hbm / hop.shared:.0f }} times as long as the trip to the tray. In
+# {{ hop.hbm:.0f }} ticks. That is {{ hop.hbm / hop.shared:.0f }} times as long as the trip to the tray. In
 # {{ hop.hbm:.0f }} ticks one SM could do {{ hop.hbm * 128 / 1e3:.0f }} thousand multiply-adds, if somebody brought
 # the numbers.
 # ///
 #
-# On the card it is the same line, `i = x[i]`, with one thread and the clock of its SM. If all the boxes fit into L1,
-# every trip ends there. If they fill a gigabyte, nearly every trip goes to the pantry.
+# On the card the chase is the same line, `i = x[i]`, run by one thread and timed with the clock of its SM. If all the
+# boxes fit into L1, every trip ends at L1. If they fill a gigabyte, nearly every trip goes to the pantry.
 
 # %% tags=["show"]
 from statistics import median
@@ -144,7 +145,7 @@ record(
 #
 # ### The hunt grows {.beyond}
 #
-# Now let the hunt grow. Use a few boxes, then more, until only the pantry can hold them.
+# Now let the hunt grow. Use a few boxes at first, then more and more, until only the pantry can hold them all.
 
 # %%
 record(
@@ -168,24 +169,27 @@ record(
 # ///
 #
 # /// claim | chase.k4096 > 4 * chase.k16 and chase.k1048576 > 1.6 * chase.k4096
-# The hardware has drawn its own picture. A walk of 16 KiB stays in L1: {{ chase.k16:.0f }} ticks per hop. One of 4 MiB
-# has outgrown L1 and stays in L2: {{ chase.k4096:.0f }}. One of 1 GiB goes to the pantry: {{ chase.k1048576:.0f }}. You
-# need no data sheet to find how large the caches are. Look where the line rises.
+# The hardware has drawn its own picture. A walk of 16 KiB stays in L1 and takes {{ chase.k16:.0f }} ticks per hop. A
+# walk of 4 MiB has outgrown L1 and stays in L2: {{ chase.k4096:.0f }} ticks per hop. A walk of 1 GiB goes to the pantry:
+# {{ chase.k1048576:.0f }} ticks per hop. You need no data sheet to find out how large the caches are. Look where the
+# line rises.
 # /// otherwise
-# A walk of 16 KiB takes {{ chase.k16:.0f }} ticks per hop, one of 4 MiB {{ chase.k4096:.0f }}, one of 1 GiB
-# {{ chase.k1048576:.0f }}.
+# A walk of 16 KiB takes {{ chase.k16:.0f }} ticks per hop, a walk of 4 MiB takes {{ chase.k4096:.0f }}, and a walk of
+# 1 GiB takes {{ chase.k1048576:.0f }}.
 # ///
 #
 # /// claim | abs(chase.k1048576 / hop.hbm - 1) < 0.15
-# The right end agrees with the table, {{ hop.hbm:.0f }}, and the two were measured in different ways: for the table
-# every box was met for the first time, while here the walk has been round before.
+# The right end of the chart agrees with the {{ hop.hbm:.0f }} ticks of the table, although the two were measured in
+# different ways: for the table, the walk visited every box for the first time; for the chart, it had visited every
+# box before.
 # /// otherwise
-# The table says {{ hop.hbm:.0f }} for the pantry, the right end of the steps {{ chase.k1048576:.0f }}.
+# For a trip to the pantry, the table says {{ hop.hbm:.0f }} ticks, and the right end of the chart says
+# {{ chase.k1048576:.0f }}.
 # ///
 #
 # /// claim | 1.2 * chase.k4096 < chase.k32768 < 0.85 * chase.k262144
 # One step is odd. The card says that its L2 holds {{ card.l2 / 1048576:.0f }} MiB. A walk of 32 MiB is smaller than
-# that, and still takes {{ chase.k32768:.0f }} ticks per hop. Keep it in mind for the section after next.
+# that, and still takes {{ chase.k32768:.0f }} ticks per hop. Keep this odd step in mind for the section after next.
 # /// otherwise
 # A walk of 32 MiB takes {{ chase.k32768:.0f }} ticks per hop.
 # ///
@@ -194,19 +198,21 @@ record(
 # Suppose the route were 0, 1, 2, 3 and so on. Every hop still waits for its slip. What would you measure?
 # (Memory comes in pieces of 32 bytes, and a slip has 4.)
 # /// answer
-# Less than a trip. Memory comes in boxes of 32 bytes, and each holds eight slips of 4 bytes: one long trip, then seven
-# short ones, and you see their average. Hardware that guesses ahead would shorten it too. So the route is random, and
-# each slip has a cache line of its own.
+# You would measure less than a full trip. Memory comes in boxes of 32 bytes, and each box holds eight slips of 4
+# bytes. So one long trip is followed by seven short ones, and you see their average. Hardware that guesses the next
+# address would shorten the average too. That is why the route is random, and why each slip has a cache line of its
+# own.
 # ///
 
 # %% [markdown]
 # ## How much at once?
 #
-# A long hall can still be a wide one. So ask a different question: if everybody fetches at once, how many bytes arrive in
-# each tick?
+# A long hall can still be a wide hall. So ask a different question: if everybody fetches at once, how many bytes
+# arrive in each tick?
 #
-# For the tray you can work it out by hand. It has 32 windows, and each gives out one word of 4 bytes in a tick: 32 × 4 =
-# 128 bytes, for one room. How many rooms, and how many ticks in a second? The card told us both.
+# For the tray you can work it out by hand. It has 32 windows, and each gives out one word of 4 bytes in a tick: 32 ×
+# 4 = 128 bytes, for one room. How many rooms are there, and how many ticks are there in a second? The card told us
+# both numbers.
 
 # %%
 found = {level: bandwidth.rates(level) for level in ("shared", "l1", "l2")}
@@ -240,9 +246,9 @@ record(
 #
 # ### Round and round {.beyond}
 #
-# Now read a stretch of memory round and round, bypassing L1, with the whole card. One lap warms it up, then everybody
-# waits for the slowest, and then at least two more laps are timed. A short stretch stays on the shelf. A long one does
-# not.
+# Now let the whole card read a stretch of memory over and over, bypassing L1. The first lap warms up the cache, then
+# all blocks wait for the slowest block, and then at least two more laps are timed. A short stretch stays on the
+# shelf. A long one does not.
 
 # %%
 SPANS = {f"k{2**p}": 1024 * 2**p for p in range(6, 23)}  # 64 KiB to 4 GiB
@@ -308,29 +314,28 @@ record(
 # ///
 #
 # /// claim | reading.k16384 > 1.5 * reading.k4194304
-# A stretch of 16 MiB fits on the shelf, which holds {{ card.l2 / 1048576:.0f }} MiB, and comes back at
-# {{ reading.k16384:.0f }} bytes per tick. A stretch of 4 GiB must come from the pantry each time:
-# {{ reading.k4194304:.0f }}.
+# A stretch of 16 MiB fits on the shelf, which holds {{ card.l2 / 1048576:.0f }} MiB, and arrives at
+# {{ reading.k16384:.0f }} bytes per tick. A stretch of 4 GiB must come from the pantry each time, and arrives at
+# {{ reading.k4194304:.0f }} bytes per tick.
 # /// otherwise
-# A stretch of 16 MiB comes at {{ reading.k16384:.0f }} bytes per tick, one of 4 GiB at
-# {{ reading.k4194304:.0f }}.
+# A stretch of 16 MiB arrives at {{ reading.k16384:.0f }} bytes per tick, and a stretch of 4 GiB at
+# {{ reading.k4194304:.0f }} bytes per tick.
 # ///
 #
 # /// claim | max(reading.k256, reading.k512, reading.k1024) > 1.15 * reading.k16384
-# The hump on the left does not mean a faster shelf. There the whole card wants the same few lines, and very likely one
-# answer serves several rooms at once. So our figure for L2 is the one at 16 MiB.
+# The hump on the left does not mean a faster shelf. There the whole card wants the same few cache lines, and very
+# likely one answer serves several rooms at once. So our figure for L2 is the bandwidth at 16 MiB.
 # /// otherwise
-# Our figure for L2 is the one at 16 MiB.
+# Our figure for L2 is the bandwidth at 16 MiB.
 # ///
 #
-# At the right end the pantry hands out {{ far.gb_per_s:.0f }} GB in a second, {{ far.gb_per_s / card.bandwidth:.0%}} of the
-# data sheet. There the curve must be below the line. Ours was once above it, and that is how we found three faults in our own
-# program: some blocks read while others were still warming up, a long stretch was read once and not round and round, and the clock
-# was read at a different moment. *A number above the data sheet is not good news. It is a fault that nobody has found yet.*
+# At the right end the pantry hands out {{ far.gb_per_s:.0f }} GB in a second, {{ far.gb_per_s / card.bandwidth:.0%}} of what the data sheet says. There the curve must stay below the line of the data sheet. Our curve was once above this line, and that is how we found three faults in our own
+# program: some blocks read while others were still warming up, a long stretch was read once instead of over and over, and the clock rate was read at a different moment. *A number above the data sheet is not good news. It is a fault that nobody has found yet.*
 #
-# Be clear about what this chart shows. The card reads again what it has just read, and that is the only way to see the
-# shelf at all. All *other* bandwidths on this page are measured with the shelf cleared before every sample, as [the measuring page](../how_we_measure.py)
-# explains. A kernel that meets cold data cannot reach the left half of the chart, however small its job.
+# Be clear about what this chart shows. The card reads again what it has just read, because that is the only way to
+# measure the shelf. All *other* bandwidths on this page are measured with the shelf cleared before every sample, as
+# [the measuring page](../how_we_measure.py) explains. A kernel whose data is not yet in the cache cannot reach the
+# bandwidths in the left half of the chart, however small its job is.
 #
 # /// table
 # columns: [level, "bytes in a tick", of what, "TB/s for the whole card"]
@@ -354,35 +359,35 @@ record(
 # ///
 #
 # /// claim | copy_of_ceiling > 0.92 and vector_add_of_copy > 0.92
-# How much can you get out of the pantry, then? The better of two copies is our **copy yardstick**: ours and the
-# driver's own, which PyTorch calls. Our copy reaches {{ copy_of_ceiling:.1%}} of it, and a vector add that takes 16
-# bytes in every load reaches {{ vector_add_of_copy:.1%}}. (It may exceed 100 %. A copy writes half of its bytes, a
-# vector add a third of them. And the table says that reading alone goes faster than copying.) Nothing on this page
-# that reads and writes 1 GiB should be far below it.
+# How much can you get out of the pantry, then? We measured two copies, ours and the driver's own, which PyTorch
+# calls. The better of the two is our **copy yardstick**. Our copy reaches {{ copy_of_ceiling:.1%}} of this yardstick,
+# and a vector add that takes 16 bytes in every load reaches {{ vector_add_of_copy:.1%}}. (A vector add may exceed 100
+# %. Half of the bytes that a copy moves are writes; in a vector add only a third are. And the table says that reading
+# alone is faster than copying.) Nothing on this page that reads and writes 1 GiB should be far below this yardstick.
 # ///
 #
-# Step back and look: the nearer the level, the shorter the walk *and* the wider the hall. That is the whole reason for
-# trays. A byte that is used ten times should be carried down the hall once.
+# Step back and look: the nearer the level, the shorter the walk *and* the wider the hall. That is the whole reason
+# for trays. A byte that is used ten times should be carried down the hall only once.
 #
 # /// exercise | How often must it be used?
-# From the table: how many times as much as the pantry does the tray hand out? What does that say about a kernel
-# that reads every byte from the pantry and then exactly once from the tray?
+# According to the table, how many times as many bytes do all the trays hand out as the pantry does? What does that
+# say about a kernel that reads every byte from the pantry and then exactly once from the tray?
 # /// answer
-# About {{ per_clock.shared * card.sms / reading.k4194304:.0f }} times, on this card. So a single detour via the tray
-# costs next to nothing in bandwidth. It pays when the byte is used more than once, or when, as in a
+# About {{ per_clock.shared * card.sms / reading.k4194304:.0f }} times as many, on this card. So a single detour via
+# the tray costs next to nothing in bandwidth. The detour pays when the byte is used more than once, or when, as in a
 # transpose, it lets you walk the hall in a better order.
 # ///
 
 # %% [markdown]
 # ## Are these the right numbers? {.beyond}
 #
-# Others took Hopper apart before us, with programs of their own. Luo and others did it twice, in 2024 [^luo2024] and,
-# more thoroughly, in 2025 [^luo2025]. Their card was an H800 on a PCIe board: the same SMs but fewer of them, a lower
-# clock, and an older HBM. So compare only what is counted in ticks, and ignore seconds.
+# Other people analysed Hopper before us, with programs of their own. Luo and others did so twice, in 2024 [^luo2024]
+# and, more thoroughly, in 2025 [^luo2025]. Their card was an H800 on a PCIe board: it has the same SMs but fewer of
+# them, a lower clock rate, and an older HBM. So compare only what is counted in ticks, and ignore seconds.
 #
-# One thing first. Our `i = x[i]` is two steps: the load, and the arithmetic that turns `i` into an address. A chain can
-# also hold addresses, and then the load is alone. We do not know which of the two their programs time. So here is L1
-# both ways.
+# One point comes first. Our `i = x[i]` consists of two steps: the load, and the arithmetic that turns `i` into an
+# address. A chain can also hold addresses instead of indices, and then a hop is nothing but the load. We do not know
+# which of the two kinds of chain their programs time. So here is L1 both ways.
 
 # %%
 # Luo et al. 2025, tables 3 to 5, for an H800
@@ -413,50 +418,54 @@ record(
 # ///
 #
 # /// claim | max(abs(hop.shared / paper.shared - 1), abs(hop_alone.l1 / paper.l1 - 1), abs(hop.l2 / paper.l2 - 1), abs(hop.hbm / paper.hbm - 1), abs(per_clock.shared / paper_bytes.shared - 1), abs(per_clock.l1 / paper_bytes.l1 - 1), abs(per_clock.l2 / paper_bytes.l2 - 1)) < 0.2
-# Seven numbers, two cards, two programs, and all seven agree within 20 %. For the bytes from HBM we compare with our own
-# data sheet, above: their card had a different memory.
+# Seven numbers were measured on two cards with two programs, and all seven agree to within 20 %. The bandwidth of HBM
+# we compare only with our own data sheet, above, because their card had a different memory.
 # /// otherwise
-# Here not all of them agree so closely. On a card that is not a Hopper they do not have to.
+# Here not all of the numbers agree so closely. On a card that is not a Hopper they do not have to agree.
 # ///
 #
 # /// claim | hop.l1 > 1.1 * hop_alone.l1
 # With the address worked out in between, L1 takes {{ hop.l1:.1f }} ticks here instead of {{ hop_alone.l1:.1f }}. The
-# paper of 2024 had 40.7 for it [^luo2024], the paper of 2025 had 32.0 [^luo2025]. It is the same cache, and this is
-# very likely the whole difference. With every latency, ask what else was in the chain.
+# paper of 2024 reported 40.7 ticks for L1 [^luo2024], and the paper of 2025 reported 32.0 [^luo2025]. It is the same
+# cache, and the arithmetic for the address is very likely the whole difference. For every latency that you read, ask
+# what else was in the chain.
 # /// otherwise
-# With the address worked out in between, L1 takes {{ hop.l1:.1f }} ticks here, without it {{ hop_alone.l1:.1f }}.
+# With the address worked out in between, L1 takes {{ hop.l1:.1f }} ticks here; without that work, L1 takes
+# {{ hop_alone.l1:.1f }} ticks.
 # ///
 #
-# Now for the odd step. Many people repeat a number from 2024: 478.8 ticks for *global memory* [^luo2024]. Its authors later found
-# that the L2 has two halves, and that the far one takes longer to answer [^luo2025]; NVIDIA had drawn the two halves when the
-# A100 came out [^nvidia-ampere]. Look at the steps again: at 32 MiB,
-# too much for one half and too little for the pantry, our card says {{ chase.k32768:.0f }}, while the pantry
-# takes {{ hop.hbm:.0f }}. These may be trips to the far end of the shelf, or short trips and long ones mixed: an
-# average does not tell which. Either way it is not yet the pantry.
+# Now for the odd step. Many people repeat a number from 2024: 478.8 ticks for *global memory* [^luo2024]. The authors
+# later found that the L2 has two halves, and that the far half takes longer to answer [^luo2025]; NVIDIA had drawn
+# the two halves when the A100 came out [^nvidia-ampere]. Look at the steps again: a walk of 32 MiB is too large for
+# one half of the L2 and too small to need the pantry. It takes {{ chase.k32768:.0f }} ticks per hop on our card,
+# while the pantry takes {{ hop.hbm:.0f }}. These may be trips to the far end of the shelf, or a mixture of short
+# trips and long ones: an average does not tell which. Either way, most of these trips do not go to the pantry.
 #
 # /// exercise | An older pantry
-# The HBM of their card hands out less than half as many bytes as ours. Yet a trip takes about the same number of ticks.
-# Is that a contradiction?
+# The HBM of the H800 hands out less than half as many bytes per second as the HBM of our card. Yet a trip takes about
+# the same number of ticks on both cards. Is that a contradiction?
 # /// answer
-# No. Bandwidth is how much comes down the hall in a tick, latency is how long the hall is. A newer HBM may send more
-# bits over each wire in the same time, or have more wires. Either way more arrives, and each trip may be about as long as before. That is why so much of this craft is about having enough trips under way.
+# No. Bandwidth is how much comes down the hall in a tick; latency is how long the hall is. A newer HBM may send more
+# bits over each wire in the same time, or it may have more wires. Either way more bytes arrive, and each trip may
+# take about as long as before. That is why so much of this craft is about having enough trips under way.
 # ///
 
 # %% [markdown]
 # ## Ask for neighbours
 #
-# The pantry has a rule: it does not hand out single jars. Jars come in boxes of eight, and you carry a whole box. A jar is a
-# number of 4 bytes. A box is a *sector*: 32 bytes, side by side, starting at an address that is a multiple of 32 [^nvidia-sectors].
+# The pantry has a rule: it does not hand out single jars. Jars come in boxes of eight, and you must carry a whole
+# box. A jar is a number of 4 bytes. A box is a *sector*: 32 neighbouring bytes, starting at an address that is a
+# multiple of 32 [^nvidia-sectors].
 #
-# Now recall that 32 cooks, a *warp*, step up together and place one order. How many boxes must come? It depends only on
-# where their 32 jars are.
+# Now recall that 32 cooks, a *warp*, step up together and place one order. How many boxes must come? The number
+# depends only on where their 32 jars are.
 #
 # /// figure | docs/assets/figures/sectors.svg
 # alt: "Above: 32 lanes want 32 neighbouring numbers. They lie in four boxes, and every jar is used. Below: 32 lanes want every eighth number. They lie in 32 boxes, and one jar of each is used."
 # caption: Same order, 128 bytes wanted. Four boxes or thirty-two.
 # ///
 #
-# Count them by hand: lane k wants the number at k × stride.
+# Count the boxes by hand: lane k wants the number at k × stride.
 
 # %%
 STRIDES = (1, 2, 4, 8, 16, 32)
@@ -470,21 +479,22 @@ def boxes(stride):
 record(boxes={f"s{S}": quantity(boxes(S)) for S in STRIDES})
 print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 
-# %% [markdown]
-# From stride 8 on every lane has a box to itself, and it cannot get worse. So 32 boxes where 4 would do: **eight for
-# one, at most**, for numbers of 4 bytes. You will read that a bad stride costs you that much in time. But eight is the
-# bound on the boxes. The clock is a different matter.
+# %% [markdown] From stride 8 on every lane needs a box of its own, and the count cannot get any worse. So 32 boxes
+# are carried where 4 would be enough: **at most eight boxes instead of one**, for numbers of 4 bytes. You will read
+# elsewhere that a bad stride costs at most that factor in time. But eight is only a bound on the boxes. The time is a
+# different matter.
 #
 # /// predict | A kernel reads all of a 512 MB list with stride 32, lap after lap, and writes it in order. How long does it take, compared with stride 1?
-# By hand: eight times the boxes to read, the same number to write. So (8 + 1) / 2 = 4.5 times the bytes.
+# By hand: there are eight times the boxes to read, and the same number to write. So it is (8 + 1) / 2 = 4.5 times the
+# bytes.
 #
 # - [stride.s32.us / stride.s1.us < 4] Less than 4 times
 # - [4 <= stride.s32.us / stride.s1.us < 6] 4 to 6 times
 # - [6 <= stride.s32.us / stride.s1.us < 9] 6 to 9 times
 # - [stride.s32.us / stride.s1.us >= 9] 9 times, or more
 # /// reveal
-# **{{ stride.s32.us / stride.s1.us:.1f }}** times. The pencil missed two things, and they pull in opposite directions.
-# Both are explained below.
+# **{{ stride.s32.us / stride.s1.us:.1f }}** times as long. The calculation by hand missed two effects, and they pull
+# in opposite directions. Both are explained below.
 #
 # /// chart | lines
 # title: Useful bytes, read with a stride
@@ -527,10 +537,10 @@ record(
 # %% [markdown]
 # ### What the hardware counted {.beyond}
 #
-# Now ask the hardware. It keeps tallies, and Nsight Compute, `ncu`, reads them: requests from warps, sectors they
-# touched, bytes that left the pantry. Starting it costs seconds. So we count **everything on this page in one go**,
-# here, and quote the rest where it is needed. (The jobs are smaller than the ones we time, but still far too large
-# for the shelf in the hall.)
+# Now ask the hardware. It keeps counts, and Nsight Compute, `ncu`, reads them: the requests from warps, the sectors
+# that these requests touched, and the bytes that left the pantry. Starting `ncu` costs seconds. So we run it only
+# once, here, for **everything that this page counts**, and quote the other counts where they are needed. (The jobs
+# are smaller than the ones we time, but still far too large for the shelf in the hall.)
 
 # %% tags=["fold"]
 from course_kernels.bank_conflicts import k01_stride
@@ -645,48 +655,53 @@ record(
 
 # %% [markdown]
 # /// claim | abs(sectors.stride.s1 - boxes.s1) < 0.1 and abs(sectors.stride.s4 - boxes.s4) < 0.1 and abs(sectors.stride.s32 - boxes.s32) < 0.1
-# Look at the table in the answer above. Its second and third columns agree: the hardware counted what you counted on your
-# fingers, for every request of every warp. From stride 8 on it stays at {{ sectors.stride.s32:.0f }}.
+# Look at the table in the answer above. The second and third columns of that table agree: for every request of every
+# warp, the hardware counted what you counted on your fingers. From stride 8 on the count stays at
+# {{ sectors.stride.s32:.0f }}.
 # /// otherwise
-# By hand {{ boxes.s32:.0f }} boxes at stride 32; the hardware counted {{ sectors.stride.s32:.1f }} per request.
+# At stride 32 you count {{ boxes.s32:.0f }} boxes per request by hand; the hardware counted
+# {{ sectors.stride.s32:.1f }}.
 # ///
 #
 # /// claim | counted.stride.s16.read_bytes > 1.5 * counted.stride.s8.read_bytes and stride.s16.us > 1.5 * stride.s8.us
-# The fourth column does *not* stop at eight. From stride 8 to 16 the boxes stay the same, and the bytes that leave the
-# pantry grow once more, from {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
-# {{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }} times those of stride 1. It seems that the pantry
-# hands out boxes in pairs. At stride 8 both boxes of a pair are wanted, at 16 only one. And the clock follows the
-# *bytes*: from {{ stride.s8.us:.0f }} to {{ stride.s16.us:.0f }} µs. So a bound on sectors is not a bound on the time. (Bytes
-# are not everything either: the last row reads as many bytes as the row above it, yet its time is different.)
+# The fourth column does *not* stop at eight. From stride 8 to stride 16 the number of boxes stays the same, but the
+# bytes that leave the pantry grow once more, from
+# {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
+# {{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }} times those of stride 1. It seems that the
+# pantry hands out boxes in pairs. At stride 8 both boxes of a pair are wanted; at stride 16 only one box of each pair
+# is wanted. And the time follows the *bytes*: it grows from {{ stride.s8.us:.0f }} to {{ stride.s16.us:.0f }} µs. So
+# a bound on sectors is not a bound on the time. (Bytes are not everything either: the last row reads as many bytes as
+# the row above it, yet its time is different.)
 # /// otherwise
-# From stride 8 to 16 the boxes stay the same. The bytes read go from
+# From stride 8 to stride 16 the number of boxes stays the same. The bytes read go from
 # {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
 # {{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }} times those of stride 1.
 # ///
 #
 # /// claim | stride.s1.gb_per_s < 0.75 * copy.ours.gb_per_s
-# One more look at the chart in that answer, at its left end. Stride 1 wastes nothing, and still reaches only
-# {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy. So all the ratios in the last column are against a kernel that
-# could be better itself. Look at it: each thread divides two 64-bit numbers to find its place. We know of no single instruction
-# for that, so most likely it takes a whole series of others. Then the thread carries a single number of 4 bytes, and leaves. The
-# copy's threads divide nothing and carry 16 bytes at a time. This page does not measure how much each of the two costs; the
-# second has a [section of its own](#how-many-must-be-walking).
+# Look once more at the chart in that answer, at its left end. Stride 1 wastes nothing, and still reaches only
+# {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of the bandwidth of our copy. So all the ratios in the last column
+# compare with a kernel that could itself be better. Look at that kernel: each thread divides two 64-bit numbers to
+# find its place. We know of no single instruction for such a division, so most likely it takes a whole series of
+# instructions. Then the thread carries a single number of 4 bytes, and is done. The copy's threads divide nothing and
+# carry 16 bytes at a time. This page does not measure how much the division costs and how much the small loads cost;
+# a [later section](#how-many-must-be-walking) is about the size of the loads.
 # /// otherwise
-# Stride 1 reaches {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of our copy.
+# Stride 1 reaches {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of the bandwidth of our copy.
 # ///
 #
 # ### The word for it
 #
-# Loads and stores whose lanes are neighbours are called *coalesced*. It is the first thing to look for in any kernel,
-# and the cheapest to fix: swap two indices.
+# Loads and stores whose lanes ask for neighbouring numbers are called *coalesced*. Access that is not coalesced is
+# the first fault to look for in any kernel, and the cheapest to fix: often you only swap two indices.
 #
 # /// exercise | Other people's boxes
-# (a) All 32 lanes read the *same* number. (b) Lane k reads number k + 1. (c) The numbers are fp64, stride 1. (d)
-# Each lane reads a `float4`, neighbours side by side. How many sectors for one request?
+# (a) All 32 lanes read the *same* number. (b) Lane k reads number k + 1. (c) The numbers are fp64, and the stride is 1.
+# (d) Each lane reads a `float4`, and neighbouring lanes read neighbouring vectors. How many sectors for one request?
 # /// answer
-# (a) One. (b) Five: 128 bytes that begin 4 bytes past the edge of a box reach into a fifth. (c) Eight: 32 × 8
-# bytes. (d) Sixteen: 32 × 16 bytes. In (c) and (d) everything carried is used. Many sectors are not bad; sectors with
-# waste in them are.
+# (a) One. (b) Five: 128 bytes that begin 4 bytes past the edge of a box reach into a fifth box. (c) Eight: 32 × 8
+# bytes. (d) Sixteen: 32 × 16 bytes. In (c) and (d) everything that is carried is used. Many sectors are not bad;
+# sectors that are only partly used are bad.
 # ///
 #
 # Now put the pencil down. Below you choose the walk, and the boxes are counted for you: a row is a cache line of 128
@@ -719,9 +734,10 @@ record(
 # %% [markdown]
 # ## Thirty-two windows
 #
-# The tray plays by different rules. It has no boxes. It has 32 windows, called *banks*, and behind window w are words
-# w, w + 32, w + 64 and so on. A window serves one word per turn. If 32 cooks want words behind 32
-# different windows, all are served at once. If two want different words behind one window, the second waits.
+# The tray plays by different rules. It has no boxes. It has 32 windows, called *banks*, and behind window w are the
+# words w, w + 32, w + 64 and so on. A window serves one word per turn. If 32 cooks want words behind 32 different
+# windows, all of them are served at once. If two cooks want different words behind the same window, the second cook
+# waits.
 #
 # By hand again: lane k wants the word k × stride. The longest queue decides.
 #
@@ -730,9 +746,9 @@ record(
 # - [1.5 < turns.bank.s33 <= 33] As bad as stride 32, or nearly
 # - [turns.bank.s33 > 33] Worse than stride 32
 # /// reveal
-# As good as stride 1: {{ queue.s33:.0f }} turn by hand, {{ turns.bank.s33:.2f }} counted. Divided by 32, 33 leaves a
-# remainder of 1, so each lane is one window further along. Any *odd* stride is harmless. Remember 33: it is about to
-# save a transpose.
+# Stride 33 is as good as stride 1: {{ queue.s33:.0f }} turn by hand, and {{ turns.bank.s33:.2f }} turns counted.
+# Dividing 33 by 32 leaves a remainder of 1, so each lane is one window further along than the lane before it. Any
+# *odd* stride is harmless. Remember 33: it is about to save a transpose.
 #
 # /// figure | docs/assets/figures/banks.svg
 # alt: "Four rows of 32 windows. With stride 1 or 33 each window serves one lane: one turn. With stride 2 half of the windows have a queue of two. With stride 8 four windows have queues of eight. With stride 32 all 32 lanes stand in one long queue at window 0: 32 turns."
@@ -775,9 +791,9 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 
 # %% [markdown]
 # /// claim | 24 < bank.s32.us / bank.s1.us < 40 and 24 < turns.bank.s32 < 40
-# Here the clock follows the count closely: {{ turns.bank.s32:.0f }} turns for one load at stride 32, and it takes
-# {{ bank.s32.us / bank.s1.us:.0f }} times as long as stride 1. This kernel does nothing but go to the windows, so
-# nothing hides the queues.
+# Here the time follows the count closely: at stride 32 one load takes {{ turns.bank.s32:.0f }} turns, and the kernel
+# takes {{ bank.s32.us / bank.s1.us:.0f }} times as long as at stride 1. This kernel does nothing but go to the
+# windows, so nothing hides the queues.
 # /// otherwise
 # At stride 32 the hardware counted {{ turns.bank.s32:.1f }} turns for one load, and the kernel took
 # {{ bank.s32.us / bank.s1.us:.1f }} times as long as at stride 1.
@@ -807,7 +823,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # ///
 #
 # /// exercise | All the same | 1 minute
-# All 32 lanes want the *same* word. How many turns?
+# All 32 lanes want the *same* word. How many turns does that take?
 # /// answer
 # One. A queue forms only for *different* words behind one window. The same word is handed out to everybody in
 # one turn: a broadcast.
@@ -816,18 +832,19 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # %% [markdown]
 # ## Turn a matrix round
 #
-# The transpose: `y[n, m] = x[m, n]`. No arithmetic at all. It reads and writes each number once, exactly as a copy
-# does. So the copy is its yardstick, and any gap between the two is our own fault. The first three kernels here are
-# classics of the trade [^harris2013].
+# The transpose: `y[n, m] = x[m, n]`. It needs no arithmetic. A transpose reads and writes each number once, exactly
+# as a copy does. So the copy is its yardstick, and any gap between the two is our own fault. The first three kernels
+# here are classics of the trade [^harris2013].
 #
 # ### The obvious kernel
 #
 # /// source | src/course_kernels/transpose/k01_naive.cu
 # ///
 #
-# Look at the last line, knowing what the last two sections told you. `threadIdx.x` counts along n. So the lanes of a
-# warp are neighbours in `x`: 4 boxes. And in `y` they are a whole row apart, M numbers: 32 boxes, each for one number.
-# You could swap the two and read badly instead. *One of the two walks is always bad* if you go straight from x to y.
+# Look at the last line of the kernel with the last two sections in mind. `threadIdx.x` counts along n. So the lanes
+# of a warp are neighbours in `x`: they need 4 boxes. But in `y` the lanes are a whole row apart, that is, M numbers apart:
+# they need 32 boxes, one for each number. You could swap the two indices and read badly instead. *One of the two
+# walks is always bad* if you go straight from x to y.
 #
 # ### Turn it round on the tray
 #
@@ -837,18 +854,18 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # ///
 #
 # Take a tile of 32 × 32. Read it row by row onto the tray, which is good for the hall. Wait until the whole block is
-# done. Then take it off the tray column by column, and write each column as a row of y, which is good for the hall
-# again. `__shared__` puts `tile` on the tray, one for the whole block. At `__syncthreads()` each thread waits until
-# the whole block is there. ([The page on C](../c_for_python_people.py) has both words.)
+# done. Then take the tile off the tray column by column, and write each column as a row of y, which is good for the
+# hall again. `__shared__` puts `tile` on the tray: one tile for the whole block. At `__syncthreads()` each thread
+# waits until all threads of the block have arrived. ([The page on C](../c_for_python_people.py) explains both words.)
 #
 # /// predict | Both walks down the hall are good now. Is the transpose as fast as a copy?
 # - [turn.tiled.us / copy.ours.us < 1.1] Yes: it moves the same bytes
 # - [1.1 <= turn.tiled.us / copy.ours.us < 1.5] No: up to half as long again
 # - [turn.tiled.us / copy.ours.us >= 1.5] No: one and a half times as long, or more
 # /// reveal
-# This kernel takes {{ turn.tiled.us:.0f }} µs, the copy {{ copy.ours.us:.0f }}, the naive one
-# {{ turn.naive.us:.0f }}. The reason is the columns of the tray. A row of the tile is 32 words long, so a column has
-# stride 32, and you know that queue.
+# This kernel takes {{ turn.tiled.us:.0f }} µs. The copy takes {{ copy.ours.us:.0f }} µs, and the naive kernel takes
+# {{ turn.naive.us:.0f }} µs. The reason is how columns lie on the tray. A row of the tile is 32 words long, so a
+# column has stride 32, and you have seen the queue that stride 32 makes.
 # ///
 #
 # /// source | src/course_kernels/transpose/k02_tiled.cu
@@ -856,16 +873,16 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 #
 # ### Three ways out of the queue
 #
-# **Pad.** Make a row 33 words long: `tile[TILE][TILE + 1]`. One word in each row holds nothing, and a column now
-# has stride 33.
+# **Pad.** Make a row 33 words long: `tile[TILE][TILE + 1]`. One word in each row stays unused, and a column now has
+# stride 33.
 #
-# **Swizzle.** Keep 32, but put the number from row r and column c into column `c ^ r`. The `^` is *exclusive or*.
-# Within a row that only changes the order. Down a column it gives 32 different windows. No word is wasted.
+# **Swizzle.** Keep rows of 32 words, but put the number from row r and column c into column `c ^ r`. The `^` is
+# *exclusive or*. Within a row, swizzling only changes the order. The numbers of a column end up behind 32 different
+# windows. No word is wasted.
 #
 # **Vectorise.** Move 16 bytes in every instruction: a thread takes a square of 4 × 4, transposes it in its own
-# registers, and passes on four vectors. The tray is swizzled again, this time by whole vectors. This one has far more
-# bytes
-# under way. Why that matters is the next section.
+# registers, and passes on four vectors. The tray is swizzled again, this time by whole vectors. The vectorised kernel
+# has far more bytes under way. The next section explains why that matters.
 
 # %%
 from course_kernels.transpose import library as transpose_library
@@ -908,19 +925,20 @@ record(
 # ///
 #
 # /// claim | sectors.store.naive > 30 and sectors.store.tiled < 5
-# Read the counters from the top. The naive kernel touches {{ sectors.store.naive:.0f }} sectors with one store, the
-# tiled one {{ sectors.store.tiled:.0f }}. So the hall is fixed.
+# Read the counters from the top. The naive kernel touches {{ sectors.store.naive:.0f }} sectors with one store, and
+# the tiled kernel touches {{ sectors.store.tiled:.0f }}. So the walk down the hall is now good.
 # /// otherwise
-# The naive kernel touches {{ sectors.store.naive:.1f }} sectors with one store, the tiled one
+# The naive kernel touches {{ sectors.store.naive:.1f }} sectors with one store, and the tiled kernel touches
 # {{ sectors.store.tiled:.1f }}.
 # ///
 #
 # /// claim | conflicts.tiled > 25 and conflicts.padded < 1 and conflicts.swizzled < 1
-# Then the tray. The tiled kernel wastes {{ conflicts.tiled:.0f }} turns on every load, the padded one
-# {{ conflicts.padded:.1f }}, the swizzled one {{ conflicts.swizzled:.1f }}. So the queue is gone.
+# Then look at the tray. The tiled kernel wastes {{ conflicts.tiled:.0f }} turns on every load, the padded kernel
+# wastes {{ conflicts.padded:.1f }}, and the swizzled kernel wastes {{ conflicts.swizzled:.1f }}. So the queue is
+# gone.
 # /// otherwise
-# Conflicts for 32 numbers at the tray: {{ conflicts.tiled:.1f }} in the tiled kernel, {{ conflicts.padded:.1f }} in
-# the padded, {{ conflicts.swizzled:.1f }} in the swizzled one.
+# For every 32 numbers at the tray, there are {{ conflicts.tiled:.1f }} conflicts in the tiled kernel,
+# {{ conflicts.padded:.1f }} in the padded kernel and {{ conflicts.swizzled:.1f }} in the swizzled kernel.
 # ///
 #
 # /// define | transpose_of_copy = turn.vectorised.gb_per_s / max(copy.ours.gb_per_s, copy.torch.gb_per_s)
@@ -929,8 +947,8 @@ record(
 # ///
 #
 # /// claim | transpose_of_copy > 0.92
-# And the last step gets there: **{{ transpose_of_copy:.1%}} of the copy yardstick**, or {{ turn.vectorised.of_peak:.1%}}
-# of peak. A matrix can be transposed in about the time it takes to copy it.
+# And the vectorised kernel reaches **{{ transpose_of_copy:.1%}} of the copy yardstick**, or
+# {{ turn.vectorised.of_peak:.1%}} of peak. A matrix can be transposed in about the time it takes to copy it.
 # ///
 #
 # /// lab | transpose
@@ -939,62 +957,68 @@ record(
 # ### What else the counters say {.beyond}
 #
 # /// claim | counted.turn.naive.gb < 1.5 * counted.turn.tiled.gb and turn.naive.us > 2 * turn.tiled.us
-# Look once more at where the naive kernel jams. Counted at the pantry, it moves {{ counted.turn.naive.gb:.2f }} GB,
-# the tiled one {{ counted.turn.tiled.gb:.2f }}: not much more. It seems that the L2 puts the pieces of a box together
-# before it goes down. Yet the naive kernel takes {{ turn.naive.us / turn.tiled.us:.1f }} times as long, and most
-# likely the extra time is spent on the way to the L2: 32 parcels for each store, where four would do. Counting HBM
-# bytes alone would not have shown you this.
+# Look once more at where the naive kernel loses its time. Counted at the pantry, the naive kernel moves
+# {{ counted.turn.naive.gb:.2f }} GB, and the tiled kernel moves {{ counted.turn.tiled.gb:.2f }} GB. The two do not
+# differ much. It seems that the L2 puts the pieces of a box together before the box goes down to the pantry. Yet the
+# naive kernel takes {{ turn.naive.us / turn.tiled.us:.1f }} times as long, and most likely the extra time is spent on
+# the way to the L2: each store sends 32 parcels, where four would be enough. Counting only the bytes from HBM would
+# not have shown you this.
 # /// otherwise
-# Counted at the pantry, the naive kernel moves {{ counted.turn.naive.gb:.2f }} GB, the tiled one
-# {{ counted.turn.tiled.gb:.2f }}.
+# Counted at the pantry, the naive kernel moves {{ counted.turn.naive.gb:.2f }} GB, and the tiled kernel moves
+# {{ counted.turn.tiled.gb:.2f }} GB.
 # ///
 #
 # /// claim | 0.85 < turn.swizzled.us / turn.padded.us < 1.25
-# Padded or swizzled, the clock hardly cares: {{ turn.padded.us:.0f }} µs and {{ turn.swizzled.us:.0f }} µs. Swizzling
-# matters where you cannot spare the extra words, and where vectors, and the engines that carry whole tiles, need rows
-# without gaps.
+# Padding or swizzling makes hardly any difference to the time: {{ turn.padded.us:.0f }} µs and
+# {{ turn.swizzled.us:.0f }} µs. Swizzling matters where you cannot spare the extra words, and where vectors, and the
+# engines that carry whole tiles, need rows without gaps.
 # /// otherwise
-# Padded takes {{ turn.padded.us:.0f }} µs, swizzled {{ turn.swizzled.us:.0f }} µs.
+# The padded kernel takes {{ turn.padded.us:.0f }} µs, and the swizzled kernel takes {{ turn.swizzled.us:.0f }} µs.
 # ///
 #
 # /// claim | turn.torch.us > 2 * turn.vectorised.us
-# PyTorch's own way to write out a transpose, `x.t()` copied into fresh memory, takes {{ turn.torch.us / turn.vectorised.us:.2f }}
-# times as long here. Take that for what it is: one shape, one type, one release. PyTorch's routine copies tensors of
-# every shape, type and stride; ours does one job. And most often `x.t()` alone is enough: it moves nothing.
+# PyTorch's own way to write out a transpose, `x.t()` copied into fresh memory, takes
+# {{ turn.torch.us / turn.vectorised.us:.2f }} times as long here. Do not read too much into that: it is one shape,
+# one type and one release of PyTorch. PyTorch's routine copies tensors of every shape, type and stride; our kernel
+# does one job. And most often `x.t()` alone is enough, and it moves no data.
 # /// otherwise
 # PyTorch's own way to write out a transpose takes {{ turn.torch.us / turn.vectorised.us:.2f }} times as long as our
 # vectorised kernel.
 # ///
 #
 # /// exercise | Swap the indices
-# In `k01_naive.cu`, let `threadIdx.x` count along m instead, so that the *writes* are neighbours and the *reads* are 32
-# boxes. Both versions waste bytes on one of the two walks. Do they cost the same? Guess first. Then, with a GPU, measure:
+# In `k01_naive.cu`, let `threadIdx.x` count along m instead, so that the *writes* go to neighbours and the *reads*
+# need 32 boxes. Both versions waste bytes on one of the two walks. Do the two versions take the same time? Guess
+# first. Then, with a GPU, measure:
 #
 # ```bash
 # PYTHONPATH=src python -m course_kernels.measure transpose/k01_naive \
 #     --workload dtype=float32,M=16384,N=16384
 # ```
 # /// answer
-# On paper they do: 36 boxes for 32 numbers either way. In the hardware they may not. A scattered read may leave the
-# rest of its box in a cache, where another warp of the block finds it. A scattered write leaves a box that is only
-# partly new, and we suspect that the L2 puts it together from several warps before it goes to the pantry. Write down
-# both times and both counters, sectors for loads and for stores. As it stands, with scattered writes, the kernel took
-# {{ turn.naive.us:.0f }} µs in our run, with {{ sectors.store.naive:.0f }} sectors for each store; we have not run it
-# the other way round. Whichever wins on your card, the tray makes the question go away.
+# On paper they do: either version needs 36 boxes for 32 numbers. In the hardware they may not. A scattered read may
+# leave the rest of its box in a cache, where another warp of the block finds it. A scattered write leaves a box that
+# is only partly new, and we suspect that the L2 puts it together from several warps before it goes to the pantry.
+# Write down both times and both counters, the sectors for loads and the sectors for stores. In our run the kernel as
+# it stands, with scattered writes, took {{ turn.naive.us:.0f }} µs, with {{ sectors.store.naive:.0f }} sectors for
+# each store. We have not run the version with scattered reads. Whichever version wins on your card, with the tray you
+# need neither.
 # ///
 
 # %% [markdown]
 # ## How many must be walking?
 #
-# One trip to the pantry takes {{ hop.hbm:.0f }} ticks. If only one cook walked at a time, you would get 4 bytes in {{ hop.hbm:.0f }}
-# ticks. The hall could carry {{ reading.k4194304:.0f }} bytes in *every* tick. So send many. How many exactly?
+# One trip to the pantry takes {{ hop.hbm:.0f }} ticks. If only one cook walked at a time, you would get 4 bytes every
+# {{ hop.hbm:.0f }} ticks. The hall could carry {{ reading.k4194304:.0f }} bytes in *every* tick. So send many cooks.
+# How many exactly?
 #
-# The answer holds for every queue there is, in a shop or in a chip. It is **Little's law** [^little1961]:
+# The answer holds for every queue, in a shop or in a chip. It is called **Little's law** [^little1961]:
 #
 # `under way = how long one takes × how many arrive in each tick`
 #
-# It is ten minutes to the pantry and back, and you need one jar each minute. So ten cooks must be walking at all times.
-# With fewer, the stove waits. With more, they queue. Now take our own numbers, measured above.
+# Suppose a trip to the pantry and back takes ten minutes, and you need one jar each minute. Then ten cooks must be
+# walking at all times. With fewer cooks, the stove waits. With more, the cooks queue. Now take our own numbers,
+# measured above.
 
 # %%
 trip = median(hops["hbm"])  # ticks
@@ -1015,13 +1039,13 @@ record(
 # every moment, over the whole card. For one SM that is {{ little.of_sm / 1024:.1f }} KiB, or {{ little.of_thread:.1f }}
 # bytes for each of the 2048 threads that an SM can hold.
 #
-# That is the *least*. It assumes a trip through an empty hall. When the hall is full, a trip will most likely take
-# longer, so more must be under way.
+# That is the *minimum*. It assumes trips through an empty hall. When the hall is full, a trip will most likely take
+# longer, so more bytes must be under way.
 #
-# You have two ways to get there, and they multiply.
+# You have two ways to get more bytes under way, and their effects multiply.
 #
-# - **More threads.** The share of an SM's places that are taken is called *occupancy*. The usual advice is to get it to
-#   100 %.
+# - **More threads.** The share of an SM's places that are taken is called *occupancy*. The usual advice is to get it
+#   to 100 %.
 # - **More from each thread.** Let a thread ask for its second, third and fourth vectors before it needs the first.
 #   When instructions of one thread do not wait for each other, that is *instruction-level parallelism*, ILP for short. A load of 16 bytes instead of 4
 #   helps in the same way: four times the bytes for one instruction.
@@ -1031,12 +1055,13 @@ record(
 # - [1.4 <= flight.v1.r8.of_peak / flight.v8.r1.of_peak < 4] About half as fast
 # - [flight.v1.r8.of_peak / flight.v8.r1.of_peak >= 4] About an eighth as fast
 # /// reveal
-# One seat in eight, eight vectors: {{ flight.v8.r1.of_peak:.1%}} of peak. Every seat, one vector: {{ flight.v1.r8.of_peak:.1%}}.
-# Both have 32 KiB under way on each SM.
+# With one seat in eight and eight vectors, the copy reaches {{ flight.v8.r1.of_peak:.1%}} of peak. With every seat
+# and one vector, it reaches {{ flight.v1.r8.of_peak:.1%}}. Both copies have 32 KiB under way on each SM.
 # ///
 #
-# Here is that copy, with two knobs. V: how many vectors of 16 bytes a thread asks for before it waits. R: how many
-# blocks may be on an SM at once; we keep the others off by asking for shared memory that nobody uses.
+# Here is that copy, with two knobs. V is the number of 16-byte vectors that a thread asks for before it waits. R is
+# the number of blocks that may be on an SM at once. We keep other blocks off the SM by asking for shared memory that
+# nobody uses.
 
 # %%
 from course_kernels.bytes_in_flight import k01_limited
@@ -1108,34 +1133,35 @@ record(
 # caption: V × R × 4 KiB are under way on an SM. Eight vectors need so many registers that eight blocks no longer fit.
 # ///
 #
-# Start with the upper left corner of the table and work it out by hand. V = R = 1: 256 threads with 16 bytes each are 4 KiB on
-# an SM, and they
-# come back after one trip. 4 KiB × {{ card.sms:.0f }} SMs in {{ hop.hbm:.0f }} ticks, and the same again for writing:
-# {{ forecast:.0f }} GB/s at best.
+# Start with the upper left corner of the table, and work out its bandwidth by hand. V = R = 1: 256 threads with 16
+# bytes each have 4 KiB under way on an SM, and these arrive after one trip. 4 KiB × {{ card.sms:.0f }} SMs in
+# {{ hop.hbm:.0f }} ticks, and the same again for writing: {{ forecast:.0f }} GB/s at best.
 #
 # /// claim | 0.4 * forecast < flight.v1.r1.gb_per_s < 1.05 * forecast
-# Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s. The law holds. It is a bound: the forecast assumes an empty hall, and
-# no work between two trips. The same holds for the {{ little.of_sm / 1024:.1f}} KiB above.
-# A copy waits only for its reads, so half of that should do. The table says that it takes more. Most likely the trips
-# are longer in a full hall; we timed them only in an empty one.
+# Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s. The law holds. The forecast is a bound: it assumes an empty hall,
+# and no work between two trips. The {{ little.of_sm / 1024:.1f}} KiB above are such a bound too. A copy waits only
+# for its reads, so half of that should be enough. The table says that a copy needs more. Most likely the trips take
+# longer in a full hall; we timed them only in an empty hall.
 # /// otherwise
 # Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s.
 # ///
 #
 # /// claim | flight.v1.r1.us > 1.6 * flight.v8.r1.us and flight.v8.r1.us < 1.25 * flight.v1.r8.us
-# Then the trap. Stay in the first column, where {{ seats.v1.r1:.1%}} of the seats are taken and nothing but V changes: from
-# {{ flight.v1.r1.of_peak:.1%}} of peak to {{ flight.v8.r1.of_peak:.1%}}. Every seat taken, with V = 1, gives {{ flight.v1.r8.of_peak:.1%}}.
-# So one seat in eight buys {{ flight.v1.r8.us / flight.v8.r1.us:.0%}} of that speed. **Occupancy was never the goal**
-# [^volkov2010]. Bytes
-# under way are. A seat is one way to get them. A fuller hand is another, and it does not cost a seat.
+# Now comes the trap. Stay in the first column, where {{ seats.v1.r1:.1%}} of the seats are taken and nothing but V changes:
+# the copy goes from {{ flight.v1.r1.of_peak:.1%}} of peak to {{ flight.v8.r1.of_peak:.1%}}. With every seat taken and
+# V = 1, the copy reaches {{ flight.v1.r8.of_peak:.1%}}. So with one seat in eight you get
+# {{ flight.v1.r8.us / flight.v8.r1.us:.0%}} of that speed. **Occupancy was never the goal** [^volkov2010]. The goal
+# is bytes under way. Taking more seats is one way to get them. A fuller hand is another way, and it does not cost a
+# seat.
 # /// otherwise
-# With one block on an SM, V = 1 reaches {{ flight.v1.r1.of_peak:.1%}} of peak and V = 8 {{ flight.v8.r1.of_peak:.1%}}; with every seat
-# taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. Bytes under way are what counts [^volkov2010].
+# With one block on an SM, V = 1 reaches {{ flight.v1.r1.of_peak:.1%}} of peak and V = 8 reaches
+# {{ flight.v8.r1.of_peak:.1%}}; with every seat taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. Bytes under way
+# are what counts [^volkov2010].
 # ///
 #
-# So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are under
-# way, and whether that is enough. This is also why *vector loads* keep coming back on this page: they are the cheapest
-# way to a fuller hand.
+# So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are
+# under way, and whether they are enough. This is also why *vector loads* keep appearing on this page: they are the
+# cheapest way to fill a hand.
 #
 # /// exercise | Three kernels | 3 minutes
 # An SM of a certain card holds 2048 threads, and Little's law asks for 24 KiB under way on each SM. Which of these have
@@ -1143,8 +1169,9 @@ record(
 # loads of 16 bytes that do not wait for each other. (d) The same four loads, but each takes its address from the one
 # before.
 # /// answer
-# (a) 8 KiB: no, at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, with one warp where there is room for four. (d) Only one load of
-# each thread can be under way: 8 KiB, no. It is a pointer chase, and all the registers in the world will not help.
+# (a) 8 KiB: no, even at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, although the SM has room for four times as
+# many warps. (d) Only one load of each thread can be under way: 8 KiB, no. This kernel is a pointer chase, and all
+# the registers in the world will not help.
 # ///
 #
 # ### Along the diagonals {.beyond}
@@ -1168,36 +1195,40 @@ record(
 # ///
 #
 # /// claim | abs(flight.v2.r1.us / flight.v1.r2.us - 1) < 0.3 and abs(flight.v4.r1.us / flight.v1.r4.us - 1) < 0.3
-# Now follow the diagonals of the table. Along each, V × R is the same, and so are the bytes under way. 8 KiB:
-# {{ flight.v1.r2.of_peak:.1%}} and {{ flight.v2.r1.of_peak:.1%}}. 16 KiB: {{ flight.v1.r4.of_peak:.1%}},
-# {{ flight.v2.r2.of_peak:.1%}}, {{ flight.v4.r1.of_peak:.1%}}. More threads or fuller hands: it comes to nearly the same.
+# Now follow the diagonals of the table. Along each diagonal, V × R is the same, and so is the number of bytes under
+# way. With 8 KiB under way, the copies reach {{ flight.v1.r2.of_peak:.1%}} and {{ flight.v2.r1.of_peak:.1%}}. With 16
+# KiB, they reach {{ flight.v1.r4.of_peak:.1%}}, {{ flight.v2.r2.of_peak:.1%}} and {{ flight.v4.r1.of_peak:.1%}}. More
+# threads and fuller hands have nearly the same effect.
 # /// otherwise
-# On a diagonal of the table V × R is the same. 8 KiB: {{ flight.v1.r2.of_peak:.1%}} and {{ flight.v2.r1.of_peak:.1%}}.
+# On a diagonal of the table V × R is the same. With 8 KiB under way, the copies reach {{ flight.v1.r2.of_peak:.1%}}
+# and {{ flight.v2.r1.of_peak:.1%}}.
 # ///
 #
 # /// claim | abs(flight.v8.r4.us / flight.v8.r1.us - 1) < 0.2 and abs(flight.v4.r8.us / flight.v4.r2.us - 1) < 0.2
-# But that has a limit. From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and
-# {{ flight.v8.r4.of_peak:.1%}} with V = 8, {{ flight.v4.r2.of_peak:.1%}} and {{ flight.v4.r8.of_peak:.1%}} with
-# V = 4. Once enough are walking, more of them only queue. A few percent remain between the full rows, and we do not know why.
+# But there is a limit. When the bytes under way grow from 32 KiB to four times as much, the copy goes from
+# {{ flight.v8.r1.of_peak:.1%}} to {{ flight.v8.r4.of_peak:.1%}} with V = 8, and from {{ flight.v4.r2.of_peak:.1%}} to
+# {{ flight.v4.r8.of_peak:.1%}} with V = 4. Once enough cooks are walking, more cooks only queue. A difference of a
+# few percent remains between the rows with enough bytes under way, and we do not know why.
 # /// otherwise
-# From 32 KiB to four times as much: {{ flight.v8.r1.of_peak:.1%}} and {{ flight.v8.r4.of_peak:.1%}} with V = 8.
+# When the bytes under way grow from 32 KiB to four times as much, the copy goes from {{ flight.v8.r1.of_peak:.1%}} to
+# {{ flight.v8.r4.of_peak:.1%}} with V = 8.
 # ///
 
 # %% [markdown]
 # ## One number from many {.beyond}
 #
-# Add up a list of N numbers. You only have to read them, so the *read* is the ceiling. But there are thousands of cooks
-# and one sum. How do they come together?
+# Add up a list of N numbers. You only have to read the numbers, so the *read* bandwidth is the ceiling. But there are
+# thousands of cooks and only one sum. How do the cooks combine their numbers?
 #
-# **Everybody adds to one number.** An *atomic* addition reads, adds and writes in one step that nothing can interrupt.
-# It is right, and simple. And everybody stands in line for one address.
+# **Everybody adds to one number.** An *atomic* addition reads, adds and writes in one step that nothing can
+# interrupt. This way is correct and simple. But everybody stands in line for one address.
 #
-# **A tree on the tray.** 256 numbers become 128 sums of two, then 64, and so on [^harris2007]. That is eight steps, and
-# all the additions of a step happen at once. After each step everybody waits. At the end the block adds its one sum to
-# the total: one atomic for 256 numbers.
+# **A tree on the tray.** 256 numbers become 128 sums of two, then 64, and so on [^harris2007]. That is eight steps,
+# and all the additions of a step happen at once. After each step everybody waits. At the end the block adds its one
+# sum to the total: one atomic operation for 256 numbers.
 #
-# **Shuffles.** The lanes of a warp can read each other's registers: a *shuffle*. Within a warp you need no tray and no barrier.
-# 32 lanes take five steps [^luitjens2014].
+# **Shuffles.** The lanes of a warp can read each other's registers. Such a read is called a *shuffle*. Within a warp
+# you need no tray and no barrier. For 32 lanes this takes five steps [^luitjens2014].
 #
 # /// figure | docs/assets/figures/reduction_shuffle.svg
 # alt: "Eight lanes hold 3, 1, 4, 1, 5, 9, 2 and 6. In the first step each of the first four adds the number of the lane four further on: 8, 10, 6, 7. In the second, two lanes further on: 14, 17. In the third, one further on: 31."
@@ -1218,14 +1249,16 @@ while step:
 # /// source | src/course_kernels/reduction/k03_shuffle.cu
 # ///
 #
-# **Read more before you talk.** In that kernel a thread fetches 4 bytes and begins to shuffle at once, and every block
-# still sends its sum to the same address. In `k04_vectorised` a few blocks stride through the whole list. A
-# thread sums in its own registers, with four 16-byte vectors under way. It shuffles once, at the end, and each block
-# writes its sum to a place of its own. A second launch, with a single block, adds these up.
+# **Read more before you talk.** In the shuffle kernel a thread fetches 4 bytes and begins to shuffle at once, and
+# every block still sends its sum to the same address. In `k04_vectorised` a few blocks stride through the whole list.
+# A thread sums in its own registers, with four 16-byte vectors under way. The thread shuffles only once, at the end,
+# and each block writes its sum to a place of its own. A second launch, with a single block, adds up the sums of the
+# blocks.
 #
 # ### First: is it right?
 #
-# A long list of numbers between 0 and 1, and one fp32 sum. Something happens when the sum reaches 2<sup>24</sup>.
+# Take a long list of numbers between 0 and 1, and one fp32 sum. Something happens when the sum reaches
+# 2<sup>24</sup>.
 
 # %%
 import numpy as np
@@ -1233,10 +1266,9 @@ import numpy as np
 total = np.float32(2**24)
 print("2**24 + 0.7 in fp32:", total + np.float32(0.7), "and before:", total)
 
-# %% [markdown]
-# An fp32 number has 24 bits. From 16 777 216 on, neighbours are 2 apart, and anything less than 1 is rounded away.
-# A sum of numbers between 0 and 1 that has come this far *stops growing*. Our checker puts it in its own words, for a
-# list of 2<sup>26</sup>:
+# %% [markdown] An fp32 number has 24 bits. From 16 777 216 on, neighbouring fp32 numbers are 2 apart, and if you add
+# anything less than 1, it is rounded away. A sum of numbers between 0 and 1 that has come this far *stops growing*.
+# Here is what our checker says about a list of 2<sup>26</sup> numbers:
 
 # %%
 from course_kernels.measure import refusal, text
@@ -1256,17 +1288,18 @@ record(
 # %% [markdown]
 # > {{ refused }}
 #
-# The two numbers are *apart* by half of the sum: half is missing. Why then a *scaled error* of a quarter? It is the plain
-# difference over the sum of two sizes, that of the number itself and that of the answer as a whole (its root mean
-# square), so that numbers near zero are not judged too harshly. For an answer of one number the two sizes are the same,
-# so it is a half over one plus one.
+# The two numbers are *apart* by half of the sum: half of the sum is missing. Why then is the *scaled error* a
+# quarter? The scaled error is the plain difference divided by the sum of two sizes: the size of the number itself and
+# the size of the answer as a whole (its root mean square). That way, numbers near zero are not judged too harshly.
+# For an answer of one number the two sizes are the same, so the scaled error is a half divided by one plus one.
 #
-# No line is wrong. The *order* is wrong: a huge number meets small ones, again and again. In a tree, sums of about
-# equal size meet each other, and only their sums go to the total.
+# No line of the code is wrong. The *order* of the additions is wrong: again and again, a small number is added to a
+# huge one. In a tree, sums of about equal size are added to each other, and only the final sum of each tree is added
+# to the total.
 #
 # ### Then: how quick?
 #
-# At 2<sup>24</sup> numbers, whose sum is half of that, all kernels are right, and all may race.
+# At 2<sup>24</sup> numbers, whose sum is about 2<sup>23</sup>, all kernels are right, and all may race.
 
 # %%
 SUMS = {
@@ -1291,7 +1324,8 @@ record(
 # - [0.5 <= sums.shuffle.us / sums.tree.us < 0.85] A third
 # - [sums.shuffle.us / sums.tree.us >= 0.85] Next to nothing
 # /// reveal
-# Tree: {{ sums.tree.us:.0f }} µs. Shuffles: {{ sums.shuffle.us:.0f }} µs. Ask what the two have in common.
+# The tree takes {{ sums.tree.us:.0f }} µs, and the shuffles take {{ sums.shuffle.us:.0f }} µs. Ask what the two
+# kernels have in common.
 #
 # /// table
 # columns: [kernel, "2²⁴ numbers, µs", "error, millionths", "2²⁸ numbers, µs", "% of peak"]
@@ -1306,29 +1340,31 @@ record(
 # ///
 #
 # /// claim | 0.8 < sums.shuffle.us / sums.tree.us < 1.25 and 0.7 < (short.atomics.us / 16) / sums.tree.us < 1.2
-# Why did the shuffles save nothing? Do the sum. Atomics took {{ short.atomics.us / 1e3:.1f }} ms for 2<sup>24</sup>
-# additions to one address: {{ short.atomics.us * 1e3 / 16777216:.2f }} ns each, one after the other. In the tree and in the
-# shuffle kernel each block sends one sum, so at 2<sup>28</sup> numbers 2<sup>20</sup> of them stand in that line, for {{ short.atomics.us / 16:.0f }}
-# µs. The tree took {{ sums.tree.us:.0f }} µs. Whatever a block did before that, with a tray or without, it did while
-# others stood in line. *You sped up the part that nobody was waiting for.* It will happen to you again, and only
-# arithmetic like this will show it.
+# Why did the shuffles save nothing? Do the arithmetic. The atomics took {{ short.atomics.us / 1e3:.1f }} ms for
+# 2<sup>24</sup> additions to one address: {{ short.atomics.us * 1e3 / 16777216:.2f }} ns each, one after another. In
+# the tree and in the shuffle kernel each block sends one sum, so at 2<sup>28</sup> numbers 2<sup>20</sup> sums stand
+# in that line, for {{ short.atomics.us / 16:.0f }} µs. The tree took {{ sums.tree.us:.0f }} µs. Whatever a block did
+# before it joined the line, with a tray or without, it did while other blocks stood in line. *You sped up a part that
+# nobody was waiting for.* That mistake will happen to you again, and only arithmetic like this will reveal it.
 # /// otherwise
-# Tree {{ sums.tree.us:.0f }} µs, shuffles {{ sums.shuffle.us:.0f }} µs. Each block of both sends one sum to one
-# address; judging by the time of the atomics at 2<sup>24</sup>, that line alone takes {{ short.atomics.us / 16:.0f }}
-# µs.
+# The tree takes {{ sums.tree.us:.0f }} µs, and the shuffles take {{ sums.shuffle.us:.0f }} µs. In both kernels each
+# block sends one sum to the same address. Judging by the time of the atomics at 2<sup>24</sup> numbers, that queue
+# alone takes {{ short.atomics.us / 16:.0f }} µs.
 # ///
 # ///
 #
 # /// claim | sums.vectorised.us < 0.2 * sums.shuffle.us
-# Now take the line away, and fill the hands: a few blocks, each with its own place for its sum, four vectors under way in each
-# thread. {{ sums.vectorised.us:.0f }} µs, where the shuffles alone took {{ sums.shuffle.us:.0f }}. Now everybody waits for the
-# hall, and that is where you want to be.
+# Now remove the line, and fill the hands: use a few blocks, each with its own place for its sum, and four vectors
+# under way in each thread. That kernel takes {{ sums.vectorised.us:.0f }} µs; the kernel with nothing but shuffles
+# took {{ sums.shuffle.us:.0f }} µs. Now everybody waits for the hall, and that is what you want.
 # /// otherwise
-# A few blocks with four vectors under way in each thread, and no line: {{ sums.vectorised.us:.0f }} µs.
+# With a few blocks, four vectors under way in each thread, and no line, the sum takes {{ sums.vectorised.us:.0f }}
+# µs.
 # ///
 #
-# The errors depend on the order, too. At 2<sup>24</sup> numbers the atomics are off by {{ short.atomics.error:.0e }}, the
-# tree by {{ short.tree.error:.0e }}. Do not rely on the exact figures: the order of arrival differs in every run.
+# The errors depend on the order, too. At 2<sup>24</sup> numbers the result of the atomics is off by
+# {{ short.atomics.error:.0e }}, and that of the tree by {{ short.tree.error:.0e }}. Do not rely on the exact figures:
+# the order of arrival differs in every run.
 #
 # /// define | reduction_of_read = sums.vectorised.gb_per_s / max(sums.torch.gb_per_s, far.gb_per_s)
 # unit: "1"
@@ -1341,22 +1377,23 @@ record(
 # ///
 #
 # /// claim | reduction_of_read > 0.85
-# What would a kernel reach if it read 1 GiB and did nothing with it? Take the better of two: the microbenchmark
-# above, and `torch.sum`. Our reduction reaches **{{ reduction_of_read:.1%}}** of that read ceiling here; measure again,
-# and we expect more than 85 %. The additions cost little, if they cost anything.
+# What would a kernel reach if it read 1 GiB and did nothing with it? As the read ceiling, take the better of two kernels:
+# the microbenchmark above and `torch.sum`. Our reduction reaches **{{ reduction_of_read:.1%}}** of that read ceiling
+# here. If you measure again, we expect you to find more than 85 %. The additions cost little, if they cost anything.
 # ///
 #
 # /// claim | reduction_over_torch > 0.85
-# Against `torch.sum`: {{ reduction_over_torch:.2f }} times its speed. Do not read more into it. Both wait for the same
-# hall.
+# Our reduction runs at {{ reduction_over_torch:.2f }} times the speed of `torch.sum`. Do not read more into this
+# ratio. Both kernels wait for the same hall.
 # ///
 #
 # /// exercise | A block of 1024
-# A block of 1024 threads sums with shuffles. How many shuffle steps, how many barriers, how many words on the tray?
+# A block of 1024 threads sums with shuffles. How many shuffle steps, how many barriers and how many words on the tray
+# does that take?
 # /// answer
-# Five steps in every warp: 32 warps leave 32 sums. Those go through the tray: 32 words, one barrier. Then one warp
-# takes them and shuffles five more times. Ten steps and one barrier, where the tree on the tray has ten steps and
-# ten barriers.
+# Every warp takes five steps, and the 32 warps leave 32 sums. These sums go through the tray: 32 words, one barrier.
+# Then one warp takes the sums and shuffles five more times. Ten steps and one barrier are enough; the tree on the
+# tray has ten steps and ten barriers.
 # ///
 #
 # /// lab | reduction
@@ -1365,13 +1402,13 @@ record(
 # %% [markdown]
 # ## Do it while you hold it {.beyond}
 #
-# So far we have carried things well. The best trip is still the one you do not make.
+# So far we have carried things efficiently. But the best trip is the one that you do not make.
 #
-# After its first multiply, a transformer's feed-forward layer adds a bias and takes the GELU. In PyTorch that is two
-# lines and two kernels. `s = x + b` reads x and writes s. `gelu(s)` reads s and writes y. And s is carried to the
-# pantry only to be fetched straight back.
+# After its first multiply, a transformer's feed-forward layer adds a bias and takes the GELU. In PyTorch these are
+# two lines of code and two kernels. `s = x + b` reads x and writes s. `gelu(s)` reads s and writes y. And s is
+# carried to the pantry only to be fetched back at once.
 #
-# *Fused*, it is one kernel: read x, add, GELU, write y. The sum never leaves the hand.
+# When the two are *fused*, there is one kernel: read x, add b, take the GELU, write y. The sum never leaves the hand.
 #
 # /// source | src/course_kernels/bias_gelu/k01_fused.cu#fused
 # ///
@@ -1398,8 +1435,8 @@ record(
 # - [0.45 <= fuse.cuda.us / fuse.eager.us < 0.53] Half remains
 # - [fuse.cuda.us / fuse.eager.us < 0.45] Less than half remains
 # /// reveal
-# {{ fuse.cuda.us / fuse.eager.us:.2f }} of it: {{ fuse.eager.us:.0f }} µs for the two kernels,
-# {{ fuse.cuda.us:.0f }} µs for the fused one.
+# {{ fuse.cuda.us / fuse.eager.us:.2f }} of the time remains: the two kernels take {{ fuse.eager.us:.0f }} µs, and the
+# fused kernel takes {{ fuse.cuda.us:.0f }} µs.
 #
 # /// table
 # columns: [bias + GELU, "GB, by hand", "GB, counted", "time, µs", "% of peak"]
@@ -1412,54 +1449,59 @@ record(
 # ///
 #
 # /// claim | counted.fuse.eager.gb > 1.6 * counted.fuse.cuda.gb and fuse.eager.us > 2.8 * fuse.cuda.us
-# The counters confirm the pencil: {{ counted.fuse.eager.gb:.2f }} GB against {{ counted.fuse.cuda.gb:.2f }} GB, a factor of
-# {{ counted.fuse.eager.gb / counted.fuse.cuda.gb:.1f }}. But the clock says {{ fuse.eager.us / fuse.cuda.us:.1f }}. So bytes
-# are only half of this story, and you should ask for the other half.
+# The counters confirm what you worked out by hand: {{ counted.fuse.eager.gb:.2f }} GB against
+# {{ counted.fuse.cuda.gb:.2f }} GB, a factor of {{ counted.fuse.eager.gb / counted.fuse.cuda.gb:.1f }}. But the times
+# differ by a factor of {{ fuse.eager.us / fuse.cuda.us:.1f }}. So bytes explain only a part of the gain, and you
+# should ask what explains the rest.
 # /// otherwise
-# The counters say {{ counted.fuse.eager.gb:.2f }} GB against {{ counted.fuse.cuda.gb:.2f }} GB, the clock
-# {{ fuse.eager.us / fuse.cuda.us:.2f }} times as long for two kernels.
+# The counters say {{ counted.fuse.eager.gb:.2f }} GB for two kernels against {{ counted.fuse.cuda.gb:.2f }} GB for
+# one, and the two kernels take {{ fuse.eager.us / fuse.cuda.us:.2f }} times as long.
 # ///
 # ///
 #
 # /// claim | fuse.compiled.us > 1.25 * fuse.cuda.us and fuse.triton.us > 1.25 * fuse.cuda.us and counted.fuse.compiled.gb < 1.3 * counted.fuse.cuda.gb and counted.fuse.triton.gb < 1.3 * counted.fuse.cuda.gb and fuse.cuda.error < 1.2 * fuse.triton.error
-# Call two witnesses. The counters say that the kernel of `torch.compile` and our Triton kernel move as many bytes as the
-# CUDA one. And still they take {{ fuse.compiled.us / fuse.cuda.us:.2f }} and {{ fuse.triton.us / fuse.cuda.us:.2f }} times
-# as long. So they must be waiting for something else, most likely arithmetic. The Triton kernel calls the exact `erf` from
-# the compiler's library, which takes dozens of instructions for a number of two bytes. Our CUDA kernel has a shorter formula:
+# Look at two other kernels. The counters say that the kernel of `torch.compile` and our Triton kernel move about as
+# many bytes as the CUDA kernel. And still these two take {{ fuse.compiled.us / fuse.cuda.us:.2f }} and
+# {{ fuse.triton.us / fuse.cuda.us:.2f }} times as long. So they must be waiting for something other than bytes, most
+# likely for arithmetic. The Triton kernel calls the exact `erf` from the compiler's library, which takes dozens of
+# instructions for each number of two bytes. Our CUDA kernel has a shorter formula:
 #
 # /// source | src/course_kernels/bias_gelu/k01_fused.cu#gelu
 # ///
 #
-# Its worst error is {{ fuse.cuda.error:.1e }}, Triton's {{ fuse.triton.error:.1e }}: rounding to bf16 hides all the rest.
-# In fp32 you would have to look again. *A kernel is bound by its bytes only if the rest fits under them.*
+# The worst error of the CUDA kernel is {{ fuse.cuda.error:.1e }}, and that of the Triton kernel is
+# {{ fuse.triton.error:.1e }}: rounding to bf16 hides every other error. In fp32 you would have to look at the errors
+# again. *A kernel is bound by its bytes only if everything else takes less time than they do.*
 # /// otherwise
-# `torch.compile` takes {{ fuse.compiled.us / fuse.cuda.us:.2f }} times as long as our CUDA kernel, Triton
+# `torch.compile` takes {{ fuse.compiled.us / fuse.cuda.us:.2f }} times as long as our CUDA kernel, and Triton takes
 # {{ fuse.triton.us / fuse.cuda.us:.2f }} times as long.
 # ///
 #
 # /// claim | fuse.cuda.error < 0.82 * fuse.eager.error
-# The fused answer is also *more* accurate. Two kernels round to bf16 twice: the sum, to store it, and the answer. Fused, the
-# sum stays in fp32. The worst error falls from {{ fuse.eager.error:.1e }} to {{ fuse.cuda.error:.1e }}.
+# The fused answer is also *more* accurate. Two kernels round to bf16 twice: once to store the sum, and once to store
+# the answer. In the fused kernel the sum stays in fp32. The worst error falls from {{ fuse.eager.error:.1e }} to
+# {{ fuse.cuda.error:.1e }}.
 # /// otherwise
-# The worst error is {{ fuse.eager.error:.1e }} with two kernels and {{ fuse.cuda.error:.1e }} fused.
+# The worst error is {{ fuse.eager.error:.1e }} with two kernels and {{ fuse.cuda.error:.1e }} with the fused kernel.
 # ///
 #
 # /// claim | fuse.eager.us > 1.9 * fuse.compiled.us
 # Should you write such kernels by hand, then? First let the compiler try. `torch.compile` saw the two lines, made one
-# kernel of them, and is {{ fuse.eager.us / fuse.compiled.us:.1f }} times as fast as eager, for one word of code. By
-# hand you got another factor of {{ fuse.compiled.us / fuse.cuda.us:.1f }}, for an afternoon's work.
+# kernel of them, and is {{ fuse.eager.us / fuse.compiled.us:.1f }} times as fast as eager PyTorch, for one word of
+# code. By hand you gain another factor of {{ fuse.compiled.us / fuse.cuda.us:.1f }}, for an afternoon's work.
 # /// otherwise
-# `torch.compile` saw the two lines and made one kernel of them. Eager takes
-# {{ fuse.eager.us / fuse.compiled.us:.2f }} times as long as that.
+# `torch.compile` saw the two lines and made one kernel of them. Eager PyTorch takes
+# {{ fuse.eager.us / fuse.compiled.us:.2f }} times as long as the compiled kernel.
 # ///
 #
 # /// exercise | Three in a row
 # A layer adds a bias, takes the GELU and multiplies by a mask, all elementwise, in bf16, on tensors of P bytes each
-# (the mask too). How many bytes do three operators move, and how many does one fused kernel? Leave the bias out of the
-# count.
+# (the mask too). How many bytes do three separate operators move, and how many does one fused kernel move? Leave the
+# bias out of the count.
 # /// answer
-# Three operators: 2P + 2P + 3P = 7P. The multiply reads two tensors and writes one. Fused: x, the mask and y, 3P. The
-# rule: count the tensors that *enter* and *leave* the whole group. Everything in between is free.
+# Three operators: 2P + 2P + 3P = 7P. The multiplication reads two tensors and writes one. The fused kernel moves x,
+# the mask and y: 3P. The rule is to count the tensors that *enter* and *leave* the whole group. Everything in between
+# is free.
 # ///
 
 # %% [markdown]
@@ -1467,16 +1509,17 @@ record(
 #
 # **You can now** look at a kernel and ask five questions, in this order.
 #
-# 1. *Must it be carried at all?* Fuse.
-# 2. *Is it carried once?* Anything used again belongs on the tray.
-# 3. *Do neighbours ask for neighbours?* Count the boxes.
+# 1. *Must the number be carried at all?* If not, fuse.
+# 2. *Is it carried only once?* Anything that is used again belongs on the tray.
+# 3. *Do neighbouring lanes ask for neighbouring numbers?* Count the boxes.
 # 4. *Is anybody queueing at the tray?* Count the windows.
 # 5. *Are enough cooks walking?* Latency × bandwidth.
 #
 # Answer all five with a pencil. Then let the counters check your answers.
 #
-# **Where this leads.** A transpose uses every number once. A matrix multiply uses each of them thousands of times, and
-# there the tray stops being a detour and becomes the point: that is [the next lecture](l4_the_gemm_ladder.py). You can see the
-# same five questions at work in [FlashAttention from scratch](../workshops/w1_flash_attention.py), which keeps the largest matrix
-# of a model out of the hall. [How we measure](../how_we_measure.py) explains the clock and the counters on this page, and [the ledger](../numbers.md)
-# has each number with its spread.
+# **Where this leads.** A transpose uses every number once. A matrix multiply uses each number thousands of times, and
+# there the tray stops being a detour and becomes the main road. [The next lecture](l4_the_gemm_ladder.py) is about
+# that. You can see the same five questions at work in
+# [FlashAttention from scratch](../workshops/w1_flash_attention.py), which keeps the largest matrix of a model out of
+# the hall. [How we measure](../how_we_measure.py) explains the clock and the counters on this page, and
+# [the ledger](../numbers.md) lists each number with its spread.

@@ -11,21 +11,21 @@
 # By the end of this page you can
 #
 # - build five matrix-multiply kernels, each from the one before it, and type three of them in the lab;
-# - say for each of them, with a pencil, how many bytes it asks for, how much it computes, and which roof it
+# - work out by hand, for each of these kernels, how many bytes it asks for, how much it computes, and which roof it
 #   will hit first;
-# - read the counter that shows whether you were right;
-# - and, beyond the core, use the words for tiles as the libraries use them.
+# - find the counter that shows whether you were right;
+# - and, beyond the core, use the names of the different tiles as the libraries use them.
 #
-# **The headline: {{ ladder.register_tile.of_peak:.0%}} of peak, four steps above the kernel that everybody writes first.** You
-# will get to guess where that first kernel ends up. The library's kernel reaches {{ ladder.cublas.of_peak:.0%}}. The rest of
-# the way is
+# **The headline: {{ ladder.register_tile.of_peak:.0%}} of peak, four steps above the kernel that everybody writes
+# first.** You will get to guess how fast that first kernel is. The library's kernel reaches
+# {{ ladder.cublas.of_peak:.0%}}. The rest of the way is the subject of
 # [the next lecture](l5_the_top_of_the_ladder.py).
 
 # %% [markdown]
 # ## A patient cook
 #
-# Nearly all the arithmetic in a model is this: C = A × B, for grids of numbers. The short name is *GEMM*, general
-# matrix multiply. One number of C takes a row of A and a column of B.
+# Nearly all the arithmetic in a model is this: C = A × B, for grids of numbers. The short name of this job is *GEMM*,
+# general matrix multiply. To compute one number of C you need a row of A and a column of B.
 #
 # /// figure | docs/assets/figures/sgemm_one_number.svg
 # alt: "Three grids. A on the left with row m marked, B above with column n marked, C where they meet, with one number marked. At each of the K steps one number of A and one of B are fetched, multiplied, and added to the sum: eight bytes for one multiply-add."
@@ -33,7 +33,8 @@
 # ///
 #
 # Think of a patient cook at her board. For every dish she fetches an ingredient from A, fetches one from B, chops
-# them together, drops the result into the pot, and walks again. She makes no mistakes. Watch her walk.
+# them together, drops the result into the pot, and walks to fetch the next pair. She makes no mistakes. Watch her
+# walk.
 
 # %%
 A = [[1, 2, 3], [4, 5, 6]]
@@ -52,11 +53,10 @@ print("C =", C)
 print(multiply_adds, "multiply-adds, and she fetched", fetched, "numbers")
 print("A and B together hold", 2 * 3 + 3 * 2)
 
-# %% [markdown]
-# Each number was fetched twice here, because each is used twice. In a grid of 4096 by 4096, each is used 4096
-# times. That is what makes this job different from every job in [the last lecture](l3_memory.py): a copy and a
-# transpose use each number once. So work out both totals, the bytes that *must* be carried and the bytes that the
-# patient cook *asks for*.
+# %% [markdown] Each number was fetched twice here, because each number is used twice. In a grid of 4096 by 4096, each
+# number is used 4096 times. That makes this job different from every job in [the last lecture](l3_memory.py): a copy
+# and a transpose use each number only once. So work out two totals: the bytes that *must* be carried and the bytes
+# that the patient cook *asks for*.
 
 # %%
 N = 4096
@@ -102,25 +102,28 @@ record(
 # caption: "The last column: if every byte came from HBM at the rate of the data sheet. The arithmetic alone takes {{ ladder.cublas.compute_floor_us / 1e3:.1f }} ms at the data sheet's peak."
 # ///
 #
-# The *arithmetic intensity*, FLOP per byte, has two values here, and one is {{ job.intensity / job.asked_intensity:.0f }}
-# times the other. The card's ridge is at {{ card.peak / card.bandwidth * 1e3:.0f }} FLOP per byte. So the *job* is
-# bound by arithmetic, by a wide margin. Whether a *kernel* is depends on how often it has the same number brought again.
+# The *arithmetic intensity*, FLOP per byte, has two values here, and the larger is
+# {{ job.intensity / job.asked_intensity:.0f }} times the smaller. The card's ridge is at
+# {{ card.peak / card.bandwidth * 1e3:.0f }} FLOP per byte. So the *job* is bound by arithmetic, by a wide margin.
+# Whether a *kernel* is bound by arithmetic depends on how often it fetches the same number again.
 #
 # /// exercise | A flat multiply | 3 minutes
-# A is 1 × 4096, B is 4096 × 4096. How many FLOP per byte, at best? Which side of the ridge is that?
+# A is 1 × 4096, and B is 4096 × 4096. How many FLOP per byte does their product take, at best? On which side of the
+# ridge is that?
 # /// answer
-# 2 × 4096² FLOP, and B alone is 4 × 4096² bytes: half a FLOP per byte. That is far on the memory side, and no tile in
-# the world can help: each number of B is used *once*. You get reuse only when both M and N are large.
+# The product takes 2 × 4096² FLOP, and B alone has 4 × 4096² bytes: half a FLOP per byte. That is far over on the
+# memory side of the ridge, and no tile in the world can help: each number of B is used only *once*. You get reuse
+# only when both M and N are large.
 # ///
 
 # %% [markdown]
 # ## What an SM can do in one tick
 #
-# The job has a roof on paper. But a kernel does not run on paper. It is held back by whatever runs out first on the
-# SM (the room) where it runs. There are four candidates. You know three of them. The fourth is the *issue slot* (a
-# call): each scheduler has one per tick, and uses it to give one warp its next instruction. From here on the
-# technical terms come first; the [kitchen key](../start_here.py#the-kitchen-key) has both. Here is what each can do
-# in *one tick of the clock*.
+# The job has a roof on paper. But a kernel does not run on paper. A kernel is held back by whatever runs out first on
+# the SM (the room) where it runs. There are four candidates. You know three of them. The fourth is the *issue slot*
+# (a call): each scheduler has one issue slot per tick, and uses it to give one warp its next instruction. From here
+# on the technical terms come first; the [kitchen key](../start_here.py#the-kitchen-key) lists the terms and their
+# kitchen words. Here is what each of the four can do in *one tick of the clock*.
 #
 # | on an SM | can do, in one tick | and that is a roof of |
 # |---|---|---|
@@ -129,14 +132,16 @@ record(
 # | **shared memory** (the tray), and L1 | one *wavefront* (a turn), at most 32 words | as many as a wavefront can feed |
 # | **L2 and HBM** (the hall): what they send | see below | as many as a byte can feed |
 #
-# Look at the second line. There are exactly enough issue slots to keep the lanes busy. So every other instruction, each load,
-# each step of a loop counter, takes the place of a warp's multiply-add. A warp whose instructions are *load, load,
-# multiply-add* multiplies in one of three slots at best.
+# Look at the second line. There are exactly enough issue slots to keep the lanes busy. So every other instruction,
+# each load, each step of a loop counter, takes the place of a warp's multiply-add. A warp whose instructions are
+# *load, load, multiply-add* uses at best one slot in three to multiply.
 #
-# For L2 and HBM we have our own numbers. In the last lecture L2 delivered {{ l3.reading.k16384 / card.sms:.0f }} bytes
-# in a tick to each SM; HBM, by its data sheet, delivers {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }}.
+# For L2 and HBM we have our own numbers. In the last lecture L2 delivered {{ l3.reading.k16384 / card.sms:.0f }}
+# bytes per tick to each SM. According to the data sheet, HBM delivers
+# {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }} bytes per tick to each SM.
 #
-# Now to the kernels. Here are all five, one line each. You do not need to see how they work yet: each has its own section below.
+# Now to the kernels. Here are all five, with one line for each. You do not need to see how they work yet: each kernel
+# has its own section below.
 #
 # | kernel | what a thread computes of C | words it takes in one step along K | multiply-adds |
 # |---|---|---|---|
@@ -146,9 +151,9 @@ record(
 # | **register column** | 8 numbers, one below the other; block tiles 64 wide | 8 of A, 1 of B | 8 |
 # | **register tile** | 8 × 8 numbers; block tiles 128 wide | 8 of A, 8 of B | 64 |
 #
-# Take one warp and one step along K. Which addresses do its 32 lanes want? The longest queue at a bank decides. L1 is the
-# same memory as shared memory, so we treat it as if it had the same 32 banks. The hardware's counters will say whether
-# that was right.
+# Take one warp and one step along K. Which addresses do its 32 lanes want? The longest queue at a bank decides how
+# many wavefronts the step takes. L1 is the same memory as shared memory, so we treat it as if it had the same 32
+# banks. The hardware's counters will say whether that was right.
 #
 # ### The same count, as Python {.beyond}
 
@@ -200,17 +205,18 @@ record(hand=hand, hall=hall)
 # %% [markdown]
 # ### Five forecasts
 #
-# Divide, and you get the most multiply-adds that an SM can do in one tick. Here is the first row by hand:
+# Divide, and you get the largest number of multiply-adds that an SM can do in one tick. Here is the first row by hand:
 #
-# - *By shared memory.* The 32 words of A are 4096 words apart. 32 divides 4096, so all are in one bank (a window): 32 wavefronts.
-#   The word of B is the same for all lanes: one wavefront. That makes 33 wavefronts for 32 multiply-adds, 32 ÷ 33 = {{ hand.naive.by_tray:.2f }}
-#   in a tick.
+# - *By shared memory.* The 32 words of A are 4096 words apart. 32 divides 4096, so all 32 words are in one bank (a
+#   window): 32 wavefronts. The word of B is the same for all lanes: one wavefront. That makes 33 wavefronts for 32
+#   multiply-adds, or 32 ÷ 33 = {{ hand.naive.by_tray:.2f }} multiply-adds per tick.
 # - *By issue slots.* Each multiply-add needs two loads. That leaves the multiply-add one slot in three: 128 ÷ 3 =
 #   {{ hand.naive.by_calls:.0f }}.
 #
-# For L2 you need a tile, so take the third row. In a tile of 32 × 32 each number, once carried, is used 32 times. So a
-# multiply-add costs 4/32 bytes of A and 4/32 of B, a quarter of a byte. The bytes that L2 gives an SM in a tick feed {{ l3.reading.k16384 / card.sms / hall.shared_tiles:.0f }}
-# of them. The lowest roof decides.
+# To work out the roof of L2 you need a kernel with a tile, so take the third row. In a tile of 32 × 32 each number,
+# once carried, is used 32 times. So a multiply-add costs 4/32 bytes of A and 4/32 bytes of B, together a quarter of a
+# byte. The bytes that L2 gives an SM per tick are enough for
+# {{ l3.reading.k16384 / card.sms / hall.shared_tiles:.0f }} multiply-adds. The lowest roof decides.
 #
 # /// table
 # columns: [kernel, "wavefronts for 32 multiply-adds", "by shared memory", "by issue slots", "by L2"]
@@ -223,29 +229,30 @@ record(hand=hand, hall=hall)
 # caption: "Multiply-adds in one tick of one SM; the lanes could do 128. Each word is counted as a load of its own."
 # ///
 #
-# Five forecasts, before anything has run. In all of them but one the lowest roof is shared memory. Would you have bet on L2 or
-# HBM? With a tile they never run out first. (The question marks: without a tile nobody knows how much L1 catches. The
-# hardware's counters will show it.)
+# You now have five forecasts, before anything has run. In all of them but one the lowest roof is shared memory. Would
+# you have bet on L2 or HBM? With a tile neither of these runs out first. (Where you see a question mark, the kernel
+# has no tile, and nobody knows how many of its requests L1 can serve. The hardware's counters will show that.)
 #
-# From here on, the *forecast* is the lowest of these roofs, times {{ card.sms:.0f }} SMs, times the clock that the card
-# ran at. It leaves out waiting, and every instruction except loads and multiply-adds. So a kernel should stay below it.
-# If one does not, we have overlooked something.
+# From here on, the *forecast* is the lowest of these roofs, times {{ card.sms:.0f }} SMs, times the clock that the
+# card ran at. The forecast leaves out waiting, and every instruction except loads and multiply-adds. So a kernel
+# should stay below its forecast. If a kernel does not, we have overlooked something.
 #
 # /// exercise | The sixth
-# A thread keeps 16 × 8 sums, and no lane queues. How many wavefronts does it take for 32 multiply-adds? What do shared memory and
-# the issue slots allow?
+# A thread keeps 16 × 8 sums, and no lane waits in a queue. How many wavefronts do 32 multiply-adds take? What do
+# shared memory and the issue slots allow?
 # /// answer
-# 24 words for 128 multiply-adds: 24 / 128 = 0.19 wavefronts, so shared memory would allow 171, more than there are lanes. The
-# issue slots: 128 × 128 / (128 + 24) = 108. From the register tile on, the issue slots are the lowest roof, and the way up is to
-# spend fewer of them on anything other than multiply-adds. The next lecture begins there.
+# The thread takes 24 words for 128 multiply-adds: 24 / 128 = 0.19 wavefronts, so shared memory would allow 171, more
+# than there are lanes. The issue slots allow 128 × 128 / (128 + 24) = 108. From the register tile on, the issue slots
+# are the lowest roof, and the way up is to spend fewer of them on anything other than multiply-adds. The next lecture
+# begins there.
 # ///
 
 # %% [markdown]
 # ## One race
 #
 # All five kernels, and cuBLAS with TF32 off, take turns on the same A and B: 4096 by 4096, fp32. First each answer is
-# checked against float64. Then the hardware's counters are read once for each kernel. Predict before you read on: the
-# results come rung by rung.
+# checked against float64. Then the hardware's counters are read once for each kernel. Make your predictions before
+# you read on: the results are shown rung by rung.
 
 # %%
 from course_kernels.measure import compare
@@ -357,8 +364,8 @@ record(
 # %% [markdown]
 # ## Rung 1: one thread, one number
 #
-# This is the formula, taken literally. A thread picks an m and an n and adds up K products. It is the kernel that everybody
-# writes first. Look at where m comes from: `threadIdx.x` counts rows.
+# This kernel is the formula, taken literally. A thread picks an m and an n and adds up K products. Everybody writes
+# this kernel first. Look at where m comes from: `threadIdx.x` counts rows.
 #
 # /// source | src/course_kernels/sgemm/k01_naive.cu
 # ///
@@ -373,8 +380,8 @@ record(
 # - [0.03 <= ladder.naive.of_peak < 0.2] About 10
 # - [ladder.naive.of_peak >= 0.2] About 30
 # /// reveal
-# **{{ ladder.naive.of_peak:.2%}}.** The forecast: {{ hand.naive.by_tray:.2f }} multiply-adds in a tick, of 128. That is
-# {{ hand.naive.by_tray / 128:.2%}}.
+# **{{ ladder.naive.of_peak:.2%}}.** The forecast was {{ hand.naive.by_tray:.2f }} multiply-adds per tick, out of 128.
+# That is {{ hand.naive.by_tray / 128:.2%}}.
 #
 # /// define | forecast.naive = 2 * hand.naive.best * card.sms * ladder.naive.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -393,7 +400,7 @@ record(
 #   - ["wavefronts used, of all ticks", "{{ vital.naive.tray:.0%}}"]
 #   - ["issue slots used", "{{ vital.naive.calls:.0%}}"]
 #   - ["sectors per load", "{{ vital.naive.sectors:.1f }}"]
-#   - ["bytes from L2 for a multiply-add", "{{ vital.naive.hall:.2f }}"]
+#   - ["bytes from L2 per multiply-add", "{{ vital.naive.hall:.2f }}"]
 #   - ["registers per thread", "{{ vital.naive.registers:.0f }}"]
 #   - ["shared memory per block", "none"]
 #   - ["occupancy, counted", "{{ vital.naive.seats:.0%}}"]
@@ -406,18 +413,20 @@ record(
 # ///
 #
 # /// claim | 0.85 * forecast.naive < ladder.naive.tflops < 1.1 * forecast.naive and abs(vital.naive.turns - 33) < 0.5 and vital.naive.tray > 0.9
-# The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. The pencil said 33 wavefronts,
-# the hardware counted {{ vital.naive.turns:.1f }}, and took one in {{ vital.naive.tray:.0%}} of all ticks. The kernel has
-# reached its roof, and L1 queues as shared memory with 32 banks would. There is nothing mysterious about why this kernel is
-# slow: 32 lanes stand in line at one bank.
+# The forecast was {{ forecast.naive:.2f }} TFLOP/s, and the kernel reaches {{ ladder.naive.tflops:.2f }}. The
+# forecast was 33 wavefronts, and the hardware counted {{ vital.naive.turns:.1f }}, with a wavefront in
+# {{ vital.naive.tray:.0%}} of all ticks. So the kernel has reached its roof, and requests queue in L1 just as they
+# would in shared memory with 32 banks. There is nothing mysterious about why this kernel is slow: 32 lanes stand in
+# line at one bank.
 # /// otherwise
-# The pencil said {{ forecast.naive:.2f }} TFLOP/s, the clock says {{ ladder.naive.tflops:.2f }}. Wavefronts for 32
-# multiply-adds, counted: {{ vital.naive.turns:.1f }}.
+# The forecast was {{ forecast.naive:.2f }} TFLOP/s, and the kernel reaches {{ ladder.naive.tflops:.2f }}. The
+# hardware counted {{ vital.naive.turns:.1f }} wavefronts for 32 multiply-adds.
 # ///
 #
 # /// claim | vital.naive.seats > 0.9 and vital.naive.calls < 0.1
-# Now look at the number that people quote first. Occupancy: {{ vital.naive.seats:.0%}}, all seats taken. Everybody is
-# there, and nobody works: the schedulers find a warp to issue in {{ vital.naive.calls:.1%}} of the ticks.
+# Now look at the number that people quote first. Occupancy is {{ vital.naive.seats:.0%}}: practically all seats are
+# taken. Everybody is there, and hardly anybody works: the schedulers find a warp to issue in only
+# {{ vital.naive.calls:.1%}} of the ticks.
 # /// otherwise
 # Occupancy is {{ vital.naive.seats:.0%}}; the schedulers find a warp to issue in {{ vital.naive.calls:.0%}} of the ticks.
 # ///
@@ -425,9 +434,10 @@ record(
 # **Why not faster?** The rows of A begin 4096 words apart, and 32 divides 4096. So all 32 lanes want the same bank.
 #
 # /// claim | ladder.naive.ms > 1.5 * job.asks / card.bandwidth / 1e6
-# One more comparison, because the result is absurd. The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If *no cache existed* and
-# HBM served every byte at its full rate, that would take {{ job.asks / card.bandwidth / 1e6:.0f }} ms. The naive kernel, with
-# all its caches, takes {{ ladder.naive.ms:.0f }}.
+# Here is one more comparison, because its result is absurd. The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If
+# *no cache existed* and HBM served every byte at its full rate, that would take
+# {{ job.asks / card.bandwidth / 1e6:.0f }} ms. The naive kernel, with the help of all the caches, takes
+# {{ ladder.naive.ms:.0f }} ms.
 # /// otherwise
 # The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If HBM served every byte at its full rate, that would take
 # {{ job.asks / card.bandwidth / 1e6:.0f }} ms. The naive kernel takes {{ ladder.naive.ms:.0f }}.
@@ -437,9 +447,10 @@ record(
 # /// exercise | Not for bytes | 1 minute
 # If the naive kernel does not wait for bytes, what does it wait for?
 # /// answer
-# For wavefronts. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}. Of the 8 bytes that
-# each multiply-add asks for, {{ vital.naive.hall:.2f }} came from L2: L1 had nearly everything. But it delivers one word per
-# wavefront, where 32 banks could deliver 32. Bytes are only one of the four roofs.
+# It waits for wavefronts. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}.
+# Of the 8 bytes that each multiply-add asks for, {{ vital.naive.hall:.2f }} came from L2: L1 had nearly everything.
+# But L1 delivers one word per wavefront, although its 32 banks could deliver 32 words. Bytes are only one of the four
+# roofs.
 # ///
 
 # %% [markdown]
@@ -460,8 +471,8 @@ record(
 # - [1.4 <= ladder.naive.us / ladder.coalesced.us < 5] About twice
 # - [ladder.naive.us / ladder.coalesced.us >= 5] About ten times, or more
 # /// reveal
-# **{{ ladder.naive.us / ladder.coalesced.us:.1f }} times.** The pencil allows
-# {{ hand.naive.turns / hand.coalesced.turns:.1f }}: 33 wavefronts became 2.
+# **{{ ladder.naive.us / ladder.coalesced.us:.1f }} times as fast.** The forecast allows
+# {{ hand.naive.turns / hand.coalesced.turns:.1f }} times: 33 wavefronts became 2.
 #
 # /// define | forecast.coalesced = 2 * hand.coalesced.best * card.sms * ladder.coalesced.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -477,7 +488,7 @@ record(
 #   - ["forecast, TFLOP/s", "{{ forecast.naive:.2f }}", "{{ forecast.coalesced:.2f }}"]
 #   - ["wavefronts for 32 multiply-adds", "{{ vital.naive.turns:.1f }}", "{{ vital.coalesced.turns:.2f }}"]
 #   - ["**sectors per load**", "{{ vital.naive.sectors:.1f }}", "**{{ vital.coalesced.sectors:.1f }}**"]
-#   - ["bytes from L2 for a multiply-add", "{{ vital.naive.hall:.2f }}", "{{ vital.coalesced.hall:.2f }}"]
+#   - ["bytes from L2 per multiply-add", "{{ vital.naive.hall:.2f }}", "{{ vital.coalesced.hall:.2f }}"]
 #   - ["instructions for 32 multiply-adds", "{{ vital.naive.instructions:.1f }}", "{{ vital.coalesced.instructions:.1f }}"]
 #   - ["wavefronts used, of all ticks", "{{ vital.naive.tray:.0%}}", "{{ vital.coalesced.tray:.0%}}"]
 #   - ["issue slots used", "{{ vital.naive.calls:.0%}}", "{{ vital.coalesced.calls:.0%}}"]
@@ -491,46 +502,48 @@ record(
 # ///
 #
 # /// claim | ladder.coalesced.us < 0.2 * ladder.naive.us and abs(vital.coalesced.sectors - 2.5) < 0.2
-# A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, compared with {{ vital.naive.sectors:.1f }} before:
-# 4 for B and 1 for A, by hand 2.5. Two indices are swapped, and the kernel takes
-# {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time. No other step on this page takes so little typing.
+# A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, compared with {{ vital.naive.sectors:.1f }}
+# before. By hand the average is 2.5: 4 for a load of B and 1 for a load of A. Two indices are swapped, and the kernel
+# takes {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time. No other step on this page takes so little typing.
 # /// otherwise
-# A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, where it touched {{ vital.naive.sectors:.1f }}. The kernel
-# takes {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time.
+# A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, compared with {{ vital.naive.sectors:.1f }}
+# before. The kernel takes {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time.
 # ///
 # ///
 #
 # /// claim | ladder.coalesced.tflops < 0.8 * forecast.coalesced and vital.coalesced.instructions > 6
-# And it stays well below its forecast. The pencil allowed it three instructions for 32 multiply-adds: two loads and the
-# multiply-add itself. The counters say {{ vital.coalesced.instructions:.1f }}, because somebody has to compute addresses and
-# count the loop, in 64 bits. The schedulers issue in {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}}
-# of the wavefronts are used. So it reaches neither roof. The rest is waiting, and {{ waits.coalesced.hall:.0%}} of that is for a
-# word from L1 or beyond.
+# But the coalesced kernel stays well below its forecast. The forecast allowed three instructions for 32
+# multiply-adds: two loads and the multiply-add itself. The counters say {{ vital.coalesced.instructions:.1f }},
+# because the kernel also has to compute addresses and count the iterations of the loop, in 64 bits. The schedulers
+# issue in {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the wavefronts are used.
+# So the kernel reaches neither roof. The rest of the time is spent waiting, and {{ waits.coalesced.hall:.0%}} of the
+# waiting is for a word from L1 or beyond.
 # /// otherwise
-# Instructions for 32 multiply-adds, counted: {{ vital.coalesced.instructions:.1f }}. The schedulers issue in
+# The counters show {{ vital.coalesced.instructions:.1f }} instructions for 32 multiply-adds. The schedulers issue in
 # {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the wavefronts are used.
 # ///
 #
-# **Why not faster?** Even on paper, two wavefronts for 32 multiply-adds mean a roof of {{ hand.coalesced.by_tray:.0f }} in a
-# tick, where the lanes could do 128.
+# **Why not faster?** Even on paper, two wavefronts for 32 multiply-adds mean a roof of
+# {{ hand.coalesced.by_tray:.0f }} multiply-adds per tick, although the lanes could do 128.
 #
 # /// exercise | Block of 16 | 3 minutes
 # Suppose the block were 16 × 16 threads instead of 32 × 32. A warp then covers two rows of 16 columns. How many wavefronts and
 # how many sectors does one step take?
 # /// answer
-# B: 16 neighbours, 64 bytes: 2 sectors, 1 wavefront. A: two numbers, one row of 4096 words apart: 2 sectors, and the same bank,
-# so 2 wavefronts. Together that is 3 wavefronts instead of 2.
+# B: 16 neighbours, or 64 bytes: 2 sectors, 1 wavefront. A: two numbers that are one row of 4096 words apart: 2
+# sectors, and the same bank, so 2 wavefronts. Together that makes 3 wavefronts instead of 2.
 # ///
 
 # %% [markdown]
 # ## Rung 3: carry a tile into shared memory
 #
-# Now the classic. The threads of a block cover a tile of 32 × 32 of C. In 32 steps along K, all of them together want 32
-# × 32 numbers of A and 32 × 32 of B. Each of those numbers is wanted by *32* of them: a number of A by all threads of
-# its row, a number of B by all threads of its column. So carry it once.
+# Now comes the classic. The threads of a block cover a tile of C of 32 × 32 numbers. In 32 steps along K, all these
+# threads together want 32 × 32 numbers of A and 32 × 32 numbers of B. Each of those numbers is wanted by *32* threads:
+# a number of A is wanted by all threads of its row, and a number of B by all threads of its column. So carry each
+# number only once.
 #
-# Each thread brings one number of A and one of B into shared memory. They all wait. Then each thread reads 32 of each
-# from there. They all wait again, and then the next pair of tiles comes in.
+# Each thread brings one number of A and one of B into shared memory. All threads wait. Then each thread reads 32
+# numbers of A and 32 of B from shared memory. All threads wait again, and then the next pair of tiles comes in.
 #
 # /// figure | docs/assets/figures/sgemm_shared_tiles.svg
 # alt: "A block makes one tile of C. A tile of A and a tile of B are in the block's shared memory; after use, the next tile along the row of A and the next tile down the column of B take their place. L1 and L2 are asked for one number instead of 32. Shared memory still delivers eight bytes for each multiply-add."
@@ -545,8 +558,8 @@ record(
 # - [2 <= ladder.coalesced.us / ladder.shared_tiles.us < 16] Several times
 # - [ladder.coalesced.us / ladder.shared_tiles.us >= 16] 32 times
 # /// reveal
-# **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times.** Look at the forecast again: *by shared memory*, nothing has
-# changed.
+# **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times.** Look at the forecast again: in the column *by
+# shared memory*, nothing has changed.
 #
 # /// define | forecast.shared_tiles = 2 * hand.shared_tiles.best * card.sms * ladder.shared_tiles.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -561,7 +574,7 @@ record(
 #   - ["TFLOP/s", "{{ ladder.coalesced.tflops:.2f }}", "{{ ladder.shared_tiles.tflops:.2f }}"]
 #   - ["forecast, TFLOP/s", "{{ forecast.coalesced:.2f }}", "{{ forecast.shared_tiles:.2f }}"]
 #   - ["wavefronts for 32 multiply-adds", "{{ vital.coalesced.turns:.2f }}", "{{ vital.shared_tiles.turns:.2f }}"]
-#   - ["**bytes from L2 for a multiply-add**", "{{ vital.coalesced.hall:.2f }}", "**{{ vital.shared_tiles.hall:.2f }}**"]
+#   - ["**bytes from L2 per multiply-add**", "{{ vital.coalesced.hall:.2f }}", "**{{ vital.shared_tiles.hall:.2f }}**"]
 #   - ["instructions for 32 multiply-adds", "{{ vital.coalesced.instructions:.1f }}", "{{ vital.shared_tiles.instructions:.1f }}"]
 #   - ["wavefronts used, of all ticks", "{{ vital.coalesced.tray:.0%}}", "{{ vital.shared_tiles.tray:.0%}}"]
 #   - ["issue slots used", "{{ vital.coalesced.calls:.0%}}", "{{ vital.shared_tiles.calls:.0%}}"]
@@ -576,20 +589,22 @@ record(
 # ///
 #
 # /// claim | 0.4 * ladder.coalesced.us < ladder.shared_tiles.us < 0.9 * ladder.coalesced.us and vital.shared_tiles.hall > 0.6 * vital.coalesced.hall
-# Textbooks open with shared memory, and here it gives a factor of
-# {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }}. The row in bold says why it does not give more. The tile
-# should bring the bytes from L2 down to {{ hall.shared_tiles:.2f }} for each multiply-add, and it does:
-# {{ vital.shared_tiles.hall:.2f }}. But it was {{ vital.coalesced.hall:.2f }} before: L1 had been catching the reuse
-# within a block, unasked. The tile did save instructions, {{ vital.coalesced.instructions:.1f }} before and
-# {{ vital.shared_tiles.instructions:.1f }} now, and waiting for L1 and whatever is beyond it:
-# {{ waits.coalesced.hall:.0%}} of all waiting before, {{ waits.shared_tiles.hall:.0%}} now.
+# Textbooks begin with shared memory, and here shared memory gives a factor of
+# {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }}. The row in bold says why the factor is not larger. The tile
+# should bring the bytes from L2 down to {{ hall.shared_tiles:.2f }} per multiply-add, and it does:
+# {{ vital.shared_tiles.hall:.2f }} bytes were counted. But there were only {{ vital.coalesced.hall:.2f }} bytes before:
+# L1 had already been serving the reuse within a block, although nobody had asked it to. The tile did save
+# instructions, {{ vital.coalesced.instructions:.1f }} before and {{ vital.shared_tiles.instructions:.1f }} now. It
+# also saved waiting for L1 and whatever is beyond L1: {{ waits.coalesced.hall:.0%}} of all waiting before, and
+# {{ waits.shared_tiles.hall:.0%}} now.
 # /// otherwise
-# Shared memory gives a factor of {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} here. Bytes from L2 for a multiply-add:
-# {{ vital.coalesced.hall:.2f }} before, {{ vital.shared_tiles.hall:.2f }} now, {{ hall.shared_tiles:.2f }} by hand.
+# Shared memory gives a factor of {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} here. The kernel fetches
+# {{ vital.shared_tiles.hall:.2f }} bytes from L2 per multiply-add, compared with {{ vital.coalesced.hall:.2f }}
+# before and {{ hall.shared_tiles:.2f }} worked out by hand.
 # ///
 #
-# (The counted figure can come out a little lower than the one by hand, very likely because one answer from L2
-# sometimes serves several SMs, as [in the last lecture](l3_memory.py#how-much-at-once).)
+# (The figure that was counted can be a little lower than the figure that we worked out by hand, very likely because
+# one answer from L2 sometimes serves several SMs, as you saw [in the last lecture](l3_memory.py#how-much-at-once).)
 # ///
 #
 # /// claim | vital.shared_tiles.tray > 0.75 and vital.shared_tiles.calls < 0.6
@@ -604,15 +619,16 @@ record(
 # ### Who saved the wavefronts? {.beyond}
 #
 # /// claim | vital.shared_tiles.turns < 1.8 and ladder.shared_tiles.tflops > 0.9 * forecast.shared_tiles
-# But one thing does not fit. The kernel reaches {{ ladder.shared_tiles.tflops:.2f }} TFLOP/s against a forecast of {{ forecast.shared_tiles:.2f }},
-# which left out all waiting. And the hardware counted {{ vital.shared_tiles.turns:.2f }} wavefronts, stores included, where we
-# had 2. Who saved them?
+# But something does not fit. The kernel reaches {{ ladder.shared_tiles.tflops:.2f }} TFLOP/s against a forecast of
+# {{ forecast.shared_tiles:.2f }}, although the forecast left out all waiting. And the hardware counted
+# {{ vital.shared_tiles.turns:.2f }} wavefronts, stores included, where we had counted 2. Who saved the wavefronts?
 # /// otherwise
-# The hardware counted {{ vital.shared_tiles.turns:.2f }} wavefronts for 32 multiply-adds, where the pencil had 2.
+# The hardware counted {{ vital.shared_tiles.turns:.2f }} wavefronts for 32 multiply-adds, where we had counted 2 by
+# hand.
 # ///
 #
-# Look at what the compiler made of the inner loop. `LDS` is a load from shared memory, `LDS.128` is a load of 16 bytes,
-# and `FFMA` is a multiply-add.
+# Look at what the compiler did with the inner loop. `LDS` is a load from shared memory, `LDS.128` is a load of 16
+# bytes, and `FFMA` is a multiply-add.
 
 # %% tags=["fold"]
 import re
@@ -647,25 +663,25 @@ record(
 for rung, kinds in found.items():
     print(f"{rung:16}", dict(kinds))
 
-# %% [markdown]
-# If you read the source literally, 32 steps take 64 loads. The machine code has
-# {{ code.shared_tiles.words:.0f }} of one word and {{ code.shared_tiles.fours:.0f }} of four:
-# {{ code.shared_tiles.words + code.shared_tiles.fours:.0f }} loads for {{ code.shared_tiles.fmas:.0f }} multiply-adds. The same
-# lane wants four neighbours in a row of A's tile, one after the other. So the compiler fetches all four in one go. For B it
-# cannot, because the next word is one row further on. *The pencil counts words, the compiler counts loads.* Keep that in mind for
-# the rungs below.
+# %% [markdown] If you read the source literally, 32 steps take 64 loads. The machine code has
+# {{ code.shared_tiles.words:.0f }} loads of one word and {{ code.shared_tiles.fours:.0f }} of four words:
+# {{ code.shared_tiles.words + code.shared_tiles.fours:.0f }} loads for {{ code.shared_tiles.fmas:.0f }}
+# multiply-adds. A lane wants four neighbouring words in a row of A's tile, one after another. So the compiler fetches
+# all four words with one load. For B the compiler cannot do that, because the next word is one row further on. *We
+# counted words; the compiler counts loads.* Keep that in mind for the rungs below.
 #
 # /// claim | abs(vital.shared_tiles.turns - (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas) < 0.05
-# Can you now account for the number of wavefronts? To bring in the two tiles, a thread makes four more moves in each
-# round: two loads and two stores. If every move were one wavefront, that would make
+# Can you now account for the number of wavefronts? To bring in the two tiles, a thread makes four more accesses in
+# each round: two loads and two stores. If every access took one wavefront, that would make
 # {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} wavefronts for 32
-# multiply-adds. The counter says {{ vital.shared_tiles.turns:.2f }}. It fits if a load of *four* words takes two
-# wavefronts: {{ (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }}. Four
-# words in one go save issue slots and wavefronts, but they are not free.
+# multiply-adds. The counter says {{ vital.shared_tiles.turns:.2f }}. The numbers agree if a load of *four* words
+# takes two wavefronts:
+# {{ (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }}. Loading four words
+# at once saves issue slots and wavefronts, but such a load is not free.
 # /// otherwise
-# With one wavefront for every load and store it would be
-# {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} wavefronts for 32 multiply-adds.
-# {{ vital.shared_tiles.turns:.2f }} are counted.
+# With one wavefront for every load and store there would be
+# {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} wavefronts for 32
+# multiply-adds. The hardware counted {{ vital.shared_tiles.turns:.2f }}.
 # ///
 #
 # ### Now type it
@@ -676,14 +692,14 @@ for rung, kinds in found.items():
 # The kernel waits twice in each round: once before the tile is used, and once after. Leave out the second wait. What
 # can go wrong?
 # /// answer
-# A fast warp goes on to the next round and overwrites the tile while a slow warp is still multiplying with it. The sums
-# are wrong, though perhaps not today: it is a race. [When it goes wrong](../when_it_goes_wrong.py) shows how to catch
-# one.
+# A fast warp goes on to the next round and overwrites the tile while a slow warp is still multiplying with it. The
+# sums will be wrong, though perhaps not in every run: this fault is a race.
+# [When it goes wrong](../when_it_goes_wrong.py) shows how to catch one.
 # ///
 #
 # You now have everything you need to type a kernel with tiles yourself, in Triton, CUDA C++ or NumPy, from the plain
-# sum to the third rung. It takes about an hour. The rungs below do not need it, so you can also read on and type
-# later.
+# sum to the third rung. The lab takes about an hour. The rungs below do not need the lab, so you can also read on now
+# and type later.
 #
 # /// lab | sgemm_tiles
 # ///
@@ -691,19 +707,20 @@ for rung, kinds in found.items():
 # %% [markdown]
 # ## Rung 4: keep one in the hand {.beyond}
 #
-# Two words from shared memory for one multiply-add. How could it take fewer? By using a word *more than once* while it
-# is in a register. So let a thread make not one number of C but 8, one below the other. All 8 need the same number of
-# B. The thread picks it up once and multiplies it by 8 numbers of A: 9 words, 8 multiply-adds.
+# One multiply-add takes two words from shared memory. How could it take fewer? A thread can use a word *more than
+# once* while the word is in a register. So let a thread compute 8 numbers of C instead of one, one below the other.
+# All 8 need the same number of B. The thread loads this number once and multiplies it by 8 numbers of A: 9 words, 8
+# multiply-adds.
 #
 # /// figure | docs/assets/figures/sgemm_register_column.svg
 # alt: "A block tile of C, 64 by 64, in which one thread owns a column of eight numbers. Enlarged: one number b of B is multiplied by eight numbers of A, a0 to a7, and added to eight sums in registers. Nine words from shared memory for eight multiply-adds, instead of sixteen."
 # caption: The sums live in registers. So does b.
 # ///
 #
-# Four names are new in the code. A block makes BM × BN = 64 × 64 numbers of C, and walks along K in steps of BK = 8. A thread
-# makes TM = 8 of them, so a block has 64 × 64 / 8 = 512 threads. Why steps of 8? Because a tile of A then has 64 × 8 = 512
-# numbers: one for each thread to bring. `#pragma unroll` makes the compiler write the loop out, so that `sums[r]` can be a
-# register.
+# Four names are new in the code. A block computes BM × BN = 64 × 64 numbers of C, and moves along K in steps of BK = 8.
+# A thread computes TM = 8 of these numbers, so a block has 64 × 64 / 8 = 512 threads. Why steps of 8? Because a tile
+# of A then has 64 × 8 = 512 numbers, and each thread brings one. `#pragma unroll` makes the compiler write the loop
+# out, so that `sums[r]` can be a register.
 #
 # /// diff | src/course_kernels/sgemm/k03_shared_tiles.cu | src/course_kernels/sgemm/k04_register_column.cu
 # ///
@@ -713,8 +730,9 @@ for rung, kinds in found.items():
 # - [1 <= ladder.shared_tiles.us / ladder.register_column.us <= hand.shared_tiles.turns / hand.register_column.turns] It rises, by 16/9 at most
 # - [ladder.shared_tiles.us / ladder.register_column.us > hand.shared_tiles.turns / hand.register_column.turns] It rises, by more than 16/9
 # /// reveal
-# **{{ ladder.shared_tiles.us / ladder.register_column.us:.2f }} times** as fast. The pencil
-# allows {{ hand.shared_tiles.turns / hand.register_column.turns:.2f }}. What the pencil left out is below the table.
+# **{{ ladder.shared_tiles.us / ladder.register_column.us:.2f }} times** as fast. The forecast allows
+# {{ hand.shared_tiles.turns / hand.register_column.turns:.2f }} times. The text below the table says what the
+# forecast left out.
 #
 # /// define | forecast.register_column = 2 * hand.register_column.best * card.sms * ladder.register_column.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -730,7 +748,7 @@ for rung, kinds in found.items():
 #   - ["forecast, TFLOP/s", "{{ forecast.shared_tiles:.2f }}", "{{ forecast.register_column:.2f }}"]
 #   - ["**wavefronts for 32 multiply-adds**", "{{ vital.shared_tiles.turns:.2f }}", "**{{ vital.register_column.turns:.2f }}**"]
 #   - ["instructions for 32 multiply-adds", "{{ vital.shared_tiles.instructions:.1f }}", "{{ vital.register_column.instructions:.1f }}"]
-#   - ["bytes from L2 for a multiply-add", "{{ vital.shared_tiles.hall:.2f }}", "{{ vital.register_column.hall:.2f }}"]
+#   - ["bytes from L2 per multiply-add", "{{ vital.shared_tiles.hall:.2f }}", "{{ vital.register_column.hall:.2f }}"]
 #   - ["wavefronts used, of all ticks", "{{ vital.shared_tiles.tray:.0%}}", "{{ vital.register_column.tray:.0%}}"]
 #   - ["issue slots used", "{{ vital.shared_tiles.calls:.0%}}", "{{ vital.register_column.calls:.0%}}"]
 #   - ["registers per thread", "{{ vital.shared_tiles.registers:.0f }}", "{{ vital.register_column.registers:.0f }}"]
@@ -744,51 +762,51 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | ladder.register_column.us < 0.7 * ladder.shared_tiles.us and vital.register_column.turns < 0.6 * vital.shared_tiles.turns and ladder.register_column.tflops > forecast.register_column
-# The counter to look at is the one for wavefronts, which goes from {{ vital.shared_tiles.turns:.2f }} to {{ vital.register_column.turns:.2f }}
-# for
-# 32 multiply-adds. The instructions fell with them, from {{ vital.shared_tiles.instructions:.1f }} to
-# {{ vital.register_column.instructions:.1f }}. And the kernel exceeds its forecast. The pencil counts words, and here too the
-# compiler takes four words of A in one load.
+# The counter to look at is the one for wavefronts, which goes from {{ vital.shared_tiles.turns:.2f }} to
+# {{ vital.register_column.turns:.2f }} for 32 multiply-adds. The number of instructions also fell, from
+# {{ vital.shared_tiles.instructions:.1f }} to {{ vital.register_column.instructions:.1f }}. And the kernel exceeds
+# its forecast. The forecast counts words, and here too the compiler takes four words of A in one load.
 # /// otherwise
-# Wavefronts for 32 multiply-adds: {{ vital.shared_tiles.turns:.2f }} before, {{ vital.register_column.turns:.2f }} now.
+# There were {{ vital.shared_tiles.turns:.2f }} wavefronts for 32 multiply-adds before, and there are
+# {{ vital.register_column.turns:.2f }} now.
 # ///
 #
 # /// claim | vital.register_column.seats < 0.6 and 40 < vital.register_column.registers < 48.5 and ladder.register_column.tflops > 1.5 * ladder.shared_tiles.tflops
-# Half of the seats are empty now: {{ vital.register_column.seats:.0%}} are taken, compared with {{ vital.shared_tiles.seats:.0%}}
-# before.
-# The reason is registers. A thread needs {{ vital.register_column.registers:.0f }}, and the card allocates them in multiples of
-# eight, so it takes 48. A block of 512 threads takes 24 576 of the 65 536 registers of an SM: two blocks fit, a third does not.
-# The kernel is
-# faster all the same.
+# Half of the seats are empty now: {{ vital.register_column.seats:.0%}} are taken, compared with
+# {{ vital.shared_tiles.seats:.0%}} before. The reason is registers. A thread needs
+# {{ vital.register_column.registers:.0f }} registers, and the card allocates registers in multiples of eight, so a
+# thread gets 48. A block of 512 threads takes 24 576 of the 65 536 registers of an SM: two blocks fit, but a third
+# does not. The kernel is faster all the same.
 # /// otherwise
-# {{ vital.register_column.seats:.0%}} of the seats are taken; before it was {{ vital.shared_tiles.seats:.0%}}.
+# {{ vital.register_column.seats:.0%}} of the seats are taken, compared with {{ vital.shared_tiles.seats:.0%}} before.
 # ///
 # ///
 #
-# **Why not faster?** Each number of A is used once and dropped. Eight of the nine words do no more work than they did before.
+# **Why not faster?** Each number of A is used once and then dropped. Eight of the nine words do no more work than the
+# words of the kernel before.
 #
 # /// exercise | A longer column
-# Give a thread a column of 16, or of 32. How many words does each multiply-add take? Where does that lead?
+# Give a thread a column of 16, or of 32. How many words does each multiply-add take? What value can that number not
+# fall below?
 # /// answer
-# 17/16 and 33/32. However long the column is, it never falls below 1: each multiply-add still needs a word of A. One
-# hand alone is not enough.
+# 17/16 and 33/32. However long the column is, the number never falls below 1: each multiply-add still needs a word of
+# A. One hand alone is not enough.
 # ///
 
 # %% [markdown]
 # ## Rung 5: both hands full
 #
 # Take eight numbers of A in one hand and eight of B in the other. Each number in one hand meets each number in the
-# other: 8 × 8 = 64 multiply-adds, for 16 words. Mathematicians call this an *outer product*. The number of words grows
-# with the sides of the tile, the work with its area. That is the whole idea behind every tile on this page.
+# other: 8 × 8 = 64 multiply-adds, for 16 words. Mathematicians call this an *outer product*. The number of words grows with the length of the sides of the tile; the work grows with the area of the tile. That is the whole idea behind every tile on this page.
 #
 # /// figure | docs/assets/figures/sgemm_register_tile.svg
 # alt: "A block tile of C, 128 by 128, in which one thread owns a square of 8 by 8. Enlarged: eight numbers of A, a0 to a7, at the left, eight of B, b0 to b7, on top, and 64 sums. Each sum adds one a times one b: an outer product. Sixteen words from shared memory for 64 multiply-adds."
 # caption: 64 sums in registers, for as long as the kernel runs.
 # ///
 #
-# There is something new before the kernel's name: `__launch_bounds__(THREADS, BLOCKS)`, here with 256 and 2. It tells the
-# compiler that a block has 256 threads and that an SM should hold two such blocks. 65 536 / 512 = 128, so a thread gets at most
-# 128 registers.
+# There is something new before the kernel's name: `__launch_bounds__(THREADS, BLOCKS)`, here with 256 and 2. These
+# launch bounds tell the compiler that a block has 256 threads and that an SM should hold two such blocks. 65 536 /
+# 512 = 128, so a thread gets at most 128 registers.
 #
 # /// diff | src/course_kernels/sgemm/k04_register_column.cu | src/course_kernels/sgemm/k05_register_tile.cu
 # ///
@@ -798,8 +816,9 @@ for rung, kinds in found.items():
 # - [vital.register_tile.seats < 0.5 and ladder.register_column.us / ladder.register_tile.us <= 1] Low and slow
 # - [vital.register_tile.seats < 0.5 and ladder.register_column.us / ladder.register_tile.us > 1] Low and fast
 # /// reveal
-# Occupancy {{ vital.register_tile.seats:.0%}}, speed {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times the
-# register column's, with {{ vital.register_tile.registers:.0f }} registers per thread.
+# Occupancy is {{ vital.register_tile.seats:.0%}}, and the speed is
+# {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times that of the register column, with
+# {{ vital.register_tile.registers:.0f }} registers per thread.
 #
 # /// define | forecast.register_tile = 2 * hand.register_tile.best * card.sms * ladder.register_tile.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -816,7 +835,7 @@ for rung, kinds in found.items():
 #   - ["**wavefronts for 32 multiply-adds**", "{{ vital.register_column.turns:.2f }}", "**{{ vital.register_tile.turns:.2f }}**"]
 #   - ["of these, lost in queues", "{{ vital.register_column.queues:.2f }}", "{{ vital.register_tile.queues:.2f }}"]
 #   - ["instructions for 32 multiply-adds", "{{ vital.register_column.instructions:.1f }}", "{{ vital.register_tile.instructions:.1f }}"]
-#   - ["bytes from L2 for a multiply-add", "{{ vital.register_column.hall:.3f }}", "{{ vital.register_tile.hall:.3f }}"]
+#   - ["bytes from L2 per multiply-add", "{{ vital.register_column.hall:.3f }}", "{{ vital.register_tile.hall:.3f }}"]
 #   - ["wavefronts used, of all ticks", "{{ vital.register_column.tray:.0%}}", "{{ vital.register_tile.tray:.0%}}"]
 #   - ["issue slots used", "{{ vital.register_column.calls:.0%}}", "{{ vital.register_tile.calls:.0%}}"]
 #   - ["registers per thread", "{{ vital.register_column.registers:.0f }}", "{{ vital.register_tile.registers:.0f }}"]
@@ -830,52 +849,57 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | ladder.register_tile.us < 0.8 * ladder.register_column.us and vital.register_tile.turns < 0.7 * vital.register_column.turns
-# Wavefronts again: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }} now, and {{ vital.register_tile.instructions:.2f }}
-# instructions for 32 multiply-adds, one of which *is* the multiply-add. The idea works:
-# {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times as fast, with {{ vital.register_tile.seats:.0%}} of the seats taken.
+# Look at the wavefronts again: there were {{ vital.register_column.turns:.2f }} before, and there are
+# {{ vital.register_tile.turns:.2f }} now. A warp issues {{ vital.register_tile.instructions:.2f }} instructions for
+# 32 multiply-adds, and one of them *is* the multiply-add. The idea works: the kernel is
+# {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times as fast as before, with
+# {{ vital.register_tile.seats:.0%}} of the seats taken.
 # /// otherwise
-# Wavefronts for 32 multiply-adds: {{ vital.register_column.turns:.2f }} before, {{ vital.register_tile.turns:.2f }}
-# now. {{ vital.register_tile.seats:.0%}} of the seats are taken.
+# There were {{ vital.register_column.turns:.2f }} wavefronts for 32 multiply-adds before, and there are
+# {{ vital.register_tile.turns:.2f }} now. {{ vital.register_tile.seats:.0%}} of the seats are taken.
 # ///
 # ///
 #
 # /// claim | ladder.register_tile.tflops < 0.75 * forecast.register_tile and vital.register_tile.tray < 0.85 and vital.register_tile.calls < 0.85
-# Now look closer, because here the pencil promised too much. It allowed {{ forecast.register_tile:.0f }} TFLOP/s, and the kernel
-# reaches {{ ladder.register_tile.tflops:.0f }}. Which roof stops it? None of them. Shared memory is busy in {{ vital.register_tile.tray:.0%}}
-# of
-# the ticks, the schedulers issue in {{ vital.register_tile.calls:.0%}}.
+# Now look more closely, because here the forecast promised too much. The forecast allowed
+# {{ forecast.register_tile:.0f }} TFLOP/s, and the kernel reaches only {{ ladder.register_tile.tflops:.0f }}. Which
+# roof stops the kernel? None of them does. Shared memory is busy in {{ vital.register_tile.tray:.0%}} of the ticks,
+# and the schedulers issue in {{ vital.register_tile.calls:.0%}} of the ticks.
 # /// otherwise
-# The pencil allowed {{ forecast.register_tile:.0f }} TFLOP/s, and the kernel reaches {{ ladder.register_tile.tflops:.0f }}.
-# Shared memory is busy in
-# {{ vital.register_tile.tray:.0%}} of the ticks, the schedulers in {{ vital.register_tile.calls:.0%}}.
+# The forecast allowed {{ forecast.register_tile:.0f }} TFLOP/s, and the kernel reaches
+# {{ ladder.register_tile.tflops:.0f }}. Shared memory is busy in {{ vital.register_tile.tray:.0%}} of the ticks, and
+# the schedulers are busy in {{ vital.register_tile.calls:.0%}} of the ticks.
 # ///
 #
 # /// claim | 96 < vital.register_tile.registers < 160 and vital.register_tile.seats < 0.4
-# The warps wait. With {{ vital.register_tile.registers:.0f }} registers for each of 256 threads, an SM holds two blocks: 16
-# warps, four for each scheduler. When those four wait, there is no other warp to issue instead. In [the last lecture](l3_memory.py#how-many-must-be-walking)
-# empty seats did no harm, because each thread had enough bytes under way. Here the registers are full of *sums*, and the code
-# fetches the next tile only when the last one has been used up. So very likely the warps of a block wait together; [the staircase](#the-staircase)
-# counts what they wait for.
+# The warps wait. With {{ vital.register_tile.registers:.0f }} registers for each of 256 threads, an SM holds two blocks:
+# 16 warps, four for each scheduler. When those four wait, there is no other warp to issue instead. In
+# [the last lecture](l3_memory.py#how-many-must-be-walking) empty seats did no harm, because each thread had enough
+# bytes under way. Here the registers are full of *sums*, and the code fetches the next tile only when the current
+# tile has been used up. So very likely the warps of a block wait together. The section
+# [The staircase](#the-staircase) counts what they wait for.
 # /// otherwise
-# It takes {{ vital.register_tile.registers:.0f }} registers per thread, and {{ vital.register_tile.seats:.0%}} of the seats are taken.
+# The kernel takes {{ vital.register_tile.registers:.0f }} registers per thread, and
+# {{ vital.register_tile.seats:.0%}} of the seats are taken.
 # ///
 #
-# **Why not faster?** Each scheduler has few warps, and in {{ 1 - vital.register_tile.calls:.0%}} of the ticks it issues
-# none of them. Very likely they wait together.
+# **Why not faster?** Each scheduler has few warps, and in {{ 1 - vital.register_tile.calls:.0%}} of the ticks it can
+# issue none of them. Very likely these warps all wait together.
 #
 # /// claim | vital.register_tile.queues > 0.08
-# (There is also a queue. The threads of a warp read every eighth word of B's tile, so several of them stand at one
-# bank: {{ vital.register_tile.queues:.2f }} of the {{ vital.register_tile.turns:.2f }} wavefronts are lost to it.)
+# (There is also a queue. The threads of a warp read every eighth word of B's tile, so several threads stand at the
+# same bank: {{ vital.register_tile.queues:.2f }} of the {{ vital.register_tile.turns:.2f }} wavefronts are lost in
+# this queue.)
 # /// otherwise
-# (Wavefronts lost in bank conflicts: {{ vital.register_tile.queues:.2f }} for 32 multiply-adds.)
+# (For 32 multiply-adds, {{ vital.register_tile.queues:.2f }} wavefronts are lost in bank conflicts.)
 # ///
 #
 # /// exercise | 4 × 4 or 16 × 16? | 3 minutes
-# How many words does a multiply-add take, and how many registers do the sums take, with a register tile of 4 × 4, of 8
-# × 8, of 16 × 16? A thread has at most 255 registers.
+# How many words does a multiply-add take, and how many registers do the sums take, with a register tile of 4 × 4, of
+# 8 × 8 and of 16 × 16? A thread has at most 255 registers.
 # /// answer
-# 8/16 = 0.5 and 16 registers; 16/64 = 0.25 and 64; 32/256 = 0.125 and 256, more than there are. So the limit is
-# somewhere between 8 × 8 and 16 × 16.
+# 8/16 = 0.5 words and 16 registers; 16/64 = 0.25 words and 64 registers; 32/256 = 0.125 words and 256 registers, more
+# than a thread has. So the limit is somewhere between 8 × 8 and 16 × 16.
 # ///
 
 # %% [markdown]
@@ -908,7 +932,8 @@ for rung, kinds in found.items():
 # caption: Peak is the data sheet's, fp32 without tensor cores.
 # ///
 #
-# How close is each kernel to each roof? This table is the whole page in one place. Read along a row, and look for the largest number.
+# How close is each kernel to each roof? This table sums up the whole page. Read along a row, and look for the largest
+# number.
 #
 # /// table
 # columns: [kernel, lanes, "issue slots", "shared memory", L2, HBM]
@@ -923,13 +948,13 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | max(vital.naive.l2, vital.coalesced.l2, vital.shared_tiles.l2, vital.register_column.l2, vital.register_tile.l2) < 0.4 and max(vital.naive.hbm, vital.coalesced.hbm, vital.shared_tiles.hbm, vital.register_column.hbm, vital.register_tile.hbm) < 0.4 and vital.cublas.calls > 0.7
-# L2 and HBM are nobody's roof, from the first rung to the last. And the library's row shows what well-used issue
-# slots look like: its schedulers issue in {{ vital.cublas.calls:.0%}} of the ticks.
+# From the first rung to the last, no kernel is limited by L2 or HBM. And the library's row shows what well-used issue
+# slots look like: the schedulers issue in {{ vital.cublas.calls:.0%}} of the ticks.
 # /// otherwise
 # In the library's row the schedulers issue in {{ vital.cublas.calls:.0%}} of the ticks.
 # ///
 #
-# And when a warp is not issued, what is it waiting for?
+# And when a warp is not issued, what does it wait for?
 #
 # /// table
 # columns: [kernel, "word from L1", "queue for L1", "word from shared memory", "queue for shared memory", barrier, "its turn"]
@@ -944,35 +969,37 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | waits.naive.hall_queue > 0.7 and waits.shared_tiles.tray_queue > 0.25 and waits.register_column.tray > 0.25 and waits.register_tile.turn > 0.3 and vital.register_tile.calls < 0.7
-# It reads like a walk through the kitchen. In the naive kernel everybody stands in line for L1. With shared tiles the
-# longest line is at shared memory. With the register column warps wait for the word itself. With the register tile
-# {{ waits.register_tile.turn:.0%}} of the waiting is of the good kind, and yet in
+# This table reads like a walk through the kitchen. In the naive kernel everybody stands in line for L1. With shared
+# tiles the longest line is at shared memory. With the register column, warps wait for the word itself. With the
+# register tile, {{ waits.register_tile.turn:.0%}} of the waiting is of the good kind, and yet in
 # {{ 1 - vital.register_tile.calls:.0%}} of the ticks no warp can be issued. Very likely the work comes in bursts: all
-# warps wait for a tile, then all want to multiply at once.
+# warps wait for a tile, and then all of them want to multiply at once.
 # /// otherwise
-# In the naive kernel {{ waits.naive.hall_queue:.0%}} of the waiting is standing in line for L1; with shared tiles {{ waits.shared_tiles.tray_queue:.0%}}
-# is standing in line for shared memory.
+# In the naive kernel {{ waits.naive.hall_queue:.0%}} of the waiting is spent in the queue for L1. With shared tiles
+# {{ waits.shared_tiles.tray_queue:.0%}} of the waiting is spent in the queue for shared memory.
 # ///
 #
 # /// exercise | Which rung next?
 # Cover the names in the table of roofs. For each of our five rows, say what holds the kernel back and what you would change.
 # /// answer
-# Is a roof nearly reached? Then it holds the kernel back. For naive, shared tiles and the register column, shared memory comes
-# closest:
-# {{ vital.naive.tray:.0%}}, {{ vital.shared_tiles.tray:.0%}} and {{ vital.register_column.tray:.0%}}. So reduce the wavefronts:
-# let neighbours read neighbours, and use a word more often while it is in the hand. Is no roof near? Then the kernel is waiting.
-# The coalesced kernel comes no closer to a roof than {{ max(vital.coalesced.tray, vital.coalesced.calls):.0%}}, the register tile
-# no closer than {{ max(vital.register_tile.tray, vital.register_tile.calls):.0%}}. So look up in the second table what they wait
-# for.
+# Is a roof nearly reached? Then that roof holds the kernel back. For the naive kernel, shared tiles and the register
+# column, the closest roof is shared memory: {{ vital.naive.tray:.0%}}, {{ vital.shared_tiles.tray:.0%}} and
+# {{ vital.register_column.tray:.0%}}. So reduce the number of wavefronts: let neighbouring lanes read neighbouring
+# words, and use a word more often while it is in the hand. Is no roof near? Then the kernel is waiting. The coalesced
+# kernel comes no closer to a roof than {{ max(vital.coalesced.tray, vital.coalesced.calls):.0%}}, and the register
+# tile comes no closer than {{ max(vital.register_tile.tray, vital.register_tile.calls):.0%}}. So look up in the
+# second table what these two wait for.
 # ///
 #
-# Note that the first table has two columns of percentages. Such ladders are usually quoted in percent *of the library*. The
-# best-known one, from which this one takes its order, goes from 1.3 % to 68.7 % of cuBLAS with the same five ideas, on an RTX
-# A6000 [^boehm2022]. That is not percent of peak, because cuBLAS is not at the peak either.
+# Note that the first table has two columns of percentages. The results of such a ladder are usually quoted as
+# percentages *of the library's speed*. The best-known ladder, from which this page takes its order, goes from 1.3 %
+# to 68.7 % of cuBLAS with the same five ideas, on an RTX A6000 [^boehm2022]. Those are not percentages of peak,
+# because cuBLAS is not at the peak either.
 #
 # /// claim | ladder.cublas.of_peak < 0.9
-# Here cuBLAS is at {{ ladder.cublas.of_peak:.0%}} of the data sheet. So for the register tile {{ register_tile_of_cublas:.0%}} of cuBLAS is
-# {{ ladder.register_tile.of_peak:.0%}} of peak. If somebody gives you one of the two figures, ask which one it is.
+# Here cuBLAS is at {{ ladder.cublas.of_peak:.0%}} of the data sheet. So the register tile is at
+# {{ register_tile_of_cublas:.0%}} of cuBLAS and at {{ ladder.register_tile.of_peak:.0%}} of peak. If somebody gives
+# you only one of these two figures, ask which of the two it is.
 # /// otherwise
 # Here cuBLAS is at {{ ladder.cublas.of_peak:.0%}} of the data sheet.
 # ///
@@ -980,16 +1007,16 @@ for rung, kinds in found.items():
 # %% [markdown]
 # ## Other sizes {.beyond}
 #
-# A ladder that is climbed at only one size proves something about only that size. So here are sizes from 128 to 4096
-# (up to 2048 for the naive kernel, to spare your patience), and three that no tile divides.
+# A ladder that is measured at only one size proves something about that size only. So here are sizes from 128 to 4096
+# (only up to 2048 for the naive kernel, because it is so slow), and three sizes that no tile divides.
 #
 # /// predict | 1023 is an ugly size: 1023 × 1023 × 1023, and no tile fits. Which kernel will be much faster there than at 1024?
 # - [ugly.register_tile.n1023.us / sizes.register_tile.n1024.us < 0.7 and ugly.register_tile.n1023.us / sizes.register_tile.n1024.us < min(ugly.coalesced.n1023.us / sizes.coalesced.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us)] The register tile
 # - [ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < 0.7 and ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us)] The coalesced one
 # - [ugly.naive.n1023.us / sizes.naive.n1024.us < 0.7 and ugly.naive.n1023.us / sizes.naive.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.coalesced.n1023.us / sizes.coalesced.n1024.us)] The naive one
 # /// reveal
-# The naive one: {{ ugly.naive.n1023.ms:.2f }} ms at 1023, {{ sizes.naive.n1024.ms:.2f }} ms at 1024. You know enough
-# to say why.
+# The naive kernel: it takes {{ ugly.naive.n1023.ms:.2f }} ms at 1023, and {{ sizes.naive.n1024.ms:.2f }} ms at 1024.
+# You know enough to say why.
 # ///
 
 # %% tags=["fold"]
@@ -1039,22 +1066,23 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ///
 #
 # /// claim | sizes.register_tile.n128.us > 1.6 * sizes.coalesced.n128.us and 0.8 < sizes.shared_tiles.n128.us / sizes.cublas.n128.us < 1.25
-# Read it from the left. At 128 the order is different: the best kernel of this page takes
+# Read the chart from the left. At 128 the order is different: the best kernel of this page takes
 # {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times as long as the second rung. Its block tile is
 # 128 × 128, so the whole of C is *one* block, on one SM, and {{ card.sms - 1:.0f }} SMs are idle. Large tiles need
-# large matrices. And the third rung, with its small tiles, is level with cuBLAS there:
-# {{ sizes.shared_tiles.n128.us:.1f }} µs against {{ sizes.cublas.n128.us:.1f }}.
+# large matrices. And the third rung, with its small tiles, takes about as long as cuBLAS there:
+# {{ sizes.shared_tiles.n128.us:.1f }} µs against {{ sizes.cublas.n128.us:.1f }} µs.
 # /// otherwise
 # At 128 the register tile takes {{ sizes.register_tile.n128.us / sizes.coalesced.n128.us:.1f }} times as long as the
 # coalesced kernel.
 # ///
 #
 # /// claim | sizes.register_tile.n1024.us > 1.3 * sizes.register_column.n1024.us
-# The order is still different at 1024, where the fourth rung beats the fifth: {{ sizes.register_column.n1024.us:.0f }} µs against
-# {{ sizes.register_tile.n1024.us:.0f }}. Why? The last exercise of this section asks you.
+# The order is still different at 1024, where the fourth rung beats the fifth:
+# {{ sizes.register_column.n1024.us:.0f }} µs against {{ sizes.register_tile.n1024.us:.0f }}. The last exercise of
+# this section asks you why.
 # /// otherwise
-# At 1024 the register column takes {{ sizes.register_column.n1024.us:.0f }} µs, the register tile
-# {{ sizes.register_tile.n1024.us:.0f }}.
+# At 1024 the register column takes {{ sizes.register_column.n1024.us:.0f }} µs, and the register tile takes
+# {{ sizes.register_tile.n1024.us:.0f }} µs.
 # ///
 #
 # /// table
@@ -1070,49 +1098,52 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ///
 #
 # /// claim | ugly.register_tile.n4095.us < 1.25 * ladder.register_tile.us and ugly.register_tile.n4095.us > 0.7 * ladder.register_tile.us
-# At the edges a block reaches past the matrix. There it puts zeros into shared memory and writes nothing, which costs
-# a comparison or two. At 4095 the register tile takes {{ ugly.register_tile.n4095.us / ladder.register_tile.us:.2f }}
-# times as long as at 4096.
+# At the edges a block extends beyond the matrix. There the block puts zeros into shared memory and writes nothing to
+# C, which costs a comparison or two. At 4095 the register tile takes
+# {{ ugly.register_tile.n4095.us / ladder.register_tile.us:.2f }} times as long as at 4096.
 # /// otherwise
 # At 4095 the register tile takes {{ ugly.register_tile.n4095.us / ladder.register_tile.us:.2f }} times as long as
 # at 4096.
 # ///
 #
 # /// claim | sizes.naive.n1024.us > 2 * ugly.naive.n1023.us > 4 * ugly.coalesced.n1023.us and vital.naive_1023.turns < 5 and vital.naive_1023.calls < 0.35 and vital.naive_1023.l2 < 0.4 and vital.naive_1023.hbm < 0.4
-# And the naive kernel at 1023? It takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024, for very nearly
-# the same work. Its rows of A are 1023 words apart there, and 1023 divided by 32 leaves a remainder of 31. So the 32 lanes stand
-# at 32 *different* banks: the counter shows {{ vital.naive_1023.turns:.1f }} wavefronts for 32 multiply-adds, compared with {{ vital.naive_1024.turns:.1f }}
-# at 1024. You met this trick as padding: here A is padded by accident. (Now only {{ vital.naive_1023.tray:.0%}} of the wavefronts
-# are used, and the kernel is still far from the coalesced one. Something that is none of our four roofs holds it back: {{ vital.naive_1023.calls:.0%}}
-# of the issue slots are used, {{ vital.naive_1023.l2:.0%}} of L2 and {{ vital.naive_1023.hbm:.1%}} of HBM. Each load of A touches
-# 32 lines, and we suspect that L1 looks up each of them. This page does not measure what that costs.)
+# And what about the naive kernel at 1023? There it takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its
+# time at 1024, for very nearly the same work. Its rows of A are 1023 words apart there, and 1023 divided by 32 leaves
+# a remainder of 31. So the 32 lanes stand at 32 *different* banks: the counter shows {{ vital.naive_1023.turns:.1f }}
+# wavefronts for 32 multiply-adds, compared with {{ vital.naive_1024.turns:.1f }} at 1024. You met this trick under
+# the name of padding; here A is padded by accident. (Now only {{ vital.naive_1023.tray:.0%}} of the wavefronts are
+# used, and the naive kernel is still far slower than the coalesced one. Something other than our four roofs holds it back:
+# {{ vital.naive_1023.calls:.0%}} of the issue slots are used, {{ vital.naive_1023.l2:.0%}} of L2 and
+# {{ vital.naive_1023.hbm:.1%}} of HBM. Each load of A touches 32 cache lines, and we suspect that L1 looks up each
+# line separately. This page does not measure what that costs.)
 # /// otherwise
-# When the size is 1023, the naive kernel takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024.
-# Wavefronts for 32 multiply-adds, counted: {{ vital.naive_1023.turns:.1f }} and {{ vital.naive_1024.turns:.1f }}.
+# At size 1023, the naive kernel takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024. The
+# counters show {{ vital.naive_1023.turns:.1f }} wavefronts for 32 multiply-adds at 1023, and
+# {{ vital.naive_1024.turns:.1f }} at 1024.
 # ///
 #
 # /// exercise | And at 1000?
-# Now the rows have 1000 words. By hand, how many wavefronts do 32 multiply-adds take?
+# Now the rows have 1000 words. Work out by hand how many wavefronts 32 multiply-adds take.
 # /// answer
-# 1000 divided by 32 leaves a remainder of 8. So the lanes stand at banks 0, 8, 16 and 24, eight at each: 8 wavefronts for A,
-# one for B, 9 together. Counted: {{ vital.naive_1000.turns:.1f }}.
+# 1000 divided by 32 leaves a remainder of 8. So the lanes stand at banks 0, 8, 16 and 24, eight at each: 8 wavefronts
+# for A, one for B, 9 together. The hardware counted {{ vital.naive_1000.turns:.1f }}.
 # ///
 #
 # /// exercise | How many SMs have work?
-# 1024 × 1024, block tile 128 × 128, 132 SMs. How many blocks are there, and what is the best percentage of peak that
-# such a kernel can reach? And with a block tile of 64 × 64?
+# C is 1024 × 1024, a block tile is 128 × 128, and the card has 132 SMs. How many blocks are there, and what is the
+# best percentage of peak that such a kernel can reach? What changes with a block tile of 64 × 64?
 # /// answer
-# 8 × 8 = 64 blocks for 132 SMs: 68 have no work, more than half. With 64 × 64: 256 blocks, two for most SMs and one for the last
-# eight, so every SM has work. But smaller tiles ask more of shared memory and more of L2. That is the trade-off, and no shape
-# wins everywhere.
+# 8 × 8 = 64 blocks for 132 SMs: 68 SMs have no work, more than half. With block tiles of 64 × 64 there are 256
+# blocks, two for most SMs and one for the last eight, so every SM has work. But smaller tiles ask more of shared
+# memory and more of L2. That is the trade-off, and no shape wins everywhere.
 # ///
 
 # %% [markdown]
 # ## Is it still fp32? {.beyond}
 #
 # The card has a faster way to multiply fp32 numbers: round them to TF32, which keeps 10 bits of fraction instead of
-# 23, and give them to the tensor cores. It is easy to win a benchmark this way by accident. In our race it is off.
-# You do not have to take our word for it: the error shows it.
+# 23, and give them to the tensor cores. It is easy to win a benchmark this way by accident. In our race TF32 is off.
+# You do not have to take our word for that: the errors show it.
 
 # %%
 from course_kernels.gemm import library as tensor_core_library
@@ -1133,22 +1164,24 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # ///
 #
 # /// claim | max(ladder.naive.error, ladder.coalesced.error, ladder.shared_tiles.error, ladder.register_column.error, ladder.register_tile.error, ladder.cublas.error) < 0.02 * tf32.error and tf32.tflops > 4 * ladder.cublas.tflops
-# TF32 is {{ tf32.tflops / ladder.cublas.tflops:.1f }} times as fast, and its worst element is off by {{ tf32.error / ladder.cublas.error:.0f }}
-# times as much. None of the six above is anywhere near that error, so none of them used it. There is a separate lecture on
-# what tensor cores are good for when you *choose* them.
+# TF32 is {{ tf32.tflops / ladder.cublas.tflops:.1f }} times as fast, and the error of its worst element is
+# {{ tf32.error / ladder.cublas.error:.0f }} times as large. None of the six kernels above has an error anywhere near
+# that, so none of them used TF32. There is a separate lecture on what tensor cores are good for when you *choose*
+# them.
 # /// otherwise
-# With TF32 the worst element is off by {{ tf32.error / ladder.cublas.error:.1f }} times as much as without.
+# With TF32 the error of the worst element is {{ tf32.error / ladder.cublas.error:.1f }} times as large as without it.
 # ///
 #
 # /// exercise | The same sum, a different error
 # Our five kernels add the K products of an element in the same order, one after the other. Would you expect the same
-# error from all of them? And from cuBLAS?
+# error from all five? And would you expect it from cuBLAS?
 # /// answer
 # The same order with the same rounding gives the same bits, and so the same worst error: look at the table. cuBLAS is
 # free to choose its own order. At 4096 its worst error is {{ ladder.cublas.error * 1e6:.2f }} millionths and ours is
 # {{ ladder.naive.error * 1e6:.2f }}; at 512 it is {{ sizes.cublas.n512.error * 1e6:.2f }} and ours is
-# {{ sizes.naive.n512.error * 1e6:.2f }}. Where they differ, it has added in a different order, which as a rule is
-# neither better nor worse. To compare two kernels, compare each with the truth, never one with the other.
+# {{ sizes.naive.n512.error * 1e6:.2f }}. Where the two errors differ, cuBLAS has added in a different order, which as
+# a rule is neither better nor worse. To compare two kernels, compare each of them with the truth, never one with the
+# other.
 # ///
 
 # %% [markdown]
@@ -1169,16 +1202,18 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # | *one instruction's tile*, on tensor cores | a warp, or four of them | registers, or shared memory | MMA tile, instruction tile |
 #
 # CUTLASS is NVIDIA's own library of such kernels, made to be read and reused. Its documentation describes the same
-# nesting: threadblock, warp, thread, each with its own tile, and an outer product at the bottom [^cutlass-gemm].
+# nesting: threadblock, warp and thread, each with its own tile, and an outer product at the lowest level [^cutlass-gemm].
 # When you read its code, you will meet `ThreadblockShape`: that is BM, BN and BK.
 #
-# The kernels of this page do not have warp tiles of their own. A warp's lanes are wherever the block's numbering happens to
-# put them. The next lecture gives warps a tile, and measures what it is worth. It also has [a picture with knobs](l5_the_top_of_the_ladder.py#try-a-tile):
-# turn BM, BN, BK, TM and TN, and see what they ask of an SM.
+# The kernels of this page do not have warp tiles of their own. A warp's lanes are wherever the block's numbering
+# happens to put them. The next lecture gives warps a tile, and measures how much speed that gains. It also has
+# [a picture with knobs](l5_the_top_of_the_ladder.py#try-a-tile): change BM, BN, BK, TM and TN, and see what they
+# demand of an SM.
 #
 # /// exercise | Which tile?
-# (a) Its numbers cost no wavefront of shared memory. (b) When it is larger, less comes from L2. (c) It decides how
-# many registers a thread needs. (d) When it is larger, it leaves SMs idle if the matrix is small.
+# Which tile is meant? (a) Its numbers cost no wavefront of shared memory. (b) When it is larger, fewer bytes come
+# from L2. (c) Its size decides how many registers a thread needs. (d) When it is larger, it leaves SMs idle if the
+# matrix is small.
 # /// answer
 # (a) The register tile. (b) The block tile. (c) The register tile. (d) The block tile.
 # ///
@@ -1186,18 +1221,19 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # %% [markdown]
 # ## Before you leave the board
 #
-# **You can now** build five kernels, and you know why each is faster than the last:
+# **You can now** build five kernels, and you know why each is faster than the one before:
 #
 # 1. *naive*: the formula;
-# 2. *coalesced*: the lanes of a warp ask for neighbours;
+# 2. *coalesced*: the lanes of a warp ask for neighbouring numbers;
 # 3. *shared tiles*: a number is carried once for the whole block;
 # 4. *register column*: a number of B is used eight times while it is in the hand;
-# 5. *register tile*: so is a number of A.
+# 5. *register tile*: a number of A is also used eight times while it is in the hand.
 #
-# And you have a better question. Not "how do I make it fast?", but: **which roof holds it back, and what would raise
-# that roof?** Four roofs, one pencil.
+# And you have a better question than "how do I make the kernel fast?": **which roof holds it back, and what would
+# raise that roof?** There are four roofs, and a pencil is enough to work them out.
 #
 # **Where this leads.** The register tile still brings its tiles in word by word. It loses wavefronts in queues. And
-# it waits idly while the next tile comes in. Each of the three faults leads to a rung, and there are more: that is
-# [the next lecture](l5_the_top_of_the_ladder.py). To see how the clock and the counters work, read [how every number
-# here is measured](../how_we_measure.py). For each number with its spread, see [the ledger](../numbers.md).
+# it waits idly while the next tile comes in. Each of these three faults leads to a rung, and there are more rungs:
+# they are the subject of [the next lecture](l5_the_top_of_the_ladder.py). To see how the clock and the counters work,
+# read [how every number here is measured](../how_we_measure.py). For each number with its spread, see
+# [the ledger](../numbers.md).
