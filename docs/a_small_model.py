@@ -10,7 +10,7 @@
 # %% [markdown]
 # # A model small enough to train while you wait
 #
-# [One token](one_token.py) took a model of the right shape and random weights: it is fast and talks nonsense. Here is the
+# [One token](one_token.py) took a model with the right shape and random weights: it is fast and talks nonsense. Here is the
 # other half: a model that fits into a few megabytes, and has learnt something. By the end of this page you can
 #
 # - say what a language model is asked while it learns, and work out its loss with a pencil;
@@ -25,8 +25,8 @@
 #
 # A model needs a text. Every Python comes with one: its own library, written by people, for people. Parts of it change from
 # version to version. So we keep only whole functions that are the same in every Python from 3.11 to 3.13, and pin them by their
-# hash: the models on this page learn the same text wherever they are trained. It belongs to the Python Software Foundation, whose
-# licence lets everybody use it and pass it on [^python-license].
+# hash: the models on this page learn the same text wherever they are trained. The library belongs to the Python Software
+# Foundation, whose licence lets everybody use it and pass it on [^python-license].
 #
 # Some files are **held out**: no model ever learns a line of them. Our questions at the end come from these files. We
 # hold out whole files, because functions in the same file resemble each other, and a model would get points for its
@@ -50,11 +50,11 @@ calendar = max(library.held_out, key=lambda text: text.count(b"calendar"))
 print(calendar.decode()[:600].rpartition("\n")[0])
 
 # %% [markdown]
-# That is from a file that was held out. There are {{ text.train / 1e6:.2f }} MB in {{ text.train_files:.0f }} files to
+# That text is from a file that was held out. There are {{ text.train / 1e6:.2f }} MB in {{ text.train_files:.0f }} files to
 # learn from, and {{ text.held_out / 1e3:.0f }} kB in {{ text.held_out_files:.0f }} files for the questions.
 #
 # /// when | text.absent == 0
-# The Python on the machine that trained the models had all of it.
+# The Python on the machine that trained the models had all of these files.
 # /// otherwise
 # The Python on the machine that trained the models had different versions of {{ text.absent:.0f }} of the files, and
 # these were left out.
@@ -67,12 +67,12 @@ print(calendar.decode()[:600].rpartition("\n")[0])
 # %% [markdown]
 # ## What is it asked?
 #
-# One question, over and over: here are some bytes, **which one comes next?** The answer is not a byte. It is a
-# probability for each of the 256. Then the true byte is shown, and only the probability that it was given counts.
+# It is asked one question, over and over: here are some bytes, **which one comes next?** The answer is not a byte. It is a
+# probability for each of the 256. Then the true byte is shown, and all that counts is the probability that the model gave it.
 #
-# The score is the **loss**, in **bits**: −log₂ of that probability. It counts halvings. A probability of 1/2 costs one bit, 1/4
-# two bits, 1/8 three. Certain and right costs nothing. And a model that calls the true byte impossible pays an infinite price, so
-# no model should ever say zero.
+# The score is the **loss**, in **bits**: −log₂ of that probability. It counts halvings. A probability of 1/2 costs one
+# bit, 1/4 two bits, 1/8 three. Being certain and right costs nothing. And a model that calls the true byte impossible
+# pays an infinite price, so no model should ever say zero.
 #
 # Take a pencil. A model reads `retur` and gives `n` a probability of 1/2, then reads `return` and gives the space 1/4,
 # and after the space it gives `s` 1/32:
@@ -83,8 +83,8 @@ print(calendar.decode()[:600].rpartition("\n")[0])
 # | `return` | a space | 1/4 | 2 |
 # | `return` and a space | `s` | 1/32 | 5 |
 #
-# The sum is 8 bits for three bytes, so 8 ÷ 3 = 2.67 bits for each byte. That is the unit of every score on this page: **bits
-# per byte**, the mean over all bytes that were held out. Lower is better.
+# The sum is 8 bits for three bytes, so 8 ÷ 3 = 2.67 bits for each byte. The unit of every score on this page is **bits per
+# byte**, the mean over all bytes that were held out. Lower is better.
 #
 # /// exercise | Two that know nothing | 3 minutes
 # 1. A model gives each of the 256 bytes the same probability. What is its loss?
@@ -93,20 +93,20 @@ print(calendar.decode()[:600].rpartition("\n")[0])
 # /// answer
 # 1. 256 is eight twos multiplied: 8 bits. That saves nothing over writing the byte down.
 # 2. 64 is six twos multiplied: 6 bits.
-# 3. Infinite. One byte is enough. That is why every baseline below leaves a little for what it has never seen.
+# 3. Infinite. One byte is enough. That is why every baseline below leaves a little probability for what it has never seen.
 # ///
 
 # %% [markdown]
 # ## Counting, without a model
 #
-# How good is a loss of 2? By itself that number says nothing. It needs a rival, and the fairest rival is also the simplest: **count**.
-# Go through the text, and for every three bytes write down which byte followed them, and how often. To make a guess, look it up.
-# That is an **n-gram** model. It has no
-# weights and needs no GPU.
+# How good is a loss of 2? By itself that number says nothing. A loss needs a rival, and the fairest rival is also the simplest:
+# **count**. Go through the text, and for every three bytes write down which byte followed them, and how often. To make
+# a guess, look it up. That is an **n-gram** model. It has no weights and needs no GPU.
 #
-# A byte that was never seen to follow gets a little from the count of a shorter beginning: if nothing is known about what follows `xyz`,
-# ask what follows `yz`, then `z`. How much is passed down is a discount, worked out from the text itself: *interpolated
-# absolute discounting*, one of the methods that were compared with care when counting was all there was [^chen1996].
+# A byte that was never seen to follow gets a little probability from the count of a shorter beginning: if nothing is
+# known about what follows `xyz`, ask what follows `yz`, then `z`. How much is passed down is a discount, worked out
+# from the text itself: *interpolated absolute discounting*, one of the methods that were compared with care when
+# counting was all there was [^chen1996].
 #
 # /// predict | With no byte to look at, the loss is {{ ngram.c0:.2f }} bits; with one it is {{ ngram.c1:.2f }}. And with three?
 # - [ngram.c3 >= 2.5] About 3
@@ -137,7 +137,7 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 # - [0.8 * ngram.c3 <= ngram.c7 < 0.98 * ngram.c3] A little better
 # - [ngram.c7 >= 0.98 * ngram.c3] No better
 # /// reveal
-# {{ ngram.c7:.2f }} bits with seven, where three needed {{ ngram.c3:.2f }}, and four {{ ngram.c4:.2f }}.
+# With seven bytes it is {{ ngram.c7:.2f }} bits, where three needed {{ ngram.c3:.2f }}, and four {{ ngram.c4:.2f }}.
 #
 # /// chart | lines
 # title: Counting gets better, and then worse
@@ -153,11 +153,11 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 #
 # Why does the curve turn? With each extra byte there are 256 times as many beginnings. Soon most of those in a new file have
 # never been seen, and counting knows nothing about them: not even that `self.count` and `self.total` are the same kind of thing.
-# It knows beginnings, but no likeness between them.
+# Counting knows beginnings, but no likeness between them.
 # ///
 #
-# Likeness is what a model is for. It does not look things up, it works them out; and what it has learnt about one beginning
-# serves all that are like it.
+# Likeness is what a model is for. A model does not look things up, it works them out; and what it has learnt about one
+# beginning serves all that are like it.
 
 # %% [markdown]
 # ## Learning
@@ -173,7 +173,7 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 #   - [key heads, "8", "{{ shape.small.kv_heads:.0f }}", "{{ shape.draft.kv_heads:.0f }}", "{{ shape.experts.kv_heads:.0f }}"]
 #   - [vocabulary, "128 256", "{{ shape.small.vocab:.0f }}", "{{ shape.draft.vocab:.0f }}", "{{ shape.experts.vocab:.0f }}"]
 #   - ["weights, in millions", "8030", "{{ shape.small.weights / 1e6:.2f }}", "{{ shape.draft.weights / 1e6:.2f }}", "{{ shape.experts.weights / 1e6:.2f }}"]
-# caption: Bytes and one mark make a vocabulary of 257; the grids have a few more rows, up to a multiple of eight. The draft and the one with experts come further down.
+# caption: Bytes and one mark make a vocabulary of 257; the grids have a few more rows, up to a multiple of eight. The draft and the model with experts come further down.
 # ///
 #
 # It starts from random weights. A step takes {{ recipe.batch:.0f }} places of the text at random, {{ recipe.length:.0f }} bytes at each, and asks the
@@ -182,9 +182,9 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 # says. So the same seed gives the same training again, except for the order in which the card adds.
 #
 # One training run looks at {{ recipe.steps * recipe.batch * recipe.length / 1e6:.1f }} MB in all. The text has
-# {{ text.train / 1e6:.2f }} MB, so it reads everything
+# {{ text.train / 1e6:.2f }} MB, so the model reads everything
 # {{ recipe.steps * recipe.batch * recipe.length / text.train:.1f }} times. We train three times, each time from
-# different random weights and in a different order. How far apart the three are says how much is luck.
+# different random weights and in a different order. How far apart the three results are shows how much is luck.
 
 # %%
 
@@ -270,7 +270,7 @@ record(
 # - [0.45 * ngram.c3 <= score.small < 0.85 * ngram.c3] Between a half and four fifths of that
 # - [score.small < 0.45 * ngram.c3] A quarter as many
 # /// reveal
-# {{ score.small:.2f }} bits per byte, the median of the three.
+# {{ score.small:.2f }} bits per byte, the median of the three training runs.
 #
 # /// claim | score.small < ngram.c3
 # **The model beats counting with three bytes**, on text that neither of them has seen.
@@ -298,24 +298,25 @@ record(
 #   - {name: curve.held_out.*, label: files held out}
 # references:
 #   - {label: counting, value: ngram.c3}
-# caption: One of the three training runs. The loss on the text that it learns is a mean since the previous point; the other is measured at that step.
+# caption: One of the three training runs. The loss on the text that it learns is a mean over the steps since the previous point; the other is measured at that step.
 # ///
 #
-# Both fall steeply at first: spaces, line ends, `self`, `def`. Then they fall slowly. At the end the loss is {{ end.learnt:.2f }} on what
+# Both losses fall steeply at first: spaces, line ends, `self`, `def`. Then they fall slowly. At the end the loss is
+# {{ end.learnt:.2f }} on what
 # the model is learning, and {{ end.held_out:.2f }} on what it never saw.
 #
 # /// claim | end.learnt < end.held_out
-# It guesses better on what it is learning. Part of the difference is what it knows about these files alone: their names, their
-# habits, and some lines **by heart**. That is of no use for any other text.
+# The model guesses better on the text that it is learning. Part of the difference is what it knows about these files alone:
+# their names, their habits, and some lines **by heart**. That is of no use for any other text.
 # ///
 #
 # A model with more weights, or one that reads the text more often, remembers more. That is why a loss means something only on
 # text that was held out.
 #
 # A bit is a halving, so a loss has a second meaning: it is the room that a file would take, packed as tightly as these guesses
-# allow. The {{ text.held_out / 1e3:.0f }} kB that were held out would become {{ packed.counting / 1e3:.0f }} kB by counting three
-# bytes, and
-# {{ packed.model / 1e3:.0f }} kB by the model. To guess well and to pack tightly are the same thing.
+# allow. The {{ text.held_out / 1e3:.0f }} kB that were held out would become {{ packed.counting / 1e3:.0f }} kB if packed by
+# counting three bytes, and {{ packed.model / 1e3:.0f }} kB if packed by the model. To guess well and to pack tightly are the
+# same thing.
 #
 # /// exercise | Whose loss is it? | 3 minutes
 # A colleague reports half a bit per byte, for a model that read its text three hundred times. You ask for one more number. Which
@@ -329,12 +330,12 @@ record(
 # ## Two relatives
 #
 # **The draft** has a ninth of the weights. By itself it is the worse model. It has a different use: it quickly guesses what the
-# small one is about to say, and the small one only checks. That pays if the two often agree.
+# small model is about to say, and the small model only checks. That pays if the two often agree.
 #
-# **The one with experts** has eight small feed-forward blocks in a layer instead of a single one, and a *router*: one more grid,
-# which gives each token a mark for every expert. The two best are asked. So a token meets two eighths of those weights. A router
-# may fall into the habit of asking the same two every time, and then the other six learn nothing; so a small term in the loss
-# rewards using all of them.
+# **The model with experts** has eight small feed-forward blocks in a layer instead of a single one, and a *router*: one
+# more grid, which gives each token a score for every expert. The two best are asked. So a token meets two eighths of
+# those weights. A router may fall into the habit of asking the same two every time, and then the other six learn
+# nothing; so a small term in the loss rewards using all of them.
 
 # %%
 relatives = {
@@ -399,12 +400,12 @@ record(
 # ///
 #
 # /// claim | kept.small < kept.draft
-# The small one is better than its draft.
+# The small model is better than its draft.
 # ///
 #
 # /// claim | kept.small < kept.experts
-# And it is better than the one with experts. That is not a verdict on experts: this one has
-# {{ shape.experts.layers:.0f}} layers where the small one has {{ shape.small.layers:.0f}}, a token meets fewer of its
+# And it is better than the model with experts. That is not a verdict on experts: this one has
+# {{ shape.experts.layers:.0f}} layers where the small model has {{ shape.small.layers:.0f}}, a token meets fewer of its
 # weights, and each of the eight experts sees a quarter of a text that is already short. Three things differ, and one
 # training run cannot say which of them matters. Experts are for models that have more text than time.
 # ///
@@ -460,7 +461,7 @@ record(
 # /// text | sample.lot
 # ///
 #
-# And a function that is in no library. The first line is ours:
+# And here is a function that is in no library. The first line is ours:
 #
 # /// text | sample.new
 # ///
@@ -468,14 +469,14 @@ record(
 # %% [markdown]
 # ### Let it write for you
 #
-# The weights come with the course, so it also runs on your laptop, without a GPU:
+# The weights come with the course, so the model also runs on your laptop, without a GPU:
 #
 # ```bash
 # nox -s serve-model -- "def soup(cook):"
 # ```
 #
-# Below the text a line keeps changing: tokens a second, and how many pages of the cache are held. Give it two texts, and both are
-# served at once, in one batch.
+# A status line below the text shows the tokens per second, and how many pages of the cache are held. Give it two texts,
+# and both are served at once, in one batch.
 #
 # ## What it cannot do
 #
@@ -484,14 +485,14 @@ record(
 # - **The form is right, the sense is not.** Indents, colons, quotes that close, `self` where it belongs: all this shows in the
 #   bytes nearby. What the function is *for* does not.
 # - **Names come from nowhere.** It uses names that nobody defined. It has seen what names look like, but not that they mean something.
-# - **It has read one small library.** No English except comments and docstrings, no other language, no facts. Ask it a question,
-#   and it writes Python.
+# - **It has read one small library.** It knows no English except comments and docstrings, no other language, and no
+#   facts. Ask it a question, and it writes Python.
 # - **It forgets.** It looks at {{ recipe.length:.0f }} bytes, some thirty lines, and has learnt nothing about anything further back.
-# - **It may repeat what it read.** It read the text several times, and some lines come back word for word. They belong to the
-#   Python Software Foundation.
+# - **It may repeat what it read.** It read the text several times, and some lines come back word for word. Those lines belong
+#   to the Python Software Foundation.
 #
-# None of that is the kernels' fault. It is what you get for a few million weights and less than a minute of training. The large
-# models have the same parts.
+# None of that is the kernels' fault. That is what you get for a few million weights and less than a minute of training.
+# The large models have the same parts.
 #
 # /// exercise | Three changes | 5 minutes
 # For each, say which loss falls, the one on the text that the model learns or the one on the files held out, and why.
@@ -500,10 +501,12 @@ record(
 # 2. Ten times as much text, the same steps.
 # 3. The held-out files are learnt as well.
 # /// answer
-# 1. Certainly the one on the text that it learns. The other may fall a little and then rise: more and more is learnt by heart.
-# 2. The one on the files held out. The one on the text that it learns even rises: nothing comes by often enough to be remembered.
-# 3. Both, and the second no longer says anything. You cannot see that from the numbers, which is why the split is written down in
-#    a file under version control.
+# 1. Certainly the loss on the text that it learns. The other may fall a little and then rise: more and more is learnt by
+#    heart.
+# 2. The loss on the files held out. The loss on the text that it learns even rises: nothing comes by often enough to be
+#    remembered.
+# 3. Both fall, and the second no longer says anything. You cannot see that from the numbers, which is why the split is
+#    written down in a file under version control.
 # ///
 #
 # **You can now** work out a loss by hand; say what a model must beat before its loss means anything; read the two

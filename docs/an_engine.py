@@ -25,12 +25,12 @@
 #
 # A **server** takes texts from many people, and has one model continue all of them at once. Ours is the folder `src/course_models/serving/`. You can read it in an evening, in this order.
 #
-# 1. `block_manager.py`, who holds which [page](workshops/w4_serving.py#reserved-or-a-page-at-a-time) of the cache. Only numbers,
-#    no tensors.
-# 2. `request.py`, what somebody asked for, and how far the answer is.
-# 3. `scheduler.py`, what runs in the next step. The shift leader.
-# 4. `paged.py`, the model over a cache in pages.
-# 5. `engine.py`, the loop: plan a step, compute it, choose a token for everybody who is due one, send it out.
+# 1. `block_manager.py` knows who holds which [page](workshops/w4_serving.py#reserved-or-a-page-at-a-time) of the cache. It has
+#    only numbers, no tensors.
+# 2. `request.py` knows what somebody asked for, and how far the answer is.
+# 3. `scheduler.py` decides what runs in the next step. It is the shift leader.
+# 4. `paged.py` is the model over a cache in pages.
+# 5. `engine.py` is the loop: plan a step, compute it, choose a token for everybody who is due one, send it out.
 #
 # A sixth file, `graphs.py`, replays small steps; [the race](#the-race) explains how.
 #
@@ -61,16 +61,17 @@
 # %% [markdown]
 # ## Coach and bus, with a pencil
 #
-# You have laid [the slips](workshops/w4_serving.py#the-coach-and-the-bus). A *coach* drives until its last passenger is done, and
-# only then does the next batch get on. A *bus* lets people on and off at every stop. In the server this is a single switch:
-# `continuous=True` or `False`. Nothing else differs below.
+# You have laid out [the slips](workshops/w4_serving.py#the-coach-and-the-bus). A *coach* drives until its last
+# passenger is done, and only then does the next batch get on. A *bus* lets people on and off at every stop. In the
+# server this is a single switch: `continuous=True` or `False`. Nothing else differs below.
 #
-# The race is over a queue that was fixed before any clock ran: {{ queue.count:.0f}} requests, all there from the first moment, and {{ queue.seats:.0f}} seats. Lengths are drawn by a formula with a seed. Most answers are short, a few are long.
+# The two race over a queue that was fixed before any clock ran: {{ queue.count:.0f}} requests, all there from the first moment,
+# and {{ queue.seats:.0f}} seats. Lengths are drawn by a formula with a seed. Most answers are short, a few are long.
 #
 # Both write the same number of tokens. So, with a pencil, and leaving out prompts: how many steps does each need? A batch of the
 # coach takes as many steps as its longest answer has tokens. The bus gives the first free seat to the next in the queue.
 #
-# /// predict | How many times as many steps does the coach need?
+# /// predict | How many times as many steps as the bus does the coach need?
 # - [least.coach / least.bus < 1.5] Less than one and a half times
 # - [1.5 <= least.coach / least.bus < 2.5] About twice
 # - [2.5 <= least.coach / least.bus < 5] Three or four times
@@ -89,8 +90,9 @@
 # ///
 # ///
 #
-# If every step took equally long, that quotient would be the gain. Take it as a **bound** on what scheduling alone can gain: on
-# average a step of the bus is no cheaper than one of the coach, because it has more rows in it, and now and then a prompt.
+# If every step took equally long, the quotient of the two numbers of steps would be the gain. Take that quotient as a
+# **bound** on what scheduling alone can gain: on average a step of the bus is no cheaper than one of the coach, because
+# it has more rows in it, and now and then a prompt.
 
 # %%
 import statistics
@@ -132,22 +134,24 @@ record(
 # ## The race
 #
 # The model has [the 8B shape](one_token.py#what-it-weighs), with random weights, since only speed matters here. It uses kernels
-# that you know: attention over pages, RMSNorm and SwiGLU, in one kernel each. Multiplies, rotations and additions are PyTorch's.
-# So this is the plain step with three parts swapped, not the step in [five kernels a layer](one_token.py#five-kernels-a-layer),
-# which cannot handle pages. [The floor](#the-floor-of-a-step) will say what that costs.
+# that you know: attention over pages, RMSNorm and SwiGLU, each in one kernel. Multiplies, rotations and additions are PyTorch's.
+# So this is the plain step with three parts swapped, not the step with [five kernels per
+# layer](one_token.py#five-kernels-a-layer), which cannot handle pages. [The floor of a step](#the-floor-of-a-step) says what
+# that costs.
 #
-# Steps of up to {{ queue.rows:.0f}} tokens are replayed from [CUDA graphs](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs),
-# one for each of a few numbers of rows. A step with a prompt in it has a different shape every time, and a graph has one shape
-# for ever. The way out is to forget which request a token belongs to. Every token becomes a row of its own: a prompt of five
-# tokens is five rows with the same block table, of length 1, 2, 3, 4 and 5. A layer writes all keys and values before any row
-# looks, so each row finds those that come before it. Then the number of rows is rounded up to the next graph; the extra rows
-# belong to nobody. Only larger steps run without a graph, kernel by kernel.
+# Steps of up to {{ queue.rows:.0f}} tokens are replayed from [CUDA
+# graphs](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs), one for each of a few numbers of rows. A step
+# with a prompt in it has a different shape every time, and a graph has a fixed shape. The way out is to forget which
+# request a token belongs to. Every token becomes a row of its own: a prompt of five tokens is five rows with the same
+# block table, and with the lengths 1, 2, 3, 4 and 5. A layer writes all keys and values before any row looks, so each
+# row finds those that come before it. Then the number of rows is rounded up to the next graph; the extra rows belong to
+# nobody. Only larger steps run without a graph, kernel by kernel.
 #
-# A step has room for {{ queue.room:,.0f}} tokens. The prompts of a batch have {{ queue.together:,.0f}} at most, so every coach
-# reads all of them in its first step and leaves with all its seats taken. With less room some would leave with empty seats, and
-# the race would not be fair.
+# A step has room for {{ queue.room:,.0f}} tokens. The prompts of a batch have {{ queue.together:,.0f}} tokens at most,
+# so every coach reads all of them in its first step and leaves with all its seats taken. With less room some coaches
+# would leave with empty seats, and the race would not be fair.
 #
-# /// predict | The pencil says that the coach needs {{ least.coach / least.bus:.1f}} times as many steps. How many times the coach's throughput will the clock give the bus?
+# /// predict | The pencil says that the coach needs {{ least.coach / least.bus:.1f}} times as many steps. How many times the coach's throughput will the bus reach by the clock?
 # - [gain_last < 1.5] Less than one and a half times
 # - [1.5 <= gain_last < 2.5] About twice
 # - [gain_last >= 2.5] Two and a half times, or more
@@ -178,18 +182,19 @@ record(
 #
 # How much is that number worth? Less than its digits suggest. One run of the coach took {{ apart.coach:.0%}} longer
 # than the other, with {{ (2 * joules.coach - worst.coach) / worst.coach - 1:.0%}} more energy: for most of that time
-# the card was waiting, and the record does not say for what. Over both runs the quotient would be {{ gain:.2f}}, more
-# than the bound allows. Two runs so far apart are not a measurement, so trust the ranking and not the digits; all
+# the card was waiting, and the record does not say what it was waiting for. Over both runs the quotient would be {{ gain:.2f}},
+# more than the bound allows. Two runs so far apart are not a measurement, so trust the ranking and not the digits; all
 # that follows is from the last run, or from the coach's cheaper run. The next edition of this page should take three
 # runs.
 #
 # /// claim | gain_last < least.coach / least.bus and took.bus.decode > took.coach.decode and spent.bus.prompt - prompts.bus * took.bus.decode / 1000 < spent.coach.prompt - prompts.coach * took.coach.decode / 1000
 # Why did that run not reach the bound? A decode-only step of the bus is longer, {{ took.bus.decode:.1f}} ms instead
 # of {{ took.coach.decode:.1f}}: it has more people in it. The prompts are not the reason. On the bus
-# {{ prompts.bus:.0f}} of {{ steps.bus:,.0f}} steps carry a prompt. A typical one has {{ rows.bus:.0f}} rows and takes
+# {{ prompts.bus:.0f}} of {{ steps.bus:,.0f}} steps carry a prompt. A typical step with a prompt has {{ rows.bus:.0f}} rows and
+# takes
 # {{ took.bus.prompt:.1f}} ms. All of them together take
-# {{ spent.bus.prompt - prompts.bus * took.bus.decode / 1000:.1f}} s more than as many decode-only steps. The
-# coach's {{ prompts.coach:.0f}} take {{ spent.coach.prompt - prompts.coach * took.coach.decode / 1000:.1f}} s more.
+# {{ spent.bus.prompt - prompts.bus * took.bus.decode / 1000:.1f}} s more than the same number of decode-only steps. The coach's
+# {{ prompts.coach:.0f}} steps with a prompt take {{ spent.coach.prompt - prompts.coach * took.coach.decode / 1000:.1f}} s more.
 #
 # How long would such a step take without graphs? This page does not time that. The nearest case is a step of the coach with all
 # prompts of a batch, too large for a graph: {{ took.coach.prompt:.0f}} ms. It has {{ rows.coach:.0f}} rows, and its kernels are
@@ -223,9 +228,9 @@ record(
 #
 # ### The floor of a step
 #
-# A step must read every weight once, however many people are in it. [One token](one_token.py#what-it-weighs) has weighed them;
-# divide by the data sheet's bandwidth, and you have the floor of a step. (The caches come on top. In this queue they are small:
-# about 1900 tokens in an average step of the bus, a quarter of a GB.)
+# A step must read every weight once, however many people are in it. [One token](one_token.py#what-it-weighs) has added
+# up their bytes; divide the sum by the data sheet's bandwidth, and you have the floor of a step. (The caches come on
+# top of that. In this queue they are small: about 1900 tokens in an average step of the bus, a quarter of a GB.)
 #
 # /// define | step_floor_ms = 1000 * one_token.weights.gb / gpu.gb_per_s
 # unit: ms
@@ -244,14 +249,15 @@ record(
 # And why not more?
 #
 # /// claim | w4.full.our_step.us / w4.full.our_step.T < 0.95 * 1000 * took.bus.decode
-# Most of it is a choice that you have met. With one row, a step in which only attention is ours reaches {{ one_token.decode.our_attention.of_peak:.0%}}
-# of the data sheet's bandwidth, and the step in five kernels {{ one_token.decode.our_step.of_peak:.0%}}: the first has many small
-# kernels between its multiplies. The engine's step is of the first kind. With {{ w4.bus.rows:.0f}} rows and {{ w4.bus.held:.0f}}
-# tokens in the cache of each, [W4](workshops/w4_serving.py#a-step-against-its-floor) runs its five kernels a layer in {{ w4.full.our_step.ms / w4.full.our_step.T:.1f}}
-# ms. That is more work than in the engine's step, in less time.
+# Most of the gap comes from a choice that you have met. With one row, a step in which only the attention kernel is ours reaches
+# {{ one_token.decode.our_attention.of_peak:.0%}} of the data sheet's bandwidth. The step with five kernels per layer reaches {{ one_token.decode.our_step.of_peak:.0%}}. The difference is the many small kernels that the former step runs between its
+# multiplies. The engine's step is one of those with many small kernels. With {{ w4.bus.rows:.0f}} rows and {{ w4.bus.held:.0f}}
+# tokens in the cache of each, [W4](workshops/w4_serving.py#a-step-against-its-floor) runs a step with five kernels per layer in
+# {{ w4.full.our_step.ms / w4.full.our_step.T:.1f}} ms. That is more work than in the engine's step, in less time.
 # /// otherwise
-# With one row, a step in which only attention is ours reaches {{ one_token.decode.our_attention.of_peak:.0%}} of the data sheet's
-# bandwidth, and the step in five kernels {{ one_token.decode.our_step.of_peak:.0%}}. The engine's step is of the first kind.
+# With one row, a step in which only the attention kernel is ours reaches {{ one_token.decode.our_attention.of_peak:.0%}} of the
+# data sheet's bandwidth, and the step with five kernels per layer reaches {{ one_token.decode.our_step.of_peak:.0%}}. The
+# engine's step is of the former kind.
 # ///
 #
 # Part of the rest is the host's: its clock runs from the plan of a step to the token in Python, and the card waits while the next step is planned and its tables are copied. This run cannot say how much of the {{ took.bus.decode:.1f}} ms that is: it has only one clock, the host's.
@@ -268,20 +274,20 @@ record(
 # kinds:
 #   - {label: "an answer, from its first token to its last", look: full}
 #   - {label: "the next one in that seat", look: striped}
-# alt: "Twelve lanes of time. Above, the coach: in every batch some seats write briefly and are then empty until the longest answer of the batch is done; the queue takes all the time that is drawn. Below, the bus: as long as somebody waits, one answer follows the other in every seat; then the seats empty one by one. It is done long before the coach."
+# alt: "Twelve lanes of time. Above, the coach: in every batch some seats write briefly and are then empty until the longest answer of the batch is done; the coach needs all the time that is drawn to serve the queue. Below, the bus: as long as somebody waits, one answer follows another in every seat; then the seats empty one by one. The bus is done long before the coach."
 # caption: Where a lane is white, nobody writes in that seat. Each answer is put into the lowest seat that is free when it begins.
 # ///
 #
 # ### Three numbers, and who needs them
 #
 # *Throughput* matters if you pay for the card. *Time to first token* matters if you wait for an answer to begin. *Time per token*
-# matters if you read along. A change that helps one may hurt the others.
+# matters if you read along. A change that helps one of these numbers may hurt the others.
 #
 # /// claim | each.bus > each.coach and first.coach > 3 * first.bus
 # That happens here, to a small extent. On the bus a token takes {{ each.bus:.1f}} ms, on the coach {{ each.coach:.1f}} ms: a step
 # of the bus has more people in it, and now and then somebody's prompt. The coach's passengers only waited longer to get on.
 # /// otherwise
-# Here a token takes {{ each.bus:.1f}} ms on the bus and {{ each.coach:.1f}} ms on the coach; the first one comes after {{ first.bus:.2f}} s and {{ first.coach:.2f}} s.
+# Here a token takes {{ each.bus:.1f}} ms on the bus and {{ each.coach:.1f}} ms on the coach; the first token comes after {{ first.bus:.2f}} s on the bus and {{ first.coach:.2f}} s on the coach.
 # ///
 
 # %% tags=["fold"]
@@ -486,18 +492,18 @@ record(
 # that we trained ourselves, answers {{ same.asked:.0f}} requests through the engine: several at a time, with pages and
 # graphs, and with our kernels. Each answer is compared with what the plain model writes for that request alone.
 #
-# In a shared step, sums may be added in a different order, by a library, or because a larger step takes a different
-# path through our engine, and then they are rounded differently. That can change an answer only where the two best
-# tokens are almost equally likely; from there on the two texts differ. So we ask for two numbers: how many answers
-# are equal to the last token, and where one is not, how close the call was.
+# In a shared step, sums may be added in a different order, because of a library or because a larger step takes a different path
+# through our engine. Then they are rounded differently. That can change an answer only where the two best
+# tokens are almost equally likely; from there on the two texts differ. So we ask for two numbers: how many answers are
+# identical down to the last token, and where an answer is not, how close the call was.
 #
 # /// claim | same.equal > 0.5 * same.asked and same.gap < 0.5
-# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token. Over all answers {{ same.tokens:,.0f}} tokens
+# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are identical down to the last token. Over all answers {{ same.tokens:,.0f}} tokens
 # are equal before the first different one. The widest gap by which the plain model preferred its own token at such a place is {{ same.gap:.3f}}
 # (zero if there is no such place); logits between {{ bf16.least:.0f}} and {{ bf16.most:.0f}} are {{ bf16.apart:.3f}} apart in
 # bf16.
 # /// otherwise
-# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are equal to the last token. The widest gap at the first different token is
+# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are identical down to the last token. The widest gap at the first different token is
 # {{ same.gap:.3f}} (zero if there is none).
 # ///
 
@@ -671,7 +677,7 @@ record(
 # /// exercise | A queue of your own | 8 minutes
 # Four seats. Eight answers of 10, 10, 10, 50, 10, 10, 10 and 50 tokens, in this order, all there from the beginning.
 #
-# 1. How many steps does the coach need, how many the bus?
+# 1. How many steps does the coach need, and how many does the bus need?
 # 2. Now somebody sorts the queue so that the two long ones come first. What happens to the two numbers?
 # 3. The bus has eight more requests of 10 after these. What is its gain now, and why did it grow?
 # /// answer

@@ -16,12 +16,13 @@
 # - forecast what a kernel loses without one of them, and check it: each has a switch;
 # - follow the backward pass, with five multiplies where the forward pass has two, and say why one of its three answers is the
 #   hard one;
-# - say how much of the card's peak that is, and why it is not more;
+# - say how much of the card's peak such a kernel reaches, and why it is not more;
 # - say what a call costs before the GPU has done anything.
 #
-# This page follows [the workshop on FlashAttention](workshops/w1_flash_attention.py). There you wrote the loop, and met its
-# sister with specialists. Here is the third of the family, [k06_wgmma](#the-whole-of-it), in CUDA C++: every wait, every register
-# and every byte of shared memory in it is ours. You do not type it. You take it apart.
+# This page follows [the workshop on FlashAttention](workshops/w1_flash_attention.py). There you wrote the loop, and met
+# its sister kernel with specialists. Here is the third kernel of the family, [k06_wgmma](#the-whole-of-it), in CUDA
+# C++: we decide every wait, every register and every byte of shared memory in it. You do not type it. You take it
+# apart.
 
 # %% [markdown]
 # ## Two stoves, one cook
@@ -67,24 +68,25 @@ record(stoves={"d64": stoves(64), "d128": stoves(128)})
 #
 # 1. **Somebody else fetches.** One thread asks the copy engine for tiles of K and V and keeps a ring of them full. The cooks
 #    never walk down the hall [^shah2024].
-# 2. **While mine boils, I cut.** A warpgroup starts the product of this step's queries and keys, then the product of the *last*
-#    step's weights and values, and takes its exponentials while the second one is still running.
+# 2. **While mine boils, I cut.** A warpgroup starts the product of this step's queries and keys, then the product of the
+#    *previous* step's weights and values, and takes its exponentials while that second product is still running.
 # 3. **You boil while I cut.** Two warpgroups hand the tensor cores back and forth, so that their softmaxes do not happen at the
 #    same moment.
 # 4. **Do not wash what is clean.** In every step the repair of the plate, $e^{m_\text{old} - m_\text{new}}$, is multiplied into d
 #    numbers of every row, and nearly always it is 1. FlashAttention-4, in its kernel for Blackwell, repairs only when the maximum
 #    has grown a lot [^dao-repo]; we do the same on Hopper.
 #
-# The fourth deserves a second look, because it seems to change the sum. It does not. The notes on the sleeve are weighed against *some*
-# number m; taking the largest so far only keeps the exponentials from overflowing. As long as the true maximum is at most eight
-# powers of two away, nothing overflows. At the end both sum and plate are off by the same factor, and the division cancels it.
+# The fourth idea deserves a second look, because it seems to change the sum. It does not. The notes on the sleeve are
+# measured against *some* number m; taking the largest so far only keeps the exponentials from overflowing. As long as
+# the true maximum is at most eight powers of two away, nothing overflows. At the end both sum and plate are off by the
+# same factor, and the division cancels it.
 #
-# One thing it does not cancel. The weights are rounded to 16 bits before they meet V, and their sum is not. Where many weights
-# share a row, their roundings average out. Where one weight makes up nearly all of the row, its rounding is the error of the
-# answer, unless that weight is exactly 1, as it is when m is the maximum itself. So we also wash when the weight of a new maximum
-# is about a quarter of its row's sum or more.
+# One thing the division does not cancel. The weights are rounded to 16 bits before they meet V, and their sum is not.
+# Where many weights share a row, their roundings average out. Where one weight makes up nearly all of the row, its
+# rounding is the error of the answer, unless that weight is exactly 1, as it is when m is the maximum itself. So we
+# also wash when the weight of a new maximum is about a quarter of its row's sum or more.
 #
-# How often would you wash needlessly? Draw scores like those on this page, 16384 to a row, and let them pass 128 at a
+# How often would you wash needlessly? Draw random scores like those on this page, 16384 in each row, and let them pass 128 at a
 # time.
 #
 # /// predict | In 128 steps, how often does a row's maximum grow at all, and how often does it grow by so much, or with such a weight, that we wash?
@@ -92,7 +94,8 @@ record(stoves={"d64": stoves(64), "d128": stoves(128)})
 # - [repairs.any <= 20 and repairs.large < 1] A few times; hardly ever after the first step
 # - [repairs.any <= 20 and repairs.large >= 1] A few times; about as often
 # /// reveal
-# It grows {{ repairs.any:.1f }} times in 128 steps, and we wash {{ repairs.large:.3f }} times. Everything else is washing what is clean.
+# The maximum grows {{ repairs.any:.1f }} times in 128 steps, and we wash {{ repairs.large:.3f }} times. Everything else is
+# washing what is clean.
 # ///
 
 # %%
@@ -127,7 +130,8 @@ record(
 #
 # Each idea is a switch in our kernel. All the variants compute the same answer; each was checked before it was timed.
 #
-# A warning about this page's tables. Compare within a race, never across two. The same kernel runs on the same shape in two of
+# A warning about this page's tables. Compare within a race, never across two races. The same kernel runs on the same shape in
+# two of
 # them: at d = 128, all keys, it reaches {{ ideas.d128.all.tflops:.0f }} TFLOP/s in this race and {{ race.d128.full.n16384.wgmma.tflops:.0f }}
 # in [the last one](#the-race). With different competitors in a round the card runs at a different clock, and the clock decides
 # here: [the reason](#how-near-to-the-peak-and-why-no-nearer) comes below.
@@ -153,11 +157,12 @@ record(
 # ///
 # ///
 #
-# The last row is one more idea, which FlashAttention-4 also uses on Blackwell [^dao-repo]: where the special-function units are
-# the bottleneck, make some of the exponentials from multiplications. $2^x$ is a shift by the whole part of x times a polynomial
-# in the rest. Three multiply-adds are enough, since the weights are rounded to eight bits right after.
+# The last row is one more idea, which FlashAttention-4 also uses on Blackwell [^dao-repo]: where the special-function
+# units are the bottleneck, compute some of the exponentials with multiplications. $2^x$ is a shift by the whole part of
+# x times a polynomial in the rest. Three multiply-adds are enough, since the weights are rounded to eight bits right
+# after.
 #
-# Read the table from top to bottom, and be strict: which of the ideas paid?
+# Read the table from top to bottom, and be strict: which of the ideas paid off?
 #
 # /// claim | ideas.d128.overlap.tflops > 1.05 * ideas.d128.roles.tflops
 # At d = 128 the second idea did: with roles alone the kernel reaches {{ ideas.d128.roles.tflops:.0f }} TFLOP/s, and
@@ -167,9 +172,10 @@ record(
 # ///
 #
 # /// claim | ideas.d128.turns.tflops < 1.05 * ideas.d128.roles.tflops and ideas.d64.turns.tflops < 1.05 * ideas.d64.roles.tflops
-# The third, *you boil while I cut*, did **not**, or not enough for this race to show it, either at d = 128 or at d = 64. The
-# authors of FlashAttention-3 gain by it [^shah2024]. In ours the warpgroups fall out of step by themselves, and handing over the
-# turn costs two barriers in every step. That is a guess; a count of the waits at those barriers would settle it.
+# The third, *you boil while I cut*, did **not**, or not enough for this race to show it, either at d = 128 or at d = 64.
+# The authors of FlashAttention-3 gain from it [^shah2024]. In our kernel the warpgroups fall out of step by themselves,
+# and handing over the turn costs two barriers in every step. That is a guess; a count of the waits at those barriers
+# would settle it.
 # /// otherwise
 # The third, *you boil while I cut*: {{ ideas.d128.turns.tflops:.0f }} TFLOP/s at d = 128, {{ ideas.d64.turns.tflops:.0f }} at d = 64, where roles alone make
 # {{ ideas.d128.roles.tflops:.0f }} and {{ ideas.d64.roles.tflops:.0f }}.
@@ -182,8 +188,9 @@ record(
 # ///
 #
 # /// claim | ideas.d64.by_hand.tflops < ideas.d64.all.tflops and ideas.d128.by_hand.tflops < ideas.d128.all.tflops
-# And exponentials by hand are a **loss** on this card, at both sizes. On paper the two stoves are level at d = 64; but a
-# multiply-add takes its turn at the issue slot like any other instruction, and each exponential needs several of them.
+# And computing exponentials by hand is a **loss** on this card, at both sizes. On paper the two stoves are level at d =
+# 64; but a multiply-add takes its turn at the issue slot like any other instruction, and each exponential needs several
+# of them.
 # /// otherwise
 # Exponentials by hand: {{ ideas.d64.by_hand.tflops:.0f }} TFLOP/s against {{ ideas.d64.all.tflops:.0f }} at d = 64.
 # ///
@@ -240,8 +247,8 @@ record(
 # %% [markdown]
 # ## Who is seated last
 #
-# With a causal mask rows have unequal work: the first block of 128 rows meets one tile of keys, the last one all of them. The
-# guest who is seated last decides when the kitchen closes.
+# With a causal mask rows have unequal work: the first block of 128 rows meets one tile of keys, and the last one meets
+# all of them. The guest who is seated last decides when the kitchen closes.
 #
 # /// predict | The longest blocks first, or in the order of their numbers, with the shortest first: what is the difference?
 # - [order.longest.tflops < 1.03 * order.numbered.tflops] Hardly any
@@ -252,10 +259,12 @@ record(
 # long block that begins last keeps one table busy while all the others are being cleared. And the order has a second half: heads
 # whose keys and values fit in L2 together run together.
 #
-# The order says what comes next, not who takes it. Here a block that has finished asks: a counter in memory hands out the
-# numbers, and the thread that fetches asks for the next one long before it is needed. The alternative is to deal everything out
-# beforehand, back and forth, so that the block with the longest piece gets the shortest next: {{ order.dealt.tflops:.0f }}
-# TFLOP/s. Then the shares are equal only if all pieces form one falling line, and heads cannot be kept together.
+# The order says what comes next, not who takes it. Here a block that has finished asks for more: a counter in memory
+# hands out the numbers, and the thread that fetches asks for the next one long before it is needed. The alternative is
+# to deal everything out beforehand, back and forth, so that the block with the longest piece gets the shortest next.
+# That reaches
+# {{ order.dealt.tflops:.0f }} TFLOP/s. Then the shares are equal only if all pieces form one falling line, and heads cannot be
+# kept together.
 #
 # /// claim | 0.95 * order.dealt.tflops < order.longest.tflops < 1.05 * order.dealt.tflops
 # On this shape the two are level. Asking is for shapes that do not form such a line, above all for packed sequences: texts of
@@ -278,7 +287,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # ## The race
 #
 # Now we race others: cuDNN, as it comes with PyTorch; FlashAttention-3, as it comes with FlashInfer; and FlashAttention-4 from
-# its own repository [^dao-repo], {{ peers.words }}. One card, one set of inputs, in turns.
+# its own repository [^dao-repo], {{ peers.words }}. They run on one card, on one set of inputs, in turns.
 #
 # /// predict | At N = 16384, d = 128, full: where does a kernel of a few hundred lines end up against cuDNN?
 # - [best_over_cudnn.d128.full < 0.97] Behind it
@@ -401,8 +410,8 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # caption: FlashAttention-4, in the same rounds as the table above.
 # ///
 #
-# And against the better of the two, SDPA cuDNN or FlashAttention-4? Above one, k06_wgmma is the fastest of the three; below one,
-# it is not.
+# And how does k06_wgmma do against the better of the two, SDPA cuDNN or FlashAttention-4? Above one, k06_wgmma is the
+# fastest of the three; below one, it is not.
 #
 # /// table
 # columns: ["ratio", "d = 128, full", "causal", "d = 64, full", "causal"]
@@ -451,14 +460,16 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # **The clock, first.**
 #
 # /// claim | race.d128.full.n16384.wgmma.sm_mhz < 0.95 * sheet_mhz and ideas.d128.all.sm_mhz < 0.95 * sheet_mhz
-# The peak on the data sheet assumes {{ sheet_mhz:.0f}} MHz [^lockwood-h100]. In all of these races the card reported that it was
-# at a limit: nearly always that of power, some {{ race.d128.full.n16384.wgmma.power_w:.0f}} W, and at d = 64 now and then that of
-# heat. Then it lowers the clock. At N = 16384, d = 128, full, a reading for k06_wgmma says {{ race.d128.full.n16384.wgmma.sm_mhz:.0f}}
-# MHz, and in the race of the ideas {{ ideas.d128.all.sm_mhz:.0f}}. Of what the tensor cores can do at those clocks it reaches {{ race.d128.full.n16384.wgmma.of_peak * sheet_mhz / race.d128.full.n16384.wgmma.sm_mhz:.0%}}
-# and {{ ideas.d128.all.of_peak * sheet_mhz / ideas.d128.all.sm_mhz:.0%}}. A reading is one moment of a clock that moves, so trust
-# the tens digit but not the ones.
+# The peak on the data sheet assumes a clock of {{ sheet_mhz:.0f}} MHz [^lockwood-h100]. In all of these races the card
+# reported that it was at a limit: nearly always that of power, some {{ race.d128.full.n16384.wgmma.power_w:.0f}} W, and
+# at d = 64 now and then that of heat. Then it lowers the clock. At N = 16384, d = 128, full, a reading for k06_wgmma
+# says {{ race.d128.full.n16384.wgmma.sm_mhz:.0f}} MHz, and in the race of the ideas {{ ideas.d128.all.sm_mhz:.0f}}. Of
+# what the tensor cores can do at those clocks, k06_wgmma reaches {{ race.d128.full.n16384.wgmma.of_peak * sheet_mhz / race.d128.full.n16384.wgmma.sm_mhz:.0%}}
+# and {{ ideas.d128.all.of_peak * sheet_mhz / ideas.d128.all.sm_mhz:.0%}}. A reading is one moment of a clock that
+# moves, so trust its tens digit but not its last digit.
 # /// otherwise
-# The peak on the data sheet assumes {{ sheet_mhz:.0f}} MHz [^lockwood-h100], and a reading in this race said {{ race.d128.full.n16384.wgmma.sm_mhz:.0f}} MHz. On this card the clock is not what is missing.
+# The peak on the data sheet assumes a clock of {{ sheet_mhz:.0f}} MHz [^lockwood-h100], and a reading in this race said
+# {{ race.d128.full.n16384.wgmma.sm_mhz:.0f}} MHz. On this card the clock is not what is missing.
 # ///
 #
 # /// define | sheet_mhz = 1830
@@ -474,13 +485,13 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # read: hardly better than taking turns. At d = 128 it exceeds what taking turns allows. So the overlap succeeds at
 # d = 128, while at d = 64 most of the gain is still to be won.
 #
-# **And short rows** have their beginnings and ends, as described above.
+# **And on short rows** the beginning and the end count for more, as described above.
 #
-# And why is longer not faster? At d = 128, all keys, N = 16384 reaches {{ race.d128.full.n16384.wgmma.tflops:.0f }}
+# And why are longer rows not faster? At d = 128, all keys, N = 16384 reaches {{ race.d128.full.n16384.wgmma.tflops:.0f }}
 # TFLOP/s where N = 4096 reaches {{ race.d128.full.n4096.wgmma.tflops:.0f }}, and with half the square, causal, it is
-# {{ race.d128.causal.n16384.wgmma.tflops:.0f }}. A step does the same work in all three. One launch of the first
-# lasts {{ race.d128.full.n16384.wgmma.ms:.1f}} ms, of the second {{ race.d128.full.n4096.wgmma.ms:.1f}} ms, of the
-# third {{ race.d128.causal.n16384.wgmma.ms:.1f}} ms: the longer a launch lasts, the more time the clock has to fall
+# {{ race.d128.causal.n16384.wgmma.tflops:.0f }}. A step does the same work in all three cases. One launch lasts
+# {{ race.d128.full.n16384.wgmma.ms:.1f}} ms in the first case, {{ race.d128.full.n4096.wgmma.ms:.1f}} ms in the second, and
+# {{ race.d128.causal.n16384.wgmma.ms:.1f}} ms in the third: the longer a launch lasts, the more time the clock has to fall
 # at the power limit. That fits, but it is a guess. With one reading of the clock for each competitor, and no
 # counters, this run cannot say more; nor can it say how the rest of peak is divided among barriers, issue slots and
 # the way to the first tile.
@@ -526,7 +537,8 @@ record(
 # ## The backward pass
 #
 # To learn, a model needs the backward pass: what does the loss say to Q, K and V, once you know what it says to the output?
-# Nobody kept the square. So we make it again, tile by tile, from Q, K and one number for each row that the forward pass saved: L,
+# Nobody kept the square. So we make the square again, tile by tile, from Q, K and one number for each row that the forward pass
+# saved: L,
 # the logarithm of the sum of its exponentials, *log-sum-exp* for short. Write dX for what the loss says to X. Then there are five
 # products where the forward pass had two:
 #
@@ -537,12 +549,12 @@ record(
 # with $P = e^{S - L}$ and $dS = P \circ (dP - D)$. The ring means element by element, and $D$ is one number for each row, the sum
 # of $dO \circ O$.
 #
-# Why D? The shares of a row always add up to 1: what one gains, the others lose. So all that counts of each dP is how far it is
+# Why D? The shares of a row always add up to 1: what one gains, the others lose. So all that counts in each dP is how far it is
 # above its row's mean, weighted by the shares. That mean is the sum of $P \circ dP$ over the row. And since $O = PV$, that is the
 # sum of $dO \circ O$, which needs no square.
 #
 # Look at who owns what. A block that owns some *keys* has all it needs for their dK and dV: every row passes by, and the sums
-# stay in its registers. But dQ belongs to the *rows*, and every block of keys has a part of it. Somebody must add the parts up:
+# stay in its registers. But dQ belongs to the *rows*, and every block of keys has a part of dQ. Somebody must add the parts up:
 # either a second kernel makes S and dP once more, which is seven products instead of five, or all blocks add to one sum in L2.
 #
 # Our kernel writes its tiles with the keys down and the rows across, at first sight the wrong way round. That way P and dS come
@@ -580,7 +592,7 @@ record(
 #      "{{ backward.d64.full.cudnn.tflops:.0f }}", "{{ backward.d64.causal.cudnn.tflops:.0f }}"]
 #   - ["SDPA flash", "{{ backward.d128.full.sdpa_flash.tflops:.0f }}", "{{ backward.d128.causal.sdpa_flash.tflops:.0f }}",
 #      "{{ backward.d64.full.sdpa_flash.tflops:.0f }}", "{{ backward.d64.causal.sdpa_flash.tflops:.0f }}"]
-# caption: Five products of 2 · N · N · d operations for each head; a causal mask needs only half of them. Our time includes the small kernels before and after.
+# caption: Five products of 2 · N · N · d operations for each head; a causal mask needs only half of them. Our time includes the small kernels before and after the main one.
 # ///
 #
 # /// when | peers.fa4 == 1
@@ -603,13 +615,14 @@ record(
 # ///
 # ///
 #
-# And the percent of peak? At d = 128, full, k04_wgmma reaches {{ backward.d128.full.wgmma.of_peak:.0%}} of it, at d = 64 {{ backward.d64.full.wgmma.of_peak:.0%}}.
+# And the percentage of peak? At d = 128, full, k04_wgmma reaches {{ backward.d128.full.wgmma.of_peak:.0%}} of it, at d = 64
+# {{ backward.d64.full.wgmma.of_peak:.0%}}.
 # The reasons are [those of the forward pass](#how-near-to-the-peak-and-why-no-nearer): a card at its limit, with a reading of {{ backward.d128.full.wgmma.sm_mhz:.0f}}
 # MHz here, and exponentials, of which a step needs as many for five products as the forward pass needs for two. In addition there
 # is the sum of dQ, which all blocks share; the run did not count what it costs.
 #
-# *In one order* is for anyone who must get the same bits twice. Sums of floats depend on their order, and microseconds decide who
-# adds first. So here each block of keys waits for its turn.
+# The row *always in one order* is for anyone who must get the same bits twice. Sums of floats depend on their order,
+# and microseconds decide who adds first. So here each block of keys waits for its turn.
 #
 # /// claim | backward.d128.full.in_order.tflops < 0.95 * backward.d128.full.wgmma.tflops and backward.d64.full.in_order.tflops > 0.9 * backward.d64.full.wgmma.tflops
 # At d = 128 the fixed order is expensive: {{ backward.d128.full.in_order.tflops:.0f }} TFLOP/s instead of {{ backward.d128.full.wgmma.tflops:.0f }}.
@@ -669,20 +682,22 @@ record(
 # Before a kernel can run, somebody has to *call* it: Python looks at the arguments, describes them to the driver, and puts the
 # launch into a queue. While the card is busy with something long, nobody notices. With one short sequence everybody does.
 #
-# /// predict | One sequence of 512, 16 heads. What takes longer: the kernel, or calling it? It is k04, written in Gluon, Triton's lower level.
+# /// predict | One sequence of 512, 16 heads. What takes longer: the kernel, or calling it? The kernel is k04, written in Gluon, Triton's lower level.
 # - [calls.specialised.us > 1.1 * calls.specialised.host_us] The kernel
 # - [calls.specialised.us < 0.9 * calls.specialised.host_us] The call
 # - [0.9 * calls.specialised.host_us <= calls.specialised.us <= 1.1 * calls.specialised.host_us] About the same
 # /// reveal
 # The card needs {{ calls.specialised.us:.0f }} µs and the call {{ calls.specialised.host_us:.0f }} µs. Our k06_wgmma writes down
-# once what stays the same, and on each call fills in addresses, numbers and the stream: {{ calls.wgmma.host_us:.0f }} µs, with {{ calls.wgmma.us:.0f }}
-# µs on the card. cuDNN through PyTorch: {{ calls.cudnn.host_us:.0f }} µs and {{ calls.cudnn.us:.0f }} µs. The host of this card
+# once what stays the same, and on each call fills in addresses, numbers and the stream. Such a call takes
+# {{ calls.wgmma.host_us:.0f }} µs, with {{ calls.wgmma.us:.0f }} µs on the card. cuDNN, called through PyTorch, needs
+# {{ calls.cudnn.host_us:.0f }} µs for the call and
+# {{ calls.cudnn.us:.0f }} µs on the card. The host of this card
 # is a virtual machine, where every launch is expensive; what counts is the comparison.
 # ///
 #
 # /// exercise | Where it shows
 # A model with 32 layers calls attention once in each. How long must the kernels be before the call from Gluon stops mattering,
-# and what else hides it?
+# and what else hides the call?
 # /// answer
 # It stops mattering as soon as the kernels between two calls take longer than a call, and the queue holds something to begin
 # with: then the host runs ahead, and the queue hides the call. And a CUDA graph hides it altogether, since there is nothing left
@@ -710,17 +725,19 @@ record(
 # of Q; give it 128 keys instead, and a place of its own (`block_n=128, own_place=True`). First say what you expect, and from
 # which stove. Then race it: `course_kernels.attention.k06_wgmma.attend(q, k, v, tile=…)`.
 # /// answer
-# Fewer keys in a step mean more steps, so more waits for each other, and fewer registers, so more room to work ahead. A place of
-# its own for the answer means that the next rows of Q are fetched while it is still leaving. With many steps the first effect
-# counts, with few the second. You see only the sum of both, which is why you write a forecast down first.
+# Fewer keys in a step mean more steps, so more waits for each other, and fewer registers, so more room to work ahead. A
+# place of its own for the answer means that the next rows of Q are fetched while the answer is still leaving. With many
+# steps the first effect counts, with few the second. You see only the sum of both, which is why you write a forecast
+# down first.
 # ///
 #
-# **You can now** name what attention waits for on this card, switch it on and off, and read a race with the losses in it. You know from [L7](lectures/l7_profiling.py) which counter shows which wait.
+# **You can now** name what attention waits for on this card, switch it on and off, and read a race that shows the losses, too.
+# You know from [L7](lectures/l7_profiling.py) which counter shows which wait.
 
 # %% [markdown]
 # ## The whole of it {.beyond}
 #
-# Read it after you have read everything else: the producer, the consumer, and what both agree on.
+# Read this kernel after you have read everything else: the producer, the consumer, and what both agree on.
 #
 # /// source | src/course_kernels/attention/k06_wgmma.cu
 # fold: "k06_wgmma.cu, all of it"

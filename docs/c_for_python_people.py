@@ -16,7 +16,7 @@
 # - read every kernel of this course up to L6 line by line, and look up the words that Hopper adds;
 # - say what an address is, and find an element of a matrix by its single index;
 # - name four places where a kernel quietly gives a different number than Python would;
-# - read what the compiler says when it refuses;
+# - read what the compiler says when it refuses your code;
 # - read the five extra words that the top of the ladder needs.
 #
 # Nothing is taken on trust. Each surprise below is compiled and run on the card.
@@ -81,7 +81,7 @@ def room(count, dtype=torch.int32):
 # %% [markdown]
 # ## Everything has a type
 #
-# In Python a value has a type. In C the *name* has one: you declare it once, and it never changes.
+# In Python a value has a type. In C the *name* has a type: you declare it once, and it never changes.
 #
 # ```cuda
 # int n = 1000;          // declared and set
@@ -256,10 +256,11 @@ print("0.1 + 0.2 == 0.3 in double:", bool(counted[2].item()))
 # Somebody writes `y[i] = 1 / 2 * x[i];` and gets zeros. Somebody else writes `y[i] = x[i] / 2;` and gets the right answer.
 # Why? And what does `y[i] = 0.5 * x[i];` cost?
 # /// answer
-# `1 / 2 * x[i]` is read from the left: `1 / 2` is a division of ints, so it is 0. Then comes 0 times x. In `x[i] / 2` one
-# side is a float, so the 2 becomes one too. `0.5 * x[i]` gives the right answer. By the rules of C it is worked out in
-# double and rounded back. Half of a float comes out the same either way, so a compiler may notice that and use a float
-# multiply after all. With 1.1 it could not, as you saw above. Write `0.5f`, and you do not have to hope for that.
+# `1 / 2 * x[i]` is read from the left: `1 / 2` is a division of ints, so it is 0. Then comes 0 times x. In `x[i] / 2`
+# one side is a float, so the 2 becomes a float too. `0.5 * x[i]` gives the right answer. By the rules of C the product
+# is worked out in double and rounded back. Half of a float comes out the same either way, so a compiler may notice that
+# and use a float multiply after all. With 1.1 it could not, as you saw above. Write `0.5f`, and you do not have to hope
+# for that.
 # ///
 
 # %% [markdown]
@@ -277,7 +278,7 @@ print("0.1 + 0.2 == 0.3 in double:", bool(counted[2].item()))
 # - `x + 3` is an address. It is 3 × 4 bytes further on, because the type says that each step is a float.
 # - `&y` is the address of `y`.
 # - `const float *x`: I promise to read only. `float *__restrict__ z`: I promise that no other pointer leads to the same
-#   memory, so the compiler may keep things in registers. Nobody checks that one.
+#   memory, so the compiler may keep things in registers. Nobody checks that promise.
 #
 # Nothing in an address says how long the list is. `x[-1]` is not the last number; it is the house in front of yours. [When it goes wrong](when_it_goes_wrong.py#nothing-complains)
 # shows what comes of that.
@@ -309,15 +310,15 @@ print("x[3], *(x + 3):  ", *seen.tolist())
 # ### The same address, a different type
 #
 # The cell above has `(const double *)x`: the same house, and a new promise about what lives in it. The long way to write
-# that is `reinterpret_cast<const double *>(x)`. No bit moves and nothing is converted. Only the next read takes different
-# bytes, and a step has a different length. Every kernel that loads 16 bytes at once does this:
+# that is `reinterpret_cast<const double *>(x)`. No bit moves and nothing is converted. Only the next read takes a different
+# number of bytes, and a step has a different length. Every kernel that loads 16 bytes at once does this:
 #
 # ```cuda
 # float4 v = *reinterpret_cast<const float4 *>(x + 4 * i);   // four floats in one go: v.x, v.y, v.z, v.w
 # ```
 #
 # Read it from the inside out: take the address of float number 4 i; treat it as the address of a `float4`, four floats in a
-# row; and the star looks inside. Nobody checks that four floats are there. Nobody checks that 16 divides the address
+# row; and the star looks inside. Nobody checks that four floats are there. Nobody checks that the address is a multiple of 16
 # either, and such a load requires that: see [alignas](#alignas-where-a-thing-may-begin).
 #
 # ### A matrix is a list
@@ -351,13 +352,13 @@ print("row 2, column 1:", int(found[0]), "and in Python", int(matrix[2, 1]))
 print("with row and column mixed up:", int(found[1]))
 
 # %% [markdown]
-# If you mix them up, there is no error. You get a number, from somewhere else.
+# If you mix up row and column, there is no error. You get a number, from somewhere else.
 #
 # Tensors can deceive you here. `matrix.t()` looks transposed in Python, but in memory nothing has moved. Only the steps
 # (*strides*) have changed, and the kernel does not get those. That is why our launchers insist on *contiguous* tensors.
 #
 # Small lists of your own have a fixed length that is known when you compile: `float row[4];`. With `__shared__` in front, the
-# whole block shares one.
+# whole block shares one such list.
 #
 # /// exercise | House number 37
 # A matrix has 5 rows and 8 columns. In which row and column is element 37? And what does a kernel read when it asks for
@@ -371,7 +372,7 @@ print("with row and column mixed up:", int(found[1]))
 # ## Functions, and the words of CUDA
 #
 # A function declares what it takes and what it returns. `void` means that it returns nothing. Numbers are passed as
-# copies, so a function cannot change the caller's, unless it gets their address.
+# copies, so a function cannot change the caller's numbers, unless it gets their addresses.
 
 # %%
 before = torch.tensor([1.0, 2.0, 3.0, 4.0], device="cuda")
@@ -449,7 +450,7 @@ extern "C" __global__ void scale() {
 # semicolon is missing at the end of line 2; the compiler notices at the first word of line 3. So look at the line before, too.
 # The *warning* below it is a consequence, and `177-D` is only its number.
 #
-# Now several at once, all of them Python in C's clothes:
+# Now several mistakes at once, all of them Python in C's clothes:
 
 # %%
 refused("""
@@ -463,7 +464,7 @@ extern "C" __global__ void scale() {
 """)
 
 # %% [markdown]
-# - *operand of "\*" must be a pointer*: C has no `**`. It read `x[0] * (*2)`: times the thing at address 2.
+# - *operand of "\*" must be a pointer*: C has no `**`. The compiler read `x[0] * (*2)`: times the thing at address 2.
 # - *a value of type "float \*" cannot be used to initialize … "int \*"*: the address of a float is not the address of an int.
 # - *identifier "z" is undefined*: it was never declared. Setting a name does not create it.
 # - *identifier "len" is undefined*: there is no such function. Python's words are not C's.
@@ -493,9 +494,10 @@ extern "C" __global__ void scale() {
 # /// exercise | Blocks, rounded up
 # How many blocks of 256 do N numbers need, worked out in C? Why is `(N + 255) / 256` right, and for which N does it go wrong?
 # /// answer
-# Division rounds down, so N / 256 forgets the remainder. Adding 255 first carries every remainder, from 1 on, over to the next
-# block, and changes nothing for an N that 256 divides. It goes wrong when N + 255 passes 2 147 483 647: then the sum wraps, and
-# the number of blocks is negative. Python has no such limit, which is one reason why our launchers count there: `-(-N // 256)`.
+# Division rounds down, so N / 256 forgets the remainder. Adding 255 first carries every remainder, from 1 on, over to
+# the next block, and changes nothing for an N that is a multiple of 256. It goes wrong when N + 255 passes 2 147 483 647:
+# then the sum wraps, and the number of blocks is negative. Python has no such limit, which is one reason why our
+# launchers count in Python: `-(-N // 256)`.
 # ///
 
 # %% [markdown]
@@ -509,7 +511,7 @@ extern "C" __global__ void scale() {
 # `template <bool VECTORS>` before a function turns it into a stencil with a hole. `load_4<true>` and `load_4<false>` are two
 # functions, each compiled with its own value in the hole. `template <int N>` takes a number, `template <typename T>` a type.
 #
-# /// predict | The function below has an if in it, and both kernels call it. How many of the two machine codes have a branch?
+# /// predict | The function below has an if in it, and both kernels call it. How many of the two compiled kernels have a branch?
 # - [ ] Both
 # - [ ] One
 # - [x] None
@@ -546,10 +548,10 @@ for name, code in re.findall(r"^\.text\.(\w+):(.*?)\bEXIT\b", listing, re.M | re
 #
 # ### A reference: a second name for the same thing
 #
-# A function gets copies of its arguments. Put `&` after the type, and it gets the caller's variable itself, under a name of its
-# own. With arrays there is a trap.
+# A function gets copies of its arguments. Put `&` after the type, and the function gets the caller's variable itself,
+# under a name of its own. With arrays there is a trap.
 #
-# /// predict | An array has 8 floats, 32 bytes. How many bytes does it have inside a function that takes it?
+# /// predict | An array has 8 floats, 32 bytes. How many bytes does it have inside a function that takes it as an argument?
 # The function begins `int as_pointer(float a[8])` and asks for `sizeof(a)`.
 #
 # - [ ] 32
@@ -609,16 +611,17 @@ extern "C" __global__ void too_long() {
 #
 # ### alignas: where a thing may begin
 #
-# A load of 16 bytes needs an address that 16 divides. A float may begin at any multiple of 4, and so may a list of floats.
-# `alignas(16)` in front of it says: begin at a multiple of 16.
+# A load of 16 bytes needs an address that is a multiple of 16. A float may begin at any multiple of 4, and so may a
+# list of floats. `alignas(16)` in front of it says: begin at a multiple of 16.
 #
 # /// predict | One char, then four floats: 17 bytes. How large is a struct of these, without alignas and with alignas(16) before the floats?
 # - [ ] 17 and 17
 # - [x] 20 and 32
 # - [ ] 20 and 20
 # /// reveal
-# 20 and 32. Without it, the floats begin at byte 4, the first multiple of 4 after the char. With `alignas(16)` they begin at byte
-# 16, and the whole struct grows to a multiple of 16, so that the next one in an array is aligned too.
+# 20 and 32. Without `alignas`, the floats begin at byte 4, the first multiple of 4 after the char. With `alignas(16)`
+# they begin at byte 16, and the whole struct grows to a multiple of 16, so that the next one in an array is aligned
+# too.
 # ///
 
 # %%
@@ -650,16 +653,16 @@ print(
 )
 
 # %% [markdown]
-# Without it, a `float4` load from a tile works only by luck: the compiler places other variables beside the tile as it likes.
-# When the luck runs out, the card says
-# *[misaligned address](when_it_goes_wrong.py#from-symptom-to-cause)*. `__align__(16)` is CUDA's older word for the same.
+# Without `alignas`, a `float4` load from a tile works only by luck: the compiler places other variables beside the tile
+# as it likes. When the luck runs out, the card says *[misaligned
+# address](when_it_goes_wrong.py#from-symptom-to-cause)*. `__align__(16)` is CUDA's older word for the same.
 #
 # ### A lambda: a function inside a function
 #
 # `auto bring = [&](int tile) { … };` is a function without a name of its own, kept in `bring`. Python's `lambda` and its inner
-# functions are its cousins. The square brackets say how it sees the variables around it.
+# functions are cousins of it. The square brackets say how it sees the variables around it.
 #
-# /// predict | n is 1, two lambdas are made that add it to k, then n becomes 100. What do they return for 5? And what would Python say?
+# /// predict | n is 1. Two lambdas that add n to k are made, and then n becomes 100. What do they return for 5? And what would Python say?
 # `seen` is made with `[&]`, `kept` with `[=]`.
 #
 # - [ ] 6 and 6, and Python 6
@@ -699,7 +702,7 @@ print("Python:     ", in_python(5))
 
 # %% [markdown]
 # The kernels use `[&]` throughout. `begin_tile()` in L6 sets `a_from` and `k_left` of the kernel around it, and nothing needs to
-# be passed. There is no cost of a call: the compiler writes out the body wherever the lambda is used.
+# be passed. A call costs nothing: the compiler writes out the body wherever the lambda is used.
 #
 # ### asm volatile: one instruction, by its name
 #
@@ -748,7 +751,7 @@ extern "C" __global__ void by_name(int *added) {
 print("asm, asm volatile:", *added.tolist())
 
 # %% [markdown]
-# Now the line from `matrix_instructions.cuh`, for 1 and 2. In bf16 they are `3f80` and `4000`.
+# Now run the line from `matrix_instructions.cuh` on 1 and 2. In bf16 they are `3f80` and `4000`.
 
 # %%
 if torch.cuda.get_device_capability() >= (8, 0):  # older cards have no bf16
@@ -768,7 +771,7 @@ extern "C" __global__ void pair(int *packed, float first, float second) {
     print("1 and 2 in one register:", hex(packed[0].item()))
 
 # %% [markdown]
-# This one needs no `volatile`: its output is all that it does. But look at the order. `first` ends up in the lower half, on the
+# This one needs no `volatile`: its output is its only effect. But look at the order. `first` ends up in the lower half, on the
 # right, although it is named last. Nobody checks that either. The text between the quotes is not C++, and the compiler believes
 # what you say about it. So the course wraps each such line in a function with a comment, in one of the `.cuh` files that L5 and
 # L6 show.
@@ -796,8 +799,8 @@ extern "C" __global__ void pair(int *packed, float first, float second) {
 # There is no output, so there is nothing between the first colon and the second. The number is built into the instruction, so it
 # must be known when the kernel is compiled. `"n"` insists on that, and an argument is known only at run time.
 #
-# Without `"memory"`, the compiler does not know that this line has anything to do with memory. It may then read the tile *before*
-# the wait, when the copies have not arrived.
+# Without `"memory"`, the compiler does not know that this line has anything to do with memory. The compiler may then read the
+# tile *before* the wait, when the copies have not arrived.
 # ///
 
 # %% [markdown]

@@ -33,12 +33,12 @@
 #
 # 1. **Check.** The kernel gets fresh random inputs. Its answer is compared with a truth worked out in double precision.
 #    No right answer, no stopwatch.
-# 2. **Time.** It runs many times, taking turns with its competitors. We keep the samples, not a verdict. Then its last
+# 2. **Time.** The kernel runs many times, taking turns with its competitors. We keep the samples, not a verdict. Then its last
 #    answer is checked again.
 # 3. **Record.** The samples go into a file, with the card, its clocks, its power, the versions, the date,
-#    and a fingerprint of every file that ran. Nobody edits that file; a seal shows if somebody did.
-# 4. **Render.** Later, on any machine, the page is filled from the record. If the meaning of one of those files has
-#    changed since, the build stops: those samples belong to a kernel that no longer exists.
+#    and a fingerprint of every file that ran. Nobody edits that file; a seal shows if somebody has edited it anyway.
+# 4. **Render.** Later, on any machine, the page is filled from the record. If the meaning of one of those files has changed
+#    since then, the build stops: those samples belong to a kernel that no longer exists.
 # 5. **Speak.** Prose takes its numbers from the record. A sentence that compares two of them carries its
 #    condition. When the condition fails, so does the build.
 #
@@ -51,8 +51,8 @@
 # A wrong kernel is easy to make fast: leave out the work. So before we trust our scales, we try to cheat them.
 #
 # The job is as simple as can be: multiply every row of a matrix by its own number,
-# `y[m, n] = s[m] * x[m, n]`. Fifteen dishonest kernels claim to do it. Each fault is one that people commit, by
-# accident or to win a race.
+# `y[m, n] = s[m] * x[m, n]`. Fifteen dishonest kernels claim to do it. Each fault is one that people really make, by accident
+# or to win a race.
 #
 # /// predict | Many checkers ask: is the error greater than the tolerance? Then fail. Which cheat walks straight through?
 # - [ ] Half the output is zeros
@@ -82,7 +82,7 @@ record(
 # %% [markdown]
 # Here is each cheat, our answer, and what stopped it:
 #
-# 1. **Half-written** computes the upper half; the rest is whatever was there, often the last right answer.
+# 1. **Half-written** computes the upper half; the rest is whatever was in memory, often the last right answer.
 #
 #     > {{ refused.half_written }}
 #
@@ -100,7 +100,7 @@ record(
 #
 #     Every element is compared with the truth, in its place.
 #
-# 4. **One element off** has all the others right.
+# 4. **One element off** gets all other elements right.
 #
 #     > {{ refused.one_element_off }}
 #
@@ -111,11 +111,11 @@ record(
 #
 #     > {{ refused.nan_clamped }}
 #
-#     Random inputs hold no NaN, so nobody would notice. We **plant** one, at a place drawn at random, beside
+#     Random inputs hold no NaN, so nobody would notice. We **plant** a NaN, at a place drawn at random, beside
 #     infinities, zeros and very large numbers. Where the truth is NaN, the answer must be NaN. Not every job can keep
 #     that promise: a problem's contract says what it leaves out, with the reason.
 #
-# 6. **Input modified** works in place, so that a second call would scale twice.
+# 6. **Input modified** works in place, so a second call would scale twice.
 #
 #     > {{ refused.input_modified }}
 #
@@ -127,8 +127,8 @@ record(
 #
 #     The same tensors are filled with **new values**, and we ask again. Yesterday's answer is wrong today.
 #
-# 8. **Watches versions** knows that trick. A tensor counts how often it was written to, and this one works
-#    only when the count has moved.
+# 8. **Watches versions** knows that trick. A tensor counts how often it was written to, and this cheat works only when the
+#    count has moved.
 #
 #     > {{ refused.watches_versions }}
 #
@@ -140,8 +140,8 @@ record(
 #
 #     The first answer is **still held** when we ask for the second. They must not share memory.
 #
-# 10. **View returned** stores the answer column by column and renames the axes. It looks right, and the next reader
-#     pays for the turning.
+# 10. **View returned** stores the answer column by column and renames the axes. It looks right, and the next reader pays for
+#     the reordering.
 #
 #     > {{ refused.view_returned }}
 #
@@ -153,7 +153,7 @@ record(
 #
 #     Only a **plain** tensor counts, and we look at its kind before we look at its numbers.
 #
-# 12. **Truth stolen** cannot multiply at all. In Python a function can read its caller's variables, so it goes through
+# 12. **Truth stolen** cannot multiply at all. In Python a function can read its caller's variables, so this cheat goes through
 #     our pockets for the right answer.
 #
 #     > {{ refused.truth_stolen }}
@@ -164,8 +164,8 @@ record(
 #
 #     > {{ refused.another_stream }}
 #
-#     We **hold the stream back** with other work, and the new values arrive after it. A kernel on another stream starts
-#     too early and cooks the old ones.
+#     We **hold the stream back** with other work, and the new values arrive after it. A kernel on another stream starts too
+#     early and cooks the old values.
 #
 # 14. **Looks who asks** is right whenever the check calls it. When the clock calls, it serves leftovers.
 #
@@ -188,54 +188,54 @@ record(
 # %% [markdown]
 # ## A kernel by a stranger
 #
-# All that protects us from our own mistakes. A contest, or a machine that writes kernels, is a different matter:
-# there somebody is trying to cheat. A file that runs in our own process can rewrite the checker, and many have.
+# All of this protects us from our own mistakes. A contest, or a machine that writes kernels, is a different matter:
+# there somebody is trying to cheat. A file that runs in our own process can rewrite the checker, and many such files have.
 #
 # So a stranger's kernel gets a kitchen of its own. `nox -s judge -- theirs.py --problem softmax` runs the file in a
 # **process of its own**, and the judge stays outside:
 #
 # - **The judge draws the inputs and keeps the truth.** The other process never sees the truth. Some sizes are never
-#   announced, and when all seems right the process is asked again, and it cannot know how often.
-# - **The judge compares.** Answers go into memory that both see, poisoned before each call. Whatever the other process *says*
-#   decides nothing: neither a line it prints, nor its exit code, nor a message it makes up.
-# - **The judge has a clock of its own.** The process samples itself with events, which it may have patched. So the judge
+#   announced, and when all seems right the process is asked again, without knowing how often.
+# - **The judge compares.** Answers go into memory that both processes see, poisoned before each call. Whatever the
+#   other process *says* decides nothing: neither a line it prints, nor its exit code, nor a message it makes up.
+# - **The judge has a clock of its own.** The process times itself with events, which it may have patched. So the judge
 #   also times a batch of calls, each on new inputs, with every answer handed over. The samples are shown where the two
-#   clocks agree. Where they cannot both be true, the file is refused.
-# - **The verdict says what it is about.** Its last line names the file and the judge by a hash, and the card, or that there
-#   was none. With `--json` it lists every question that was asked, under a seal. If one of the two hashes is no longer the
-#   same, the verdict is another file's or another judge's: judge again.
-# - **Without a card** a kernel in Triton runs in its interpreter, with [a card's
-#   arithmetic](triton_for_numpy_people.py#what-judge-and-grader-add). What needs a card is *not judged*, and ends
-#   with 2.
-# - **The process has limits:** time, memory, processes, what it prints. It may write in one folder, which is gone
-#   afterwards, and it has no network. Anything it starts ends with it.
+#   clocks agree. Where the two cannot both be right, the file is refused.
+# - **The verdict says what it is about.** Its last line names the file and the judge by a hash. It also names the card,
+#   or says that there was none. With `--json` it lists every question that was asked, under a seal. If one of the two
+#   hashes is no longer the same, the verdict belongs to a different file or a different judge: judge again.
+# - **Without a card** a Triton kernel runs in Triton's interpreter, with [a card's
+#   arithmetic](triton_for_numpy_people.py#what-judge-and-grader-add). A file that needs a card is *not judged*, and the exit
+#   code is 2.
+# - **The process has limits** on its time, its memory, its processes and what it prints. It may write in one folder, which is
+#   deleted afterwards, and it has no network. Anything it starts ends with it.
 #
 # There are more than a hundred cheats in `tests/judge/`, ours and those that others have published, each with its
 # source. Our tests check that each of them is refused wherever it shows, with a card and without one, and that honest
 # files pass.
 #
-# The labs' grader works the same way: your file runs in a process of its own, and the truth stays outside. It is
-# still a tutor. On the sizes that a lab announces it asks with the same numbers each time, so that you can reproduce
+# The labs' grader works the same way: your file runs in a process of its own, and the truth stays outside. Yet the grader
+# remains a tutor. On the sizes that a lab announces the grader asks with the same numbers each time, so that you can reproduce
 # a complaint; once those are right, it asks for a size that is announced nowhere, with numbers that nobody knows.
-# Without a card, Triton's kernels are watched as they are interpreted: a load past the end is named with its line.
+# Without a card, Triton kernels are watched as they are interpreted: a load past the end is reported with its line.
 #
 # **What it does not stop**, so that you know:
 #
 # - A file that must do its own work (`--own`) is watched from inside its own process. If its author breaks that watch,
-#   with a library of their own in C for example, another library can do the work. The answer is then right, and the time
+#   for example with a C library of their own, another library can do the work. The answer is then right, and the time
 #   is true; the work is just not theirs.
 # - A kernel may be right for everything we ask and wrong for what we do not ask. It may be as inexact as the contract allows.
-# - A stranger's file may read any file that anybody may read. None of them holds a secret.
+# - A stranger's file may read any file that anybody may read. None of those files holds a secret.
 # - In a lab done in NumPy, the file's own process counts how much it holds at once, and watches for calls that would
 #   do the work for it.
 # - Without `--own` a store past the end of an answer goes unseen on a card. In Triton's interpreter it is seen.
 # - Memory on the card has no limit but the card's own. A kernel that never ends holds the card until its time is up.
-# - The walls are Linux's (Landlock, a network namespace). Where a system lacks one, the verdict says which.
+# - The walls are Linux's (Landlock, a network namespace). Where a system lacks one of them, the verdict says which one.
 
 # %% [markdown]
 # ## The clock
 #
-# It tasted right. Now the stopwatch. We have seven habits, each against one way of fooling yourself.
+# It tasted right. Now the stopwatch. We have seven habits, each a defence against one way of fooling yourself.
 #
 # **A cold cache.** The GPU keeps whatever it used last in its L2 cache, a shelf that all rooms share. Time the same
 # call again and the ingredients are already there. Real programs do other things in between. So before every sample we
@@ -246,7 +246,7 @@ record(
 #
 # **Orders ahead.** A stopwatch in Python would mostly time Python. So we send the orders ahead: first the
 # reading that clears the shelf, then a mark, the kernel, and a second mark. While the GPU is still busy clearing,
-# Python has long finished. The GPU itself takes the time between the two marks, and we check that Python really was
+# Python has long finished. The GPU itself measures the time between the two marks, and we check that Python really was
 # ahead. If it was not, the sample is taken again.
 #
 # **In turns.** Cards drift. They heat up, they slow down, they recover. If A runs for a second and then B,
@@ -256,22 +256,22 @@ record(
 # he does not use up their time.
 #
 # **In six blocks.** Where in memory a box of numbers ends up is a matter of luck, and that luck lasts as long as the
-# box is there. A thousand samples from one place know nothing of the others. So the rounds come in six blocks. At the
-# start of each all inputs are made anew, and everything is somewhere else in memory. Samples within a block wobble.
-# The difference *between* blocks is the part of the noise that a run can see in itself. The *spread* that we state
-# holds this part and a second one, which no run can see: how far apart runs on other days and other cards are.
+# box is there. A thousand samples from one place know nothing of other places. So the rounds come in six blocks. At the start
+# of each block all inputs are made anew, and everything is somewhere else in memory. Samples within a block wobble.
+# The difference *between* blocks is the part of the noise that a run can see in itself. The *spread* that we state includes
+# this part and a second one, which no run can see: how far apart runs on other days and other cards are.
 #
 # **A last taste.** Somewhere in the last block, at a round drawn at random, the values in the inputs are silently
 # changed. After the last round the answers of the last timed calls are checked once more. A kernel that was right as
 # long as somebody looked, and then served the old plate, is caught here.
 #
 # **A look at the stove.** We read clock, power, temperature and whatever holds the card back *while* a kernel runs,
-# and keep them separately for each kernel. The card renews these figures only some ten times a second, so in a race
-# they belong to nobody. When all samples are taken and checked, each kernel therefore runs alone, back to back, until the
+# and keep them separately for each kernel. The card renews these figures only some ten times a second, so in a race they belong
+# to no single kernel. When all samples are taken and checked, each kernel therefore runs alone, back to back, until the
 # figures are its own. Those runs are not samples, and no sample pays for the heat they make.
 #
 # Sampling stops after a set time, with never fewer than 12 samples and never more than 1000. Everything drawn at
-# random comes from one seed. It is in the record, and in the refusal of every wrong answer; with it you can repeat
+# random comes from one seed. That seed is in the record, and in the refusal of every wrong answer; with it you can repeat
 # all that a run drew.
 
 # %% [markdown]
@@ -304,39 +304,39 @@ record(
 # the noise of this card. A difference between two kernels of that size is no difference.
 # ///
 #
-# Measured once more a moment later, on its own, it differs by {{ abs(itself.left.us / later.us - 1):.2%}}. Do not count
+# Measured once more a moment later, on its own, the kernel differs by {{ abs(itself.left.us / later.us - 1):.2%}}. Do not count
 # on that. A run on its own carries whatever has drifted in between; taking turns leaves the drift out.
 
 # %% [markdown]
 # ## Whose time?
 #
 # The time we show is the card's. But somebody writes the order: Python looks at your tensors, asks for memory, and
-# hands the job over. The stopwatch hides that on purpose, and so it would hide it from you. So every sample also notes
-# what its call cost the host. Take a copy so small that it is hardly there:
+# hands the job over. The stopwatch hides that on purpose, and so it would hide the host's time from you. So every
+# sample also notes what its call cost the host. Take a copy so small that it is hardly there:
 
 # %% tags=["show"]
 record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.1))
 
 # %% [markdown]
 # /// claim | small.host_us > 2.8 * small.us
-# One mebibyte is copied in {{ small.us:.1f }} µs. Asking for it takes the host {{ small.host_us:.1f }} µs. Call it over
+# One mebibyte is copied in {{ small.us:.1f }} µs. Asking for that copy takes the host {{ small.host_us:.1f }} µs. Call it over
 # and over, and the card waits for Python most of the time. [L2](lectures/l2_the_cuda_model.py) says what you can do
 # about it.
 # /// otherwise
-# One mebibyte is copied in {{ small.us:.1f }} µs. Asking for it takes the host {{ small.host_us:.1f }} µs.
+# One mebibyte is copied in {{ small.us:.1f }} µs. Asking for that copy takes the host {{ small.host_us:.1f }} µs.
 # ///
 #
-# Where the host cannot hide, because a call itself waits for the card, the sample has timed the host. It is taken
-# again. If that does not help, it is counted, and the ledger says how many there were.
+# Where the host cannot hide, because a call itself waits for the card, the sample has timed the host. Such a sample is taken
+# again. If that does not help, the sample is counted, and the ledger says how many such samples there were.
 
 # %% [markdown]
 # ## What is stored, what is worked out
 #
 # The record of a run holds the **samples**, in microseconds, at most 200 for each kernel, with the quantiles of all of
-# them and the median of every block. It holds the bytes and operations that the problem demands. It holds clocks,
+# them and the median of every block. It holds the numbers of bytes and operations that the problem demands. It holds clocks,
 # power, temperature and any reason that the card gave for slowing down, while each kernel ran.
 #
-# It holds no percent, no TFLOP/s and no ratio. Those are worked out when the page is built. If a formula of ours is
+# It holds no percentage, no TFLOP/s and no ratio. Those are worked out when the page is built. If a formula of ours is
 # wrong, we fix it without a GPU, and every page is right again.
 #
 # | word | what it means here |
@@ -355,7 +355,7 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 #
 # One fine point. The last writes may still sit in the L2 cache when the clock stops. So the floor that
 # *refuses* a number forgives as many written bytes as the L2 can hold: it must never turn an honest kernel
-# away. The *percent* counts every byte. For jobs not much larger than the cache the percent can therefore flatter a
+# away. The *percentage* counts every byte. For jobs not much larger than the cache the percentage can therefore flatter a
 # little, which is why our headlines use sizes far beyond it.
 
 # %% [markdown]
@@ -374,26 +374,27 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # On the page such a sentence carries a mark, *tested*. Tap it to read its condition, in words and as it is written.
 #
 # The build asks: if this were measured again, on another card of the same model, would the sentence still be true? It
-# draws a thousand such runs. Each moves the medians as far as the blocks of this run are apart, and then as far as
-# separate runs are apart. If something slowed both competitors in one block, or a whole card, it moves both and drops
-# out of their ratio.
+# draws a thousand such runs. Each of these runs moves the medians as far as the blocks of this run are apart, and then
+# as far as separate runs are apart. If something slowed both competitors in one block, or slowed a whole card, it moves
+# both medians and drops out of their ratio.
 #
-# - True in 99 of 100 of them: the sentence stands.
+# - True in 99 of 100 of these runs: the sentence stays.
 # - True in 1 of 100 or fewer: it is false. The build stops and names it.
 # - Between the two: **too close to call**. In the records that we publish, that stops the build as well. A margin
 #   within the spread gets no sentence. If you measure again on a card of this model, it does not stop you: your page
 #   shows the *otherwise*, or says that it was too close to call on your run.
 #
 # Most pages come from one model of card, and so you may compare their numbers. A page that this card has not run yet
-# is shown with the measurements of a different card. It says so at its head, and no sum of ours mixes the two.
+# is shown with the measurements of a different card. Such a page says so at its head, and no calculation of ours mixes the two
+# cards.
 #
-# On a different model no sentence stops the build; the page shows the *otherwise*.
+# On a different model of card no sentence stops the build; the page shows the *otherwise*.
 #
 # How far apart are separate runs? No run can know that by itself. So every measurement of a page is kept, with the
-# number of its card, and [the ledger](numbers.md) says what they have taught us so far.
+# number of its card, and [the ledger](numbers.md) says what these measurements have taught us so far.
 #
-# A condition can also be too easy. So the build halves and doubles every value in it, one at a time. If nothing makes
-# it false, the sentence says nothing, and that fails as well.
+# A condition can also be too easy. So the build halves and doubles every value in the condition, one at a time. If
+# nothing makes the condition false, the sentence says nothing, and that fails as well.
 #
 # This cuts both ways, and that is the point. When a library gets better, our proud sentence turns false and somebody
 # has to take it down.
@@ -401,11 +402,10 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # %% [markdown]
 # ## The card against its own data sheet
 #
-# The percent of peak that you read everywhere on this site is a percent of the *data sheet*: dense arithmetic, and main
-# memory [^nvidia-h200]. The sheet's promise is for a card that never gets hot and a memory that never pauses. How much of
-# it can anyone have? See what two plain jobs reach: a copy, and the library's own matrix multiply. All the others have
-# a page of their own,
-# [every kernel on one roofline](all_kernels.md).
+# The percentage of peak that you read everywhere on this site is a percentage of the *data sheet*: dense arithmetic,
+# and main memory [^nvidia-h200]. The sheet's promise is for a card that never gets hot and a memory that never pauses.
+# How much of that promise can anyone get? See what two plain jobs reach: a copy, and the library's own matrix multiply.
+# All other jobs have a page of their own, [every kernel on one roofline](all_kernels.md).
 
 # %% tags=["show"]
 from course_kernels.gemm import library as tensor_cores
@@ -473,8 +473,8 @@ record(multiply=multiply)
 #
 # /// claim | max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak) < 0.98
 # Even the better of two copies, the plainest job of all, stays at
-# {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Most likely memory stops to refresh, to open rows, to
-# turn around between reading and writing; we have not measured how much each of these takes. But when a memory-bound
+# {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Most likely memory stops to refresh, to open rows, and to turn
+# around between reading and writing; we have not measured how much each of these takes. But when a memory-bound
 # kernel of yours reaches as much as the best copy, look for your next gain elsewhere.
 # /// otherwise
 # The better copy reaches {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}: on this card you can have very nearly
@@ -482,7 +482,8 @@ record(multiply=multiply)
 # ///
 #
 # /// claim | copy.gib4.torch.us < 1.03 * copy.gib4.ours.us
-# Whose copy is the better one? PyTorch hands the job to the driver's own, and that needs {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}}
+# Whose copy is the better one? PyTorch hands the job to the driver's own copy, and that needs
+# {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}}
 # of our time. On another card the order may differ, so we give no prize. We rule out only one thing: that ours leads by
 # more than 3 %.
 # /// otherwise
@@ -491,7 +492,7 @@ record(multiply=multiply)
 # ///
 #
 # /// claim | multiply.bf16.n8192.of_peak < 0.85
-# The bf16 multiply stays at {{ multiply.bf16.n8192.of_peak:.0%}}, although its authors do nothing else. Memory is
+# The bf16 multiply stays at {{ multiply.bf16.n8192.of_peak:.0%}}, although its authors work on nothing else. Memory is
 # hardly to blame: a multiply of this size uses every number it fetches thousands of times. You can watch part of the
 # rest go missing.
 # /// otherwise
@@ -598,7 +599,7 @@ record(
 # ///
 #
 # /// claim | long_run.sm_mhz.last < 0.9 * long_run.sm_mhz.first
-# Read it from the bottom up. The clock starts at {{ long_run.sm_mhz.first:.0f }} MHz and ends at
+# Read the chart from the bottom up. The clock starts at {{ long_run.sm_mhz.first:.0f }} MHz and ends at
 # {{ long_run.sm_mhz.last:.0f }} MHz, and the speed goes down with it. A curve dips now and then; we have not traced
 # why.
 # /// otherwise
@@ -607,8 +608,8 @@ record(
 # ///
 #
 # /// claim | rested > 1.05 * steady
-# After a second of rest a few multiplies run at {{ rested:.0f }} TFLOP/s. In the long run it is
-# {{ steady:.0f }} TFLOP/s. Same kernel, same matrices, same card: {{ rested / steady:.2f }} times. Both numbers are
+# After a second of rest a few multiplies run at {{ rested:.0f }} TFLOP/s. In the long run the speed is {{ steady:.0f }}
+# TFLOP/s. Same kernel, same matrices, same card: {{ rested / steady:.2f }} times. Both numbers are
 # honest. They just answer different questions.
 # /// otherwise
 # After a second of rest a few multiplies run at {{ rested:.0f }} TFLOP/s, in the long run at
@@ -643,7 +644,7 @@ record(
 # {{ zeros.of_peak:.0%}} of peak that no real model will ever see.
 # /// otherwise
 # On this card the data make little difference: {{ zeros.of_peak:.0%}} of peak with zeros,
-# {{ multiply.bf16.n8192.of_peak:.0%}} with random numbers. Where the power limit bites, they do.
+# {{ multiply.bf16.n8192.of_peak:.0%}} with random numbers. Where the power limit bites, they make a large one.
 # ///
 # ///
 
@@ -656,8 +657,8 @@ record(
 )
 
 # %% [markdown]
-# bf16 and fp16 share one peak. At 8192 they reach {{ multiply.bf16.n8192.of_peak:.0%}} and
-# {{ multiply.fp16.n8192.of_peak:.0%}} of it here. They ran one after the other and not in turns, so we say nothing
+# bf16 and fp16 share one peak. At 8192 the two types reach {{ multiply.bf16.n8192.of_peak:.0%}} and
+# {{ multiply.fp16.n8192.of_peak:.0%}} of that peak here. They ran one after the other and not in turns, so we say nothing
 # about the difference.
 #
 # All other timings on this site use random inputs, never zeros. Most are drawn from a normal distribution; where a
@@ -667,21 +668,21 @@ record(
 # ## What we do not know
 #
 # - **A forger.** A record is sealed, and whatever it says more than once must agree: samples and quantiles, errors and
-#   their limits, its date, and its commit, which must hold every file as it ran. So must everything kept beside it when
-#   it was made. That keeps accidents out. A determined forger who knows this project can still write a record that
+#   their limits, its date, and its commit, which must hold every file as it ran. So must everything that was kept beside the
+#   record when it was made. That keeps accidents out. A determined forger who knows this project can still write a record that
 #   agrees with itself. Against that there is one remedy, and it is yours: run the command beside a number again.
 # - **Few cards.** These numbers come from one card of its kind, in one machine. Another card of the same model may be a
 #   little better or worse. We learn how much with every run; [the ledger](numbers.md) says what we know so far.
-# - **One day.** A new driver or a new library moves numbers. We write versions and dates beside them, and [what moved](numbers.md#what-moved-since-the-last-records)
-#   after every run.
+# - **One day.** A new driver or a new library moves numbers. We write versions and dates beside the numbers, and list
+#   [what moved](numbers.md#what-moved-since-the-last-records) after every run.
 # - **The clock is not locked.** We let the card choose its clock, as yours does, and write down what it
 #   chose. A locked clock would give a steadier number, for a card that nobody uses.
 # - **The power meter is slow.** So clock and power in the ledger are those of a kernel that runs back to back. In the
 #   race a kernel takes turns with others, and with the reading that clears the shelf; there it may run at a different
 #   clock.
 # - **Alone at the power limit.** A card at its limit lowers its clock when it chooses to. In a race that affects
-#   everybody. The blocks of a kernel that runs alone may then be further apart than they would be below the limit. The
-#   stated spread is wider for it, and we did not even it out.
+#   everybody. The blocks of a kernel that runs alone may then be further apart than they would be below the limit. The stated
+#   spread is wider because of that, and we did not even it out.
 # - **Below the floor of our clock.** For jobs of a few microseconds, the two marks and the start of the
 #   kernel are a good part of the time. Small numbers are right as *what you would see between two marks*,
 #   not as the time of the arithmetic. One such kernel, raced against itself under a second name, does not always come
@@ -694,8 +695,8 @@ record(
 # %% [markdown]
 # ## Make it again on your own card
 #
-# **One number.** Rest the pointer on it and you see its name and where it came from. Follow it to its row in [the ledger](numbers.md),
-# which holds the command. The copy above, for example:
+# **One number.** Rest the pointer on a number, and you see its name and where it came from. Follow it to its row in
+# [the ledger](numbers.md), which holds the command. The copy above, for example:
 #
 # ```bash
 # PYTHONPATH=src python -m course_kernels.measure \
@@ -703,7 +704,7 @@ record(
 #     --workload dtype=float32,N=268435456
 # ```
 #
-# It checks, then times, then prints the medians, how far apart the blocks are, what a call costs the host, and the
+# The command checks, then times, then prints the medians, how far apart the blocks are, what a call costs the host, and the
 # clocks while each kernel ran. With `--seed` it draws what an earlier run drew.
 #
 # **One page.** `nox -s docs -- --page docs/how_we_measure.py`
@@ -715,7 +716,7 @@ record(
 # %% [markdown]
 # ## The minutes at a page's head
 #
-# They are not measured. They are worked out from the page's text when the site is built, by one rule, for a reader
+# These minutes are not measured. They are worked out from the page's text when the site is built, by one rule, for a reader
 # whose first language may not be English:
 #
 # - prose at 150 words a minute, captions and tables too;
@@ -734,7 +735,7 @@ record(
 # /// exercise | Invent one more cheat
 # Think of a kernel that passes all of this and is still dishonest. What would it need to know?
 # /// answer
-# Take the last one and make it patient. It skips its work while it is timed, but first it dawdles, just long enough to
+# Take the last cheat and make it patient. It skips its work while it is timed, but first it dawdles, just long enough to
 # stay above the floor. Our scales let it pass: a floor is a coarse sieve. Only a person who reads the kernel catches
 # it, and that is one reason why every kernel here is short.
 #

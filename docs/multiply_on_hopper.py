@@ -12,20 +12,20 @@
 #
 # By the end of this page you can
 #
-# - tell from its three sizes alone whether a product is bound by bytes or by arithmetic;
+# - tell from the three sizes of a product alone whether it is bound by bytes or by arithmetic;
 # - read a scoreboard with losses in it, and say in which of its rows a better multiply would help;
-# - say what a kernel for many rows leaves unused when there is only one row, and what kind of kernel does not;
-# - say what percent of peak that is, or of bandwidth, and why it is not more;
+# - say what a kernel for many rows leaves unused when there is only one row, and what kind of kernel avoids that;
+# - say what percentage of peak, or of bandwidth, a kernel reaches, and why it is not more;
 # - forecast what a swap in a model can gain, and check it.
 #
 # This page follows [the workshop on Hopper](workshops/w2_hopper.py). There k14 met the library at three square sizes. A model is
 # not made of squares. Its grids of weights are wide or narrow, and the number of rows varies: a thousand tokens of a prompt, or a
 # single one. So here is k14 at all of these shapes.
 #
-# *k14* is one launcher, not one kernel. Before a product it makes a plan from the three sizes: one of six tiles, with k whole or
-# cut into parts. And where it takes the largest tile and has an SM for each, a separate kernel runs, `one_wave.cu`, in which each
-# block makes a single tile and ends. On this page that happens three times: for the square of 2048, queries and output with 1024
-# rows, and keys and values with 4096. All others run `k14_tuned.cu`.
+# *k14* is one launcher, not one kernel. Before a product it makes a plan from the three sizes: one of six tiles, with k
+# whole or cut into parts. Where the plan takes the largest tile and there is an SM for each, a separate kernel runs,
+# `one_wave.cu`, in which each block makes a single tile and ends. On this page that happens three times: for the square
+# of 2048, queries and output with 1024 rows, and keys and values with 4096. All other products run `k14_tuned.cu`.
 
 # %% [markdown]
 # ## Bytes or arithmetic, by hand
@@ -35,9 +35,9 @@
 #
 # $$\text{intensity} = \frac{M N K}{M K + K N + M N}$$
 #
-# For a square that is N ÷ 3. The number of operations that the card can do for each byte, its
-# [ridge](lectures/l1_what_a_gpu_is.py#the-first-roofline), is {{ ridge:.0f}}: {{ sheet.bf16:.0f}} TFLOP/s over {{ sheet.bandwidth:,.0f}}
-# GB/s.
+# For a square the intensity is N ÷ 3. The number of operations that the card can do for each byte, its
+# [ridge](lectures/l1_what_a_gpu_is.py#the-first-roofline), is {{ ridge:.0f}}: {{ sheet.bf16:.0f}} TFLOP/s divided by
+# {{ sheet.bandwidth:,.0f}} GB/s.
 #
 # /// define | ridge = 1000 * sheet.bf16 / sheet.bandwidth
 # unit: FLOP/B
@@ -62,7 +62,8 @@
 # - [100 <= crosses.gate < 600] A few hundred
 # - [crosses.gate >= 600] More than that
 # /// reveal
-# {{ crosses.gate:.0f}}. For the model's smallest grid, keys or values, it takes {{ crosses.key:.0f}}: there x and the result make up a larger part of the bytes.
+# {{ crosses.gate:.0f}}. For the model's smallest grid, keys or values, it takes {{ crosses.key:.0f}} rows: there x and the
+# result make up a larger part of the bytes.
 # ///
 #
 # So before any clock runs, this table tells you what each product will wait for.
@@ -140,16 +141,17 @@ record(
 # %% [markdown]
 # ## Five squares
 #
-# Again there are two ways of timing, and this time the size decides which of them is any use. In a
-# [burst](workshops/w2_hopper.py#two-clocks) the launches follow one another without a gap, all of them queued before the first
-# begins, on numbers that L2 still holds. A product of 512 then never touches memory. In a model its rows may still be in L2, from
-# the kernel before; its weights are not, because all the other layers have passed through since. So 512 and 1024 are timed as on
-# all other pages, with a cold L2. From 2048 on we take bursts: {{ rounds:.0f}} of them, each after a rest of {{ rest:.1f}} s.
+# Again there are two ways of timing, and this time the size decides which of them is of any use. In a
+# [burst](workshops/w2_hopper.py#two-clocks) the launches follow one another without a gap, all of them queued before
+# the first begins, on numbers that L2 still holds. A product of 512 then never touches memory. In a model the rows of a
+# product may still be in L2, from the kernel before; its weights are not, because all the other layers have passed
+# through since. So 512 and 1024 are timed as on all other pages, with a cold L2. From 2048 on we take bursts: {{ rounds:.0f}}
+# of them, each after a rest of {{ rest:.1f}} s.
 #
-# All of them have B as it comes, as (K, N): *NN*, with neither of the two transposed, because that is what our Triton kernel
-# takes. *The library* is the better of cuBLAS and of cuBLASLt's eight best guesses, each timed.
+# All of these products have B stored as (K, N): *NN*, with neither of the two transposed, because that is what our
+# Triton kernel takes. *The library* is the better of cuBLAS and of cuBLASLt's eight best guesses, each timed.
 #
-# /// predict | At the worst of the five, what share of the library's speed does our kernel reach?
+# /// predict | At the worst of the five sizes, what share of the library's speed does our kernel reach?
 # - [min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 0.8] Less than four fifths
 # - [0.8 <= min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 0.9] Four fifths or more, but less than nine tenths
 # - [min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) >= 0.9] Nine tenths, or more
@@ -167,7 +169,7 @@ record(
 # caption: "M = N = K, bf16, random normal inputs."
 # ///
 #
-# Read it with care: the same kernel differs from burst to burst by a few per cent.
+# Read the table with care: the same kernel differs from burst to burst by a few percent.
 #
 # /// claim | min(lead.n1024, lead.n2048, lead.n4096, lead.n8192) > 0.85 and max(lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 1.15
 # From 1024 on the two are close: ours reaches {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}}
@@ -178,7 +180,8 @@ record(
 # ///
 #
 # /// claim | lead.n512 < 1.04
-# At **512** ours reaches {{ lead.n512:.2f}} of the library's speed. Even in its smallest tiles a C of this size is {{ blocks.n512:.0f}} blocks, for {{ sheet.sms:.0f}} SMs.
+# At **512** ours reaches {{ lead.n512:.2f}} of the library's speed. Even with the smallest tiles, a C of this size is
+# {{ blocks.n512:.0f}} blocks, for {{ sheet.sms:.0f}} SMs.
 # /// otherwise
 # At **512** ours reaches {{ lead.n512:.2f}} times the library's speed, with {{ blocks.n512:.0f}} blocks for {{ sheet.sms:.0f}} SMs.
 # ///
@@ -322,7 +325,8 @@ record(
 # ## Many rows: the layers of a model
 #
 # A prefill of 1024 tokens brings 1024 rows to every grid of the model; four prompts of that length bring 4096. Now the weights
-# are stored as (N, K), as in every checkpoint: *NT*, with the second one transposed. Our Triton kernel does not take that.
+# are stored as (N, K), as in every checkpoint: *NT*, with the second matrix transposed. Our Triton kernel does not accept that
+# layout.
 #
 # /// predict | Ten products: five grids, with 1024 and with 4096 rows. In how many of them is ours ahead of the library?
 # - [ahead.all >= 8.5] In nine or ten
@@ -350,22 +354,27 @@ record(
 # Grid by grid:
 #
 # /// claim | over.gate.m1024 < 0.96
-# The **loss** first: gate and up, with 1024 rows. Ours reaches {{ over.gate.m1024:.3f}} of the library's speed. There would be 448
-# large tiles, 8 down and 56 across, on {{ sheet.sms:.0f}} SMs: three full rounds take 3 × 132 = 396 of them, and 448 − 396 = 52
-# are left for a fourth, which is two fifths full. So our plan takes tiles of half the size: 896, in seven rounds of 128, with
-# four SMs left out. Then all rounds are full, but a small tile fetches more for the same result. The other remedy is in
-# [W2](workshops/w2_hopper.py): let idle SMs begin the tiles of the others. Our kernel has a switch for that; it was not raced for
-# this shape.
+# First comes the **loss**: gate and up, with 1024 rows. Ours reaches {{ over.gate.m1024:.3f}} of the library's speed.
+# There would be 448 large tiles, 8 down and 56 across, on {{ sheet.sms:.0f}} SMs: three full rounds take 3 × 132 = 396
+# of them, and 448 − 396 = 52 are left for a fourth, which is two fifths full. So our plan takes tiles of half the size:
+# 896 of them, in seven rounds of 128, with four SMs left out. Then all rounds are full, but a small tile fetches more
+# for the same result. The other remedy is in [W2](workshops/w2_hopper.py): let idle SMs begin the tiles of others. Our
+# kernel has a switch for that; it was not raced for this shape.
 # /// otherwise
 # Gate and up, with 1024 rows: ours reaches {{ over.gate.m1024:.3f}} times the library's speed.
 # ///
 #
 # /// claim | min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096) > 0.85 and max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096) < 1.15
-# In the other nine the two are close to each other: ours reaches from {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
+# In the other nine products the two are close to each other: ours reaches from
+# {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
 # to {{ max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
 # of the library's speed. Here *the library* is the best of nine tries, while ours had one.
 # /// otherwise
-# In the other nine ours reaches from {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}} to {{ max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}} of the library's speed.
+# In the other nine products ours reaches from
+# {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
+# to
+# {{ max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
+# of the library's speed.
 # ///
 # ///
 #
@@ -424,9 +433,9 @@ record(
 # ### How near to the peak, and why no nearer?
 #
 # /// exercise | The course's question | 4 minutes
-# Divide by the {{ sheet.bf16:.0f}} TFLOP/s of the data sheet: keys and gate with 1024 rows, down with 4096. (For the squares the
-# first table already has it.) Then say for each, and for the squares, what keeps it from reaching the rest: too little to do,
-# rounds, or the clock?
+# Divide by the {{ sheet.bf16:.0f}} TFLOP/s of the data sheet: keys and gate with 1024 rows, down with 4096. (For the
+# squares the first table already has the percentages.) Then say for each, and for the squares, what keeps it from
+# reaching the rest: too little to do, rounds, or the clock?
 # /// answer
 # /// table
 # columns: ["% of peak", "ours, k14", "the better library"]
@@ -437,13 +446,14 @@ record(
 # caption: From the table above, against {{ sheet.bf16:.0f}} TFLOP/s.
 # ///
 #
-# - **Small ones have too little to do.** The square of 512 is {{ blocks.n512:.0f}} blocks, keys and values with 1024 rows are 128
-#   small tiles: one round, in which the way to the first product, and from the last one to memory, is a large part. It costs the
-#   library just as much.
-# - **Large ones all end at about the same share**, ours and the library's. No clock was read in the bursts on this page.
-#   [W2](workshops/w2_hopper.py#power-decides) read it, with k14 at 8192, where it ran for seconds: there the card is at its power
-#   limit, and the clock goes down. The peak assumes a clock that the card cannot hold.
-# - **In between, it is rounds**: how many tiles there are for {{ sheet.sms:.0f}} SMs, and how full the last round is. Gate and up are the example.
+# - **Small products have too little to do.** The square of 512 is {{ blocks.n512:.0f}} blocks, keys and values with
+#   1024 rows are 128 small tiles: one round, in which the way to the first product, and from the last one to memory, is
+#   a large part. That costs the library just as much.
+# - **Large products all end at about the same share**, ours and the library's. No clock was read in the bursts on this
+#   page. [W2](workshops/w2_hopper.py#power-decides) read the clock, with k14 at 8192, where it ran for seconds: there
+#   the card is at its power limit, and the clock goes down. The peak assumes a clock that the card cannot hold.
+# - **In between, it is a question of rounds**: how many tiles there are for {{ sheet.sms:.0f}} SMs, and how full the last round
+#   is. Gate and up are the example.
 #
 # This page cannot say how much of what is missing is the clock and how much is waiting, since no counter runs beside a burst.
 # ///
@@ -479,13 +489,14 @@ record(
 # other pages, with a cold L2.
 #
 # /// exercise | The floor of one row | 3 minutes
-# Queries, 4096 × 4096 in bf16, one row. How many bytes are its weights? How long do they take at {{ sheet.bandwidth:,.0f}} GB/s? And how long would its operations take at {{ sheet.bf16:.0f}} TFLOP/s?
+# Take the queries, 4096 × 4096 in bf16, with one row. How many bytes are the weights? How long do they take at
+# {{ sheet.bandwidth:,.0f}} GB/s? And how long would the operations take at {{ sheet.bf16:.0f}} TFLOP/s?
 # /// answer
 # 4096 × 4096 × 2 = 33 554 432 bytes, {{ floor.query:.1f}} µs. There are as many operations as bytes, because a weight in bf16 is
 # two of each: 33.6 million, done in {{ floor.operations * 1000:.0f}} ns. Nobody waits for the tensor cores.
 # ///
 #
-# /// predict | One row, the gate: what percent of the memory's bandwidth does our kernel reach, although it was made for many rows?
+# /// predict | One row, the gate: what percentage of the memory's bandwidth does our kernel reach, although it was made for many rows?
 # - [few.gate.m1.tuned.of_peak < 0.4] Less than 40
 # - [0.4 <= few.gate.m1.tuned.of_peak < 0.7] Between 40 and 70
 # - [few.gate.m1.tuned.of_peak >= 0.7] More than 70
@@ -505,7 +516,7 @@ record(
 #   - ["down: 64 rows", "{{ few.down.m64.tuned.of_peak:.0%}}", "{{ few.down.m64.cublas.of_peak:.0%}}", "{{ few.down.m64.cublaslt.of_peak:.0%}}", "{{ few_over.down.m64:.2f}}"]
 #   - ["head: 1 row", "{{ few.head.m1.tuned.of_peak:.0%}}", "{{ few.head.m1.cublas.of_peak:.0%}}", "{{ few.head.m1.cublaslt.of_peak:.0%}}", "{{ few_over.head.m1:.2f}}"]
 #   - ["head: 64 rows", "{{ few.head.m64.tuned.of_peak:.0%}}", "{{ few.head.m64.cublas.of_peak:.0%}}", "{{ few.head.m64.cublaslt.of_peak:.0%}}", "{{ few_over.head.m64:.2f}}"]
-# caption: "The bytes that must move, each once, over the time, as a share of the data sheet's bandwidth. The last column is a ratio of speeds."
+# caption: "The bytes that must move, each counted once, divided by the time, as a share of the data sheet's bandwidth. The last column is a ratio of speeds."
 # ///
 #
 # Grid by grid, with one row:
@@ -619,15 +630,15 @@ record(
 #   Here each is used once.
 #
 # A kernel for one row has a different shape. It has no tile of C at all. Each warp takes a few rows of the weights, reads them in
-# vectors of 16 bytes, with many under way, multiplies them with the one row of x, and adds up by shuffles. No tensor core, no
+# vectors of 16 bytes, with many under way, multiplies them by the one row of x, and adds up by shuffles. No tensor core, no
 # ring, no roles: it is a reduction, as in [L5](lectures/l5_the_top_of_the_ladder.py), with weights in it. Such a kernel is called *matrix
 # times vector*, GEMV.
 #
-# Is it worth it? We did not race one here, so look at two other pages. [W4](workshops/w4_serving.py#shorter-weights)
+# Is it worth it? We did not race such a kernel here, so look at two other pages. [W4](workshops/w4_serving.py#shorter-weights)
 # has a kernel for few rows, on gate and up as one grid: with one row it takes {{ w4.few.bf16.m1.us:.1f}} µs, where
-# cuBLAS takes {{ w4.few.cublas.m1.us:.1f}}. By itself, then, it gains little. Its gains come in combination: on [one
-# token](one_token.py#five-kernels-a-layer) such kernels also do the norm, the turn and the sum, and begin before the
-# last one has ended, and the step goes from {{ one_token.rate.our_attention:.0f}} tokens/s to
+# cuBLAS takes {{ w4.few.cublas.m1.us:.1f}}. By itself, then, it gains little. Its gains come in combination: in [one
+# token](one_token.py#five-kernels-a-layer) such kernels also do the norm, the turn and the sum, and begin before the previous
+# kernel has ended, and the step goes from {{ one_token.rate.our_attention:.0f}} tokens/s to
 # {{ one_token.rate.our_step:.0f}}.
 
 # %% tags=["fold"]
@@ -651,14 +662,14 @@ record(
 # %% [markdown]
 # ## In the model
 #
-# Take a prefill of {{ context:.0f}} tokens through the 8B model, as on [one token](one_token.py#prefill-the-same-weights-a-thousand-rows).
+# Take a prefill of {{ context:.0f}} tokens through the 8B model, as in [one token](one_token.py#prefill-the-same-weights-a-thousand-rows).
 # You can swap its parts. The base uses the library: cuBLAS for every product, and PyTorch's fused attention. There are three
 # swaps: our multiply; our attention ([k06](attention_on_hopper.py#the-whole-of-it), which understands shared heads, so nothing is
 # copied out for it); and both. A fifth way is `torch.compile`, with the library's multiply and attention.
 #
-# The swap of the multiply states when it steps aside. With fewer than {{ least_rows:.0f}} rows, or where the copy engine does not
-# accept the sizes or addresses, torch's linear does the work. In a prefill that is only the head: the answer begins with one
-# token, so the head has one row.
+# The code that swaps the multiply states when it steps aside. With fewer than {{ least_rows:.0f}} rows, or where the
+# copy engine does not accept the sizes or addresses, torch's linear does the work. In a prefill that is only the head:
+# the answer begins with one token, so the head has one row.
 #
 # /// source | src/course_models/hopper_operators.py
 # fold: The swaps
@@ -678,7 +689,7 @@ record(
 #   - ["down", "{{ work.down:.2f}}", "{{ work.down / many.down.m1024.cublas * 1000:.2f}}", "{{ work.down / many.down.m1024.tuned * 1000:.2f}}"]
 #   - ["**all of them**", "", "{{ forecast.cublas:.2f}}", "{{ forecast.ours:.2f}}"]
 #   - ["attention, for comparison", "{{ work.attention:.2f}}", "", ""]
-# caption: "All 32 layers, 1024 rows. The rates are those of bursts, with a high clock: a prefill that runs for a while runs at a lower one, with either kernel."
+# caption: "All 32 layers, 1024 rows. The rates are those of bursts, with a high clock: a prefill that runs for a while runs at a lower clock, with either kernel."
 # ///
 #
 # /// define | forecast.cublas = 1000 * (work.query / many.query.m1024.cublas + work.key / many.key.m1024.cublas + work.gate / many.gate.m1024.cublas + work.down / many.down.m1024.cublas)
@@ -708,15 +719,15 @@ record(
 #
 # ### Whose clock?
 #
-# One trap before the bars. Called line by line from Python, this prefill is well over a thousand launches, and the host needs
-# about as long to write them as the card needs to carry them out: {{ swap.library_eager.ms:.1f}} ms, against {{ swap.library.ms:.1f}}
-# ms in a graph. Then a race between two kernels says as much about Python as about the kernels. So each of the five is captured
-# in a [CUDA graph](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs): all orders on one slip, written before the
-# clock starts. That leaves the card's own time.
+# One trap before the bars. Called line by line from Python, this prefill is well over a thousand launches, and the host
+# needs about as long to write them as the card needs to carry them out: {{ swap.library_eager.ms:.1f}} ms, against {{ swap.library.ms:.1f}}
+# ms in a graph. Then a race between two kernels says as much about Python as about the kernels. So each of the five
+# variants is captured in a [CUDA graph](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs): all orders on
+# one slip, written before the clock starts. That leaves the card's own time.
 #
 # /// predict | With our multiply in place of cuBLAS, and nothing else changed: what happens to the whole prefill?
 # - [gain.multiply < 0.9] It gets slower by more than a tenth
-# - [0.9 <= gain.multiply < 1.08] Little: a few per cent, one way or the other
+# - [0.9 <= gain.multiply < 1.08] Little: a few percent, one way or the other
 # - [gain.multiply >= 1.08] It gets faster by more than that
 # /// reveal
 # {{ gain.multiply:.3f}} times the speed. Our attention alone: {{ gain.attention:.3f}}. Both: {{ gain.both:.3f}}.
@@ -746,11 +757,11 @@ record(
 #   - ["torch.compile", "{{ swap.compiled.ms:.2f}}", "{{ swap.compiled.tflops:.0f}}", "{{ swap.compiled.of_peak:.0%}}"]
 # ///
 #
-# Why only {{ swap.our_multiply.of_peak:.0%}} of peak, when the products by themselves had more? Part of it is the clock: with our
-# multiply a reading says {{ swap.our_multiply.sm_mhz:.0f}} MHz, at {{ swap.our_multiply.power_w:.0f}} W. The larger part is
-# everything that is not a product. Compare it with the forecast. The products should take {{ forecast.cublas:.1f}} ms of the
-# library's {{ swap.library.ms:.1f}} ms. The rest is what comes between them: norms, turns, the two halves of the feed-forward
-# block, attention. No multiply touches that.
+# Why only {{ swap.our_multiply.of_peak:.0%}} of peak, when the products by themselves had more? Part of it is the clock:
+# with our multiply a reading says {{ swap.our_multiply.sm_mhz:.0f}} MHz, at {{ swap.our_multiply.power_w:.0f}} W. The
+# larger part is everything that is not a product. Compare the whole time with the forecast. The products should take {{ forecast.cublas:.1f}}
+# ms of the library's {{ swap.library.ms:.1f}} ms. The rest is what comes between them: norms, turns, the two halves of
+# the feed-forward block, attention. No multiply touches that.
 #
 # /// claim | 0.9 < gain.multiply < 1.08 and 0.9 < gain.attention < 1.12
 # Neither swap decides anything: with our multiply the prefill reaches {{ gain.multiply:.3f}} of the library's speed, as the grids
@@ -826,7 +837,7 @@ record(
 # would give to our kernel, and measure two of them if you have a Hopper card: `k14_tuned.gemm(x, weight.t())` in a race with
 # `library.cublas`.
 # /// answer
-# Keys are 1024 × 8192. With 16 rows: 16 · 1024 · 8192 over (16 · 8192 + 8192 · 1024 + 16 · 1024) is
+# Keys are 1024 × 8192. With 16 rows: 16 · 1024 · 8192 divided by (16 · 8192 + 8192 · 1024 + 16 · 1024) is
 # {{ yours.key.m16:.1f}}; with 2048 rows {{ yours.key.m2048:.0f}}. The gate is 28 672 × 8192: {{ yours.gate.m16:.1f}}
 # and {{ yours.gate.m2048:.0f}}. With 16 rows both are bound by bytes, and are work for a kernel made for few rows.
 # With 2048 both are bound by arithmetic; the gate has plenty of tiles, and keys have 16 × 4 = 64 large ones, enough
@@ -835,7 +846,9 @@ record(
 #
 # **You can now** say whether a product waits for bytes before anybody runs it; read a scoreboard for the rows that matter; say what one row leaves unused; and forecast a swap.
 #
-# **Where this leads.** What the kernel does inside: [Hopper](workshops/w2_hopper.py). What comes between the products, and how it goes away: [the workshop on serving](workshops/w4_serving.py). Every number above, with its spread: [the ledger](numbers.md).
+# **Where this leads.** What the kernel does inside is the subject of [the workshop on Hopper](workshops/w2_hopper.py). What
+# comes between the products, and how it goes away, is the subject of [the workshop on serving](workshops/w4_serving.py). Every
+# number above, with its spread: [the ledger](numbers.md).
 
 # %% tags=["fold"]
 OTHERS = {"key": (8 * 128, 8192), "gate": (28672, 8192)}

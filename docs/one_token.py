@@ -37,8 +37,8 @@
 # [^meta-llama31]. It fits on one card, so it can be timed.
 #
 # We take its *shapes*, not its weights: random numbers take their place. So what it writes is nonsense, and all that
-# this page measures is speed. The grids have the right sizes and are read as often as they would be. For text that
-# makes sense there is [a small model](a_small_model.py), which is trained when this site is measured.
+# this page measures is speed. The grids have the right sizes and are read as often as they would be with real weights.
+# For text that makes sense there is [a small model](a_small_model.py), which is trained when this site is measured.
 #
 # /// predict | To write the one word “cold”, how many of its weights does the model use?
 # - [weights.used / weights.all < 0.2] A few: those that know about soup
@@ -49,7 +49,7 @@
 # one table, of which only a single row is read. You will meet it first.
 # ///
 #
-# Here is the whole road, with the size of every grid along it, in bf16, two bytes a number.
+# Here is the whole road, with the size of every grid along it, in bf16, two bytes per number.
 #
 # /// figure | docs/assets/figures/one_layer.svg
 # alt: >-
@@ -90,7 +90,7 @@ def show(what, numbers):
 #
 # A **token** is a word or a piece of one. The text is cut into tokens before the model sees it, and each is replaced by
 # an integer: its place in the **vocabulary**, the list of all tokens there are. The large model has {{ shape.vocab:,.0f}}
-# of them, the toy eight. That takes a program with a list, and no GPU.
+# of them, the toy eight. Cutting the text takes a program with a list, and no GPU.
 #
 # Then comes the **embedding**, the simplest part of all: a table with a row of numbers for every token.
 # Token 6? Row 6. Nothing is multiplied.
@@ -132,9 +132,9 @@ show("is, embedded:", x[0, -1])
 # %% [markdown]
 # ## RMSNorm: forget how loud it is
 #
-# After many layers have added to it, the note may be loud: large numbers. The grids work best with a steady voice. So
-# before each part the row is divided by its own size. Its size is the *root* of the *mean* of its *squares*. Read that
-# from right to left.
+# After many layers have added to it, the note may be loud, that is, full of large numbers. The grids work best with a
+# steady voice. So before each part the row is divided by its own size. Its size is the *root* of the *mean* of its
+# *squares*. Read that from right to left.
 #
 # Take a pencil and (1, −1, 3, 5):
 #
@@ -208,7 +208,7 @@ record(norm={"loud": quantity(loud[-1])})
 # title: RoPE, in src/course_models/operators.py
 # ///
 #
-# By hand, with 30° a place: a query at place 5 points to 150°, a key at place 3 to 90°. If both hands have length 1,
+# By hand, with 30° per place: a query at place 5 points to 150°, a key at place 3 to 90°. If both hands have length 1,
 # their product is the cosine of the angle *between* them, 60°: one half.
 #
 # /// predict | The same two words, a hundred places further down: 105 and 103. What is their product?
@@ -248,13 +248,13 @@ record(
 )
 
 # %% [markdown]
-# A head of the large model has 128 numbers, so {{ turned.pairs:.0f}} hands, and each turns at a pace of its own. The
-# first goes once round in {{ turned.first_round:.1f}} places, a second hand; the last in {{ turned.last_round:,.0f}}, a
-# hand for centuries. The fast ones tell neighbours apart, the slow ones tell apart tokens that are far from each other.
-# RoPE has no weights at all.
+# A head of the large model has 128 numbers, so it has {{ turned.pairs:.0f}} hands, and each turns at a pace of its own. The
+# first goes round once in {{ turned.first_round:.1f}} places, like a second hand; the last goes round once in
+# {{ turned.last_round:,.0f}} places, like a hand for centuries. The fast ones tell neighbours apart, the slow ones tell apart
+# tokens that are far from each other. RoPE has no weights at all.
 #
 # These are the hands of Llama 3. Llama 3.1 slows its slow hands down by a factor of eight [^meta-llama31], so that they
-# tell places apart in a longer text: its last hand goes once round in {{ 8 * turned.last_round:,.0f}} places. Our model
+# tell places apart in a longer text: its last hand goes round once in {{ 8 * turned.last_round:,.0f}} places. Our model
 # leaves that out. It would change angles, but not a single byte or operation.
 #
 # ### The KV cache, and heads that share
@@ -311,12 +311,12 @@ show("is, with what it found:", x[0, -1])
 # %% [markdown]
 # ## SwiGLU: a door that opens by itself
 #
-# Now the second half of the layer, the **feed-forward** block. Each token is alone again. Two wide grids, *gate* and *up*,
-# each make {{ shape.hidden:,.0f}} numbers out of 4096. These are merged, number by number, and a third grid, *down*,
-# narrows the result back to 4096.
+# Now comes the second half of the layer, the **feed-forward** block. Each token is alone again. Two wide grids, *gate*
+# and *up*, each make {{ shape.hidden:,.0f}} numbers out of 4096. These are merged, number by number, and a third grid,
+# *down*, narrows the result back to 4096.
 #
-# The merging is **SwiGLU**. The number g from *gate* does two things to the number u from *up*. It opens a door for
-# it, `1 ÷ (1 + e⁻ᵍ)` wide: nearly 1 for a large g, nearly 0 for a g far below zero. And it multiplies what gets
+# The merging is **SwiGLU**. The number g from *gate* does two things to the number u from *up*. It opens a door for u,
+# `1 ÷ (1 + e⁻ᵍ)` wide: nearly 1 for a large g, nearly 0 for a g far below zero. And it multiplies what gets
 # through:
 #
 # `silu(g) × u`, where `silu(g) = g × 1 ÷ (1 + e⁻ᵍ)`
@@ -446,7 +446,8 @@ record(
 # - [mb.feed_forward / mb.attention > 1.25] The three of the feed-forward block
 # - [0.8 <= mb.feed_forward / mb.attention <= 1.25] About the same
 # /// reveal
-# The three of the feed-forward block: {{ mb.feed_forward / (mb.feed_forward + mb.attention):.0%}} of a layer.
+# The three grids of the feed-forward block, with {{ mb.feed_forward / (mb.feed_forward + mb.attention):.0%}} of a layer's
+# weights.
 #
 # /// table
 # columns: [part, "in one layer, MB", "in all, GB"]
@@ -457,7 +458,7 @@ record(
 #   - ["all norms together", "", "{{ gb.norms:.4f}}"]
 #   - ["**read for every token**", "", "**{{ weights.gb:.2f}}**"]
 #   - ["the embedding, of which one row is read", "", "{{ gb.head:.2f}}"]
-# caption: Two bytes a number. An MB is a million bytes, a GB a billion.
+# caption: Two bytes per number. An MB is a million bytes, a GB a billion.
 # ///
 # ///
 
@@ -485,7 +486,7 @@ record(
 # Why not send the whole text through each time? You could: the answer would be the same. The cache saves you that work.
 #
 # /// exercise | Without a cache | 3 minutes
-# A prompt of 1000 tokens, an answer of 100. How many rows go through the model in all with the cache? And without it,
+# A prompt has 1000 tokens, and its answer has 100. How many rows go through the model in all with the cache? And without it,
 # when every pass reads the whole text again?
 # /// answer
 # With it: 1000 in the prefill, which also gives the first token of the answer. The other 99 cost one row each: 1000 +
@@ -495,7 +496,7 @@ record(
 # 100 × 1049.5 = 104 950.
 # ///
 #
-# The code can do both, and they must agree: the toy reads the seven words at once, then six at once and the last one by
+# The code can do both, and the two must agree: the toy reads the seven words at once, then six at once and the last one by
 # itself, with the cache.
 
 # %%
@@ -512,8 +513,8 @@ print("the same logits:", torch.allclose(at_once, one_more, atol=1e-5))
 # clock runs, a pencil can tell the best possible time.
 #
 # What *must* be read? Every weight that is used, once. And every key and value of the 1024 tokens, once. The arithmetic
-# hardly counts: in L1 a single reader's job was
-# [far left of the ridge](lectures/l1_what_a_gpu_is.py#the-first-roofline), one multiply-add for two bytes.
+# hardly counts: in L1 a single reader's job was [far left of the
+# ridge](lectures/l1_what_a_gpu_is.py#the-first-roofline), one multiply-add per two bytes.
 
 # %%
 from course_kernels.copy.library import torch_copy
@@ -568,7 +569,7 @@ record(
 #
 # That is the **byte floor**: with these numbers nobody can read less. We take the first rate as our yardstick, because
 # bytes really move at that speed on this card, and keep the second beside it. Only the second is a hard limit: a copy
-# writes as much as it reads, and a step hardly writes. [L3](lectures/l3_memory.py) has measured what reading alone can
+# writes as much as it reads, and a step hardly writes anything. [L3](lectures/l3_memory.py) has measured what reading alone can
 # reach. Write both down.
 #
 # /// exercise | The large sister
@@ -583,7 +584,7 @@ record(
 # %% [markdown]
 # ## What the clock says
 #
-# Now the large shape on this card: {{ shape.layers:.0f}} layers, {{ context:.0f}} tokens in the cache, one reader.
+# Now comes the large shape on this card: {{ shape.layers:.0f}} layers, {{ context:.0f}} tokens in the cache, one reader.
 # Nothing is timed before it is checked: the logits of every variant are compared with the same formulas in float64.
 
 # %%
@@ -750,10 +751,10 @@ record(
 # ## Ours, swap by swap
 #
 # And now our own kernels. Every part of the layer can be swapped for a different one that does the same, one at a time,
-# so that we see the gain of each. First, a single part: attention.
+# so that we see what each one gains. First, a single part: attention.
 #
 # The pencil comes first, as always. What can a better attention save? It reads the cache, and the cache is
-# {{ step.cache_gb:.2f}} of {{ step.gb:.2f}} GB. So an attention that read nothing at all would save {{ step.cache_gb / step.gb:.1%}}
+# {{ step.cache_gb:.2f}} of {{ step.gb:.2f}} GB. So an attention kernel that read nothing would save {{ step.cache_gb / step.gb:.1%}}
 # of the bytes. If a swap gains more than that, bytes are not the reason: plain attention is several small kernels, one
 # after the other, that pass their scores on through memory.
 #
@@ -767,12 +768,12 @@ record(
 # ///
 #
 # /// claim | decode.library.us > 0.97 * decode.graph.us
-# PyTorch's own fused attention, SDPA, in the same place: {{ rate.library:.0f}} tokens/s, where the plain graph writes
+# PyTorch's own fused attention, SDPA, in the same place, writes {{ rate.library:.0f}} tokens/s, where the plain graph writes
 # {{ rate.graph:.0f}}. Fusion alone is not a gain: in each of the {{ shape.layers:.0f}} layers SDPA takes {{ (decode.library.us - decode.graph.us) / decode.graph.T / shape.layers:.1f}}
-# µs more than the small kernels that it replaces. It has only one row of queries to spread over the card, and must look at a mask
-# over all the room in the cache. This run counted nothing that could say whether these are the reasons.
+# µs more than the small kernels that it replaces. SDPA has only one row of queries to spread over the card, and must
+# look at a mask over all the room in the cache. This run counted nothing that could say whether these are the reasons.
 # /// otherwise
-# PyTorch's own fused attention, SDPA, in the same place: {{ rate.library:.0f}} tokens/s.
+# PyTorch's own fused attention, SDPA, in the same place, writes {{ rate.library:.0f}} tokens/s.
 # ///
 #
 # ### Five kernels a layer
@@ -782,13 +783,13 @@ record(
 # is between them; down and the sum. These are five kernels, and each reads its weights once. They read no more bytes than the
 # floor counts.
 #
-# Then look at the seams. At the end of a kernel the last blocks run alone, and at the beginning of the next no block has any data
-# yet. All that time memory is idle. But a weight is not the result of any kernel: it was there before. So the next kernel may
-# begin while the last one is still running, ask for its first weights, and wait with full hands for the numbers to multiply them
-# by. CUDA calls that a *programmatic dependent launch*, and Hopper was the first to have it [^cuda-dependent-launch]. In code it
-# is a flag at the launch, which says that this kernel may begin early, and one line in the kernel, `griddepcontrol.wait`, after
-# the first weights are asked for and before anything is read that the last kernel wrote. A cook does the same when the pan goes
-# on before the onions are cut.
+# Then look at the seams. At the end of a kernel the last blocks run alone, and at the beginning of the next no block
+# has any data yet. All that time memory is idle. But a weight is not the result of any kernel: it was there before. So
+# the next kernel may begin while the previous one is still running, ask for its first weights, and wait with full hands
+# for the numbers to multiply them by. CUDA calls that a *programmatic dependent launch*, and Hopper was the first
+# architecture to have it [^cuda-dependent-launch]. In code it is a flag at the launch, which says that this kernel may
+# begin early, and one line in the kernel, `griddepcontrol.wait`, after the first weights are asked for and before
+# anything is read that the previous kernel wrote. A cook does the same when the pan goes on before the onions are cut.
 #
 # /// predict | What share of the floor, at the speed of a copy, does the step reach with five such kernels a layer?
 # - [rate.our_step / floor.rate < rate.compiled / floor.rate] Less than with torch.compile
@@ -834,8 +835,8 @@ record(
 # /// claim | decode.compiled.us < decode.our_attention.us and decode.our_step.us < decode.compiled.us and rate.lighter < rate.our_step
 # With one part swapped `torch.compile` is ahead of us: it fuses everything between the multiplies. With the whole
 # step ours we are ahead of it, by {{ rate.our_step / rate.compiled - 1:.0%}}. Bear in mind what `torch.compile` has
-# to carry: SDPA, which here takes {{ (decode.library.ms - decode.graph.ms) / decode.graph.T:.2f}} ms a step more than
-# the plain attention. Without that, it would write about {{ rate.lighter:.0f}} tokens/s, still less than our
+# to carry: SDPA, which here takes {{ (decode.library.ms - decode.graph.ms) / decode.graph.T:.2f}} ms more per step than the
+# plain attention. Without that, it would write about {{ rate.lighter:.0f}} tokens/s, still less than our
 # {{ rate.our_step:.0f}}.
 # /// otherwise
 # One part swapped: {{ rate.our_attention:.0f}} tokens/s. The whole step: {{ rate.our_step:.0f}}. `torch.compile`: {{ rate.compiled:.0f}}.
@@ -843,27 +844,29 @@ record(
 #
 # /// claim | rate.our_step / floor.rate >= 0.85
 # {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed is still missing. Why? Two things are not the reason.
-# The clock: the card read {{ decode.our_step.sm_mhz:.0f}} MHz while the step ran, and {{ decode.graph.sm_mhz:.0f}}
-# with the plain graph. The host: it is free after {{ decode.our_step.host_us / decode.our_step.T:.0f}} µs of a step
+# The clock: the card reported {{ decode.our_step.sm_mhz:.0f}} MHz while the step ran, and {{ decode.graph.sm_mhz:.0f}} MHz with
+# the plain graph. The host: it is free after {{ decode.our_step.host_us / decode.our_step.T:.0f}} µs of a step
 # of {{ 1000 * decode.our_step.ms / decode.our_step.T:,.0f}}. That leaves the seams. The step is
 # {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms longer than the floor; spread over five kernels in
 # each of {{ shape.layers:.0f}} layers that is
 # {{ 1000 * (decode.our_step.ms / decode.our_step.T - floor.ms) / (5 * shape.layers):.1f}} µs for each, about as long
 # as a kernel with next to nothing to do takes ([W4](workshops/w4_serving.py#two-kernels-or-one) has one of
 # {{ w4.fused.decode.ours.us:.1f}} µs). So a kernel's beginning and end would explain all of it. That is a sum, not a
-# proof: every byte is read once by design, and this run did not count them. [L7](lectures/l7_profiling.py) has the
-# counter that would.
+# proof: every byte is read once by design, and this run did not count them. [L7](lectures/l7_profiling.py) has the counter that
+# would show them.
 # /// otherwise
-# And it is not enough. {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed is missing: {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms a step. Every byte is read once by design, and this run did not count them. A kernel that reads its weights in the right order and still waits has too little under way, or waits for its own warps:
-# [L7](lectures/l7_profiling.py) has the questions to ask it.
+# And it is not enough. {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed is missing:
+# {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms per step. Every byte is read once by design, and this run did
+# not count the bytes. A kernel that reads its weights in the right order and still waits has too little under way, or
+# waits for its own warps: [L7](lectures/l7_profiling.py) has the questions to ask it.
 # ///
 # ///
 
 # %% [markdown]
 # ## Prefill: the same weights, a thousand rows
 #
-# Now the other way through the model: a prompt of {{ context:.0f}} tokens at once. First by hand. Each weight is used
-# for one multiply-add for each row, so two operations; attention adds some. What is the limit, bytes or arithmetic?
+# Now the other way through the model: a prompt of {{ context:.0f}} tokens at once. First by hand. Each weight is used for one
+# multiply-add per row, that is, two operations; attention adds some. What is the limit, bytes or arithmetic?
 
 # %%
 record(
@@ -881,7 +884,7 @@ record(
 # The arithmetic takes longer, so it is the limit. A decode step reads the same weights for one row; here {{ context:.0f}}
 # rows share them.
 #
-# /// predict | What percent of the tensor cores' peak does the prefill reach, with torch.compile?
+# /// predict | What percentage of the tensor cores' peak does the prefill reach, with torch.compile?
 # - [prefill.compiled.of_peak < 0.4] A third, or less
 # - [0.4 <= prefill.compiled.of_peak < 0.58] About half
 # - [0.58 <= prefill.compiled.of_peak < 0.8] About two thirds
@@ -905,15 +908,18 @@ record(
 # caption: "In bf16, one prompt. torch.compile uses the library's attention, too."
 # ///
 #
-# With our attention it is {{ prefill.our_attention.of_peak:.0%}}, with SDPA {{ prefill.library.of_peak:.0%}}. Plain attention
-# [writes the square](lectures/l8_attention.py#four-trips-to-hbm) for each of {{ shape.heads:.0f}} heads; the
-# others do not.
+# With our attention the prefill reaches {{ prefill.our_attention.of_peak:.0%}}, with SDPA {{ prefill.library.of_peak:.0%}}.
+# Plain attention [writes the square](lectures/l8_attention.py#four-trips-to-hbm) for each of {{ shape.heads:.0f}}
+# heads; the others do not.
 #
-# And look whose clock this is. In all {{ prefill.plain.n:.0f}} samples of every bar the GPU had to wait for the host somewhere,
-# so part of each time is the host's. The intervals allow for a different host, and are wider than the spread of this run.
-# Still, the bar of `torch.compile` is the card's own: it takes {{ prefill.compiled.ms:.1f}} ms here, and {{ by_size.swap.compiled.ms:.1f}} ms in [a CUDA graph](multiply_on_hopper.py#whose-clock), where nobody waits for the host.
-# There is no bar for our multiply and our attention together: its interval would be {{ prefill.our_both.spread:.0%}} of its value on either side, and such a bar says nothing. The kernels are those of [W2](workshops/w2_hopper.py) and of
-# [attention](attention_on_hopper.py), and [the multiply, size by size](multiply_on_hopper.py#in-the-model) swaps them in one by one, each in a graph: {{ by_size.swap.both.tflops:.0f}} TFLOP/s with both.
+# And look at whose clock this is. In all {{ prefill.plain.n:.0f}} samples of every bar the GPU had to wait for the host
+# somewhere, so part of each time is the host's. The intervals allow for a different host, and are wider than the spread
+# of this run. Still, the bar of `torch.compile` is the card's own: it takes {{ prefill.compiled.ms:.1f}} ms here, and {{ by_size.swap.compiled.ms:.1f}}
+# ms in [a CUDA graph](multiply_on_hopper.py#whose-clock), where nobody waits for the host. There is no bar for our
+# multiply and our attention together: its interval would be {{ prefill.our_both.spread:.0%}} of its value on either
+# side, and such a bar says nothing. The kernels are those of [W2](workshops/w2_hopper.py) and of
+# [attention](attention_on_hopper.py), and [the multiply, size by size](multiply_on_hopper.py#in-the-model) swaps them
+# in one by one, each in a graph: {{ by_size.swap.both.tflops:.0f}} TFLOP/s with both.
 # ///
 
 # %%
@@ -940,7 +946,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # ///
 #
 # /// exercise | Two changes | 5 minutes
-# Back to our model and its floor of {{ floor.ms:.2f}} ms a step. Work out the floor at the speed of the copy
+# Back to our model and its floor of {{ floor.ms:.2f}} ms per step. Work out the floor at the speed of the copy
 #
 # 1. with 8191 tokens in the cache instead of {{ context:.0f}};
 # 2. with 32 readers in one step, each with {{ context:.0f}} tokens of their own. How many tokens/s is that, for all of
@@ -964,7 +970,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 #
 # - The five lines of attention, taken apart, and the square in the middle that nobody asked for:
 #   [attention](lectures/l8_attention.py).
-# - How it goes away: [FlashAttention from scratch](workshops/w1_flash_attention.py).
+# - How that square goes away: [FlashAttention from scratch](workshops/w1_flash_attention.py).
 # - A model that does make sense, small enough to be trained while the site is measured: [a small model](a_small_model.py).
 # - Many readers at once, a cache cut into pages, and a lab that builds one: [the workshop on serving](workshops/w4_serving.py). And all of it
 #   together, in [an engine](an_engine.py).

@@ -11,18 +11,20 @@
 # %% [markdown]
 # # A dictionary of stall reasons
 #
-# At each tick a scheduler picks a warp that can go on. A warp that cannot has a reason, and the card keeps count. Use this page
-# to look things up: what a reason means, a kernel of a few lines that was made to cause it, and what to try. [The lecture on profiling](lectures/l7_profiling.py#the-third-turn-what-do-the-warps-wait-for)
+# At each tick a scheduler picks a warp that can go on. A warp that cannot go on has a reason, and the card keeps count
+# of the reasons. Use this page to look things up: what a reason means, a kernel of a few lines that was made to cause
+# it, and what to try. [The lecture on profiling](lectures/l7_profiling.py#the-third-turn-what-do-the-warps-wait-for)
 # shows how to use it.
 #
 # Two warnings before you look anything up.
 #
 # - **A stall is not a fault.** In a kernel at its roof nearly all warps wait. Ask first whether a road is full.
-# - **The number counts waiting.** *How many ticks the warps of a scheduler wait for this reason, all together, for each
-#   instruction that it issues.* It is not a number of warps: a scheduler has 16 of them at most, and where hardly anything is
-#   issued this number goes into the hundreds. Multiplied by the instructions issued in a tick, it *is* the number of warps that
-#   wait, on average; [the lecture](lectures/l7_profiling.py#the-third-turn-what-do-the-warps-wait-for) does that sum. A kernel
-#   with few warps has small numbers, and may still be in deep trouble.
+# - **The number counts waiting.** *It says how many ticks the warps of a scheduler wait for this reason, all together,
+#   per instruction that the scheduler issues.* It does not count warps: a scheduler has 16 warps at most, and where
+#   hardly anything is issued this number goes into the hundreds. Multiplied by the instructions issued per tick, it
+#   *is* the number of warps that wait, on average; [the
+#   lecture](lectures/l7_profiling.py#the-third-turn-what-do-the-warps-wait-for) does that sum. A kernel with few warps
+#   has small numbers, and may still be in deep trouble.
 #
 # Each kernel below is a copy with a detour: y is x, whatever happens in between, so the answer is checked like any other. All are
 # in one file, `src/course_kernels/stall_demos/k01_one_reason.cu`, and each was read three times. The counter's name is
@@ -109,9 +111,9 @@ record(
 # ///
 #
 # /// claim | own.long_scoreboard > 1.05 * next.long_scoreboard and own.short_scoreboard > 1.05 * next.short_scoreboard and own.barrier > 1.05 * next.barrier and own.mio_throttle > 1.05 * next.mio_throttle and own.lg_throttle > 1.05 * next.lg_throttle and own.wait > 1.05 * next.wait and own.not_selected > 1.05 * next.not_selected and own.membar > 1.05 * next.membar and own.imc_miss > 1.05 * next.imc_miss and own.no_instruction > 1.05 * next.no_instruction and own.sleeping > 1.05 * next.sleeping and own.math_pipe_throttle < 1.05 * next.math_pipe_throttle and own.branch_resolving < next.branch_resolving and own.drain < next.drain
-# Eleven of the fourteen do what they were made for: their own reason is the largest. Three do not, *math_pipe_throttle*, *branch_resolving*
-# and *drain*: a different reason is level with theirs or larger, and their entries say so. That, too, is worth knowing: these
-# reasons rarely come alone.
+# Eleven of the fourteen kernels do what they were made for: their own reason is the largest. Three do not,
+# *math_pipe_throttle*, *branch_resolving* and *drain*: a different reason is level with theirs or larger, and their
+# entries say so. That, too, is worth knowing: these reasons rarely come alone.
 # /// otherwise
 # Where the second column is above the first, a detour does not do what it was made for on this card.
 # ///
@@ -119,7 +121,7 @@ record(
 # ## long_scoreboard
 #
 # A load from global or local memory is under way, and the next instruction needs its result. The *scoreboard* is the card's list
-# of registers that are still to be written; *long*, because it takes hundreds of ticks.
+# of registers that are still to be written; *long*, because such a load takes hundreds of ticks.
 #
 # **A kernel that does little else.** A walk through memory in which each address is known only when the previous load is back.
 #
@@ -127,13 +129,13 @@ record(
 # ///
 #
 # /// claim | least.long_scoreboard > 0.5
-# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.long_scoreboard:.2f }} against {{ next.long_scoreboard:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings this reason made up more than half of all waiting, so it was the largest: {{ own.long_scoreboard:.2f }} against {{ next.long_scoreboard:.2f }} for the next one (ticks waited per instruction issued).
 # /// otherwise
-# Here it is at {{ own.long_scoreboard:.2f }}, and the largest other reason at {{ next.long_scoreboard:.2f }}.
+# Here this reason is at {{ own.long_scoreboard:.2f }}, and the largest other reason at {{ next.long_scoreboard:.2f }}.
 # ///
 #
-# **To try.** Is HBM full? Then this is what a kernel at its roof looks like. If not: more loads under way, from more threads or
-# from each thread; or fetch ahead. [How many must be walking](lectures/l3_memory.py#how-many-must-be-walking).
+# **To try.** Is HBM full? Then this is what a kernel at its roof looks like. If not, have more loads under way, from more
+# threads or from each thread, or fetch ahead. [How many must be walking](lectures/l3_memory.py#how-many-must-be-walking).
 #
 # ## short_scoreboard
 #
@@ -145,9 +147,9 @@ record(
 # ///
 #
 # /// claim | least.short_scoreboard > 0.5
-# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.short_scoreboard:.2f }} against {{ next.short_scoreboard:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings this reason made up more than half of all waiting, so it was the largest: {{ own.short_scoreboard:.2f }} against {{ next.short_scoreboard:.2f }} for the next one (ticks waited per instruction issued).
 # /// otherwise
-# Here it is at {{ own.short_scoreboard:.2f }}, and the largest other reason at {{ next.short_scoreboard:.2f }}.
+# Here this reason is at {{ own.short_scoreboard:.2f }}, and the largest other reason at {{ next.short_scoreboard:.2f }}.
 # ///
 #
 # **To try.** Look for [bank conflicts](lectures/l3_memory.py#thirty-two-windows) first. Then read more per trip: 16 bytes, and
@@ -157,18 +159,19 @@ record(
 #
 # The warp waits at a `__syncthreads()` that others have not reached yet.
 #
-# **A kernel that does little else.** One warp has work to do before each barrier, and 31 wait for it.
+# **A kernel that does little else.** One warp has work to do before each barrier, and the 31 others wait for it.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#barrier
 # ///
 #
 # /// claim | least.barrier > 0.5
-# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.barrier:.2f }} against {{ next.barrier:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings this reason made up more than half of all waiting, so it was the largest: {{ own.barrier:.2f }} against {{ next.barrier:.2f }} for the next one (ticks waited per instruction issued).
 # /// otherwise
-# Here it is at {{ own.barrier:.2f }}, and the largest other reason at {{ next.barrier:.2f }}.
+# Here this reason is at {{ own.barrier:.2f }}, and the largest other reason at {{ next.barrier:.2f }}.
 # ///
 #
-# **To try.** Fewer barriers, or smaller blocks: what a warp can settle with [shuffles](lectures/l3_memory.py#one-number-from-many) needs none. And spread the work evenly.
+# **To try.** Fewer barriers, or smaller blocks: what a warp can settle with
+# [shuffles](lectures/l3_memory.py#one-number-from-many) needs no barrier. And spread the work evenly.
 #
 # ## mio_throttle
 #
@@ -181,9 +184,9 @@ record(
 # ///
 #
 # /// claim | least.mio_throttle > 0.5
-# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.mio_throttle:.2f }} against {{ next.mio_throttle:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings this reason made up more than half of all waiting, so it was the largest: {{ own.mio_throttle:.2f }} against {{ next.mio_throttle:.2f }} for the next one (ticks waited per instruction issued).
 # /// otherwise
-# Here it is at {{ own.mio_throttle:.2f }}, and the largest other reason at {{ next.mio_throttle:.2f }}.
+# Here this reason is at {{ own.mio_throttle:.2f }}, and the largest other reason at {{ next.mio_throttle:.2f }}.
 # ///
 #
 # **To try.** Fewer and wider accesses; [both hands full](lectures/l4_the_gemm_ladder.py#rung-5-both-hands-full).
@@ -198,9 +201,9 @@ record(
 # ///
 #
 # /// claim | least.lg_throttle > 0.5
-# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.lg_throttle:.2f }} against {{ next.lg_throttle:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings this reason made up more than half of all waiting, so it was the largest: {{ own.lg_throttle:.2f }} against {{ next.lg_throttle:.2f }} for the next one (ticks waited per instruction issued).
 # /// otherwise
-# Here it is at {{ own.lg_throttle:.2f }}, and the largest other reason at {{ next.lg_throttle:.2f }}.
+# Here this reason is at {{ own.lg_throttle:.2f }}, and the largest other reason at {{ next.lg_throttle:.2f }}.
 # ///
 #
 # **To try.** Wider and fewer accesses: [ask for neighbours](lectures/l3_memory.py#ask-for-neighbours), and 16 bytes at a time.
@@ -216,9 +219,10 @@ record(
 # ///
 #
 # /// claim | 0.95 * next.math_pipe_throttle < own.math_pipe_throttle < 1.05 * next.math_pipe_throttle
-# It is level with a different reason here: {{ own.math_pipe_throttle:.2f }} against {{ next.math_pipe_throttle:.2f }} for the largest other one (ticks waited for each instruction issued). So this kernel shows the reason, but does not prove it.
+# This reason is level with a different one here: {{ own.math_pipe_throttle:.2f }} against {{ next.math_pipe_throttle:.2f }} for
+# the largest other one (ticks waited per instruction issued). So this kernel shows the reason, but does not prove it.
 # /// otherwise
-# Here it is at {{ own.math_pipe_throttle:.2f }}, and the largest other reason at {{ next.math_pipe_throttle:.2f }}.
+# Here this reason is at {{ own.math_pipe_throttle:.2f }}, and the largest other reason at {{ next.math_pipe_throttle:.2f }}.
 # ///
 #
 # **To try.** That unit is at its roof. Use a different one, such as [the tensor cores](lectures/l6_tensor_cores.py#the-climb), a
@@ -234,9 +238,9 @@ record(
 # ///
 #
 # /// claim | least.wait > 0.5
-# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.wait:.2f }} against {{ next.wait:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings this reason made up more than half of all waiting, so it was the largest: {{ own.wait:.2f }} against {{ next.wait:.2f }} for the next one (ticks waited per instruction issued).
 # /// otherwise
-# Here it is at {{ own.wait:.2f }}, and the largest other reason at {{ next.wait:.2f }}.
+# Here this reason is at {{ own.wait:.2f }}, and the largest other reason at {{ next.wait:.2f }}.
 # ///
 #
 # **To try.** More work that is independent: [more chains in a thread, or more warps](lectures/l1_what_a_gpu_is.py#one-long-chain).
@@ -251,9 +255,9 @@ record(
 # ///
 #
 # /// claim | own.not_selected > 1.05 * next.not_selected
-# In three readings it was the largest reason: {{ own.not_selected:.2f }} against {{ next.not_selected:.2f }} for the next one (ticks waited for each instruction issued).
+# In three readings this was the largest reason: {{ own.not_selected:.2f }} against {{ next.not_selected:.2f }} for the next one (ticks waited per instruction issued).
 # /// otherwise
-# Here it is at {{ own.not_selected:.2f }}, and the largest other reason at {{ next.not_selected:.2f }}.
+# Here this reason is at {{ own.not_selected:.2f }}, and the largest other reason at {{ next.not_selected:.2f }}.
 # ///
 #
 # **To try.** Nothing. The scheduler has more than enough to choose from; you may even take fewer warps and give each more registers. (Some tools do not count it as waiting.)
@@ -268,9 +272,9 @@ record(
 # ///
 #
 # /// claim | least.branch_resolving < 0.2
-# A different reason is larger here: {{ own.branch_resolving:.2f }} against {{ next.branch_resolving:.2f }} for the largest other one (ticks waited for each instruction issued). So this kernel shows the reason, but does not prove it.
+# A different reason is larger here: {{ own.branch_resolving:.2f }} against {{ next.branch_resolving:.2f }} for the largest other one (ticks waited per instruction issued). So this kernel shows the reason, but does not prove it.
 # /// otherwise
-# Here it is at {{ own.branch_resolving:.2f }}, and the largest other reason at {{ next.branch_resolving:.2f }}.
+# Here this reason is at {{ own.branch_resolving:.2f }}, and the largest other reason at {{ next.branch_resolving:.2f }}.
 # ///
 #
 # **To try.** Unroll the loop; turn a short branch into arithmetic. [A warp at a fork](lectures/l2_the_cuda_model.py#a-warp-at-a-fork).
@@ -285,9 +289,9 @@ record(
 # ///
 #
 # /// claim | least.membar > 0.5
-# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.membar:.2f }} against {{ next.membar:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings this reason made up more than half of all waiting, so it was the largest: {{ own.membar:.2f }} against {{ next.membar:.2f }} for the next one (ticks waited per instruction issued).
 # /// otherwise
-# Here it is at {{ own.membar:.2f }}, and the largest other reason at {{ next.membar:.2f }}.
+# Here this reason is at {{ own.membar:.2f }}, and the largest other reason at {{ next.membar:.2f }}.
 # ///
 #
 # **To try.** Fewer fences: one after many writes. If the reader is in the same block, a fence for the block, `__threadfence_block()`.
@@ -304,9 +308,9 @@ record(
 # ///
 #
 # /// claim | least.imc_miss > 0.5
-# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.imc_miss:.2f }} against {{ next.imc_miss:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings this reason made up more than half of all waiting, so it was the largest: {{ own.imc_miss:.2f }} against {{ next.imc_miss:.2f }} for the next one (ticks waited per instruction issued).
 # /// otherwise
-# Here it is at {{ own.imc_miss:.2f }}, and the largest other reason at {{ next.imc_miss:.2f }}.
+# Here this reason is at {{ own.imc_miss:.2f }}, and the largest other reason at {{ next.imc_miss:.2f }}.
 # ///
 #
 # **To try.** Keep constants few and close together; what differs from thread to thread does not belong there.
@@ -321,9 +325,9 @@ record(
 # ///
 #
 # /// claim | least.no_instruction > 0.5
-# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.no_instruction:.2f }} against {{ next.no_instruction:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings this reason made up more than half of all waiting, so it was the largest: {{ own.no_instruction:.2f }} against {{ next.no_instruction:.2f }} for the next one (ticks waited per instruction issued).
 # /// otherwise
-# Here it is at {{ own.no_instruction:.2f }}, and the largest other reason at {{ next.no_instruction:.2f }}.
+# Here this reason is at {{ own.no_instruction:.2f }}, and the largest other reason at {{ next.no_instruction:.2f }}.
 # ///
 #
 # **To try.** Unroll less. A kernel whose inner loop fits into the instruction cache does not wait for this reason.
@@ -338,12 +342,13 @@ record(
 # ///
 #
 # /// claim | least.sleeping > 0.5
-# In each of three readings it was more than half of all waiting, and so the largest reason: {{ own.sleeping:.2f }} against {{ next.sleeping:.2f }} for the next one (ticks waited for each instruction issued).
+# In each of three readings this reason made up more than half of all waiting, so it was the largest: {{ own.sleeping:.2f }} against {{ next.sleeping:.2f }} for the next one (ticks waited per instruction issued).
 # /// otherwise
-# Here it is at {{ own.sleeping:.2f }}, and the largest other reason at {{ next.sleeping:.2f }}.
+# Here this reason is at {{ own.sleeping:.2f }}, and the largest other reason at {{ next.sleeping:.2f }}.
 # ///
 #
-# **To try.** You find it in loops that wait for a flag. Ask whether the flag could be a barrier, or an mbarrier, which wakes up the waiting warps.
+# **To try.** You find this reason in loops that wait for a flag. Ask whether the flag could be a barrier, or an mbarrier, which
+# wakes up the waiting warps.
 #
 # ## drain
 #
@@ -355,9 +360,9 @@ record(
 # ///
 #
 # /// claim | least.drain < 0.08
-# A different reason is far larger here: {{ own.drain:.2f }} against {{ next.drain:.2f }} for the largest other one (ticks waited for each instruction issued). So this kernel shows the reason, but does not prove it.
+# A different reason is far larger here: {{ own.drain:.2f }} against {{ next.drain:.2f }} for the largest other one (ticks waited per instruction issued). So this kernel shows the reason, but does not prove it.
 # /// otherwise
-# Here it is at {{ own.drain:.2f }}, and the largest other reason at {{ next.drain:.2f }}.
+# Here this reason is at {{ own.drain:.2f }}, and the largest other reason at {{ next.drain:.2f }}.
 # ///
 #
 # **To try.** Let neighbours store to neighbouring places, 16 bytes at a time; give each thread more work before it leaves.
@@ -371,4 +376,4 @@ record(
 # - *gmma*: the warp waits for a `wgmma` that is under way. [The page about tensor cores](lectures/l6_tensor_cores.py#what-they-wait-for) shows when that is good.
 # - *misc*: none of these.
 #
-# NVIDIA's guide says what each of them means [^nvidia-ncu-guide].
+# NVIDIA's guide says what each stall reason means [^nvidia-ncu-guide].

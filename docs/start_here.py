@@ -14,13 +14,13 @@
 # After at most 20 minutes of reading you begin to type a kernel of your own. The whole page takes longer, as the line above says;
 # most of that is typing and pencil work. By the end you can
 #
-# - say what a kernel is, and read one line by line, in CUDA C++ and in Triton;
-# - run both, check that they are right, and type one from nothing;
+# - say what a kernel is, and read a kernel line by line, in CUDA C++ and in Triton;
+# - run both kernels, check that they are right, and type one from nothing;
 # - work out on paper the least time that the job can take;
-# - say what percentage of peak your kernel reaches, and why it is not all of it.
+# - say what percentage of peak your kernel reaches, and why it does not reach all of it.
 #
 # You need Python. You do not need CUDA. No GPU at hand? Read on all the same: everything below was run for you, and [the lab](#type-it-yourself)
-# can be typed without one. [What else you can do without one](#no-gpu-or-another-one) comes near the end.
+# can be typed without one. [What else you can do without a GPU](#no-gpu-or-another-one) comes near the end.
 #
 # /// key
 # ///
@@ -54,8 +54,8 @@
 #
 # ### The kitchen key
 #
-# The whole course is told in one kitchen, and each thing in it has one name. You know the first three. The others come
-# a lecture at a time; look here when you forget one.
+# The whole course is told in one kitchen, and each thing in it has one name. You know the first three. The others come one
+# lecture at a time; look here when you forget one.
 #
 # /// kitchen
 # ///
@@ -89,7 +89,7 @@
 # title: src/course_kernels/vector_add/k01_cuda.py
 # ///
 #
-# It does four things, always in this order: check the inputs, make room for the output, count the tables
+# The launcher does four things, always in this order: check the inputs, make room for the output, count the tables
 # (rounded *up*, or the end of the list goes hungry), and launch. `load_kernel` compiles the file on the first
 # call and remembers the result. `launch` only puts an order into the GPU's queue and returns at once.
 
@@ -120,8 +120,8 @@
 # %% [markdown]
 # ## Run it, and check it
 #
-# A kernel that is fast and wrong is a fast way to be wrong. So the first run is always a check. Here both kernels add
-# lists whose length no block size divides, and PyTorch adds them too.
+# A kernel that is fast and wrong is a fast way to be wrong. So the first run is always a check. Here both kernels add lists
+# whose length is not a multiple of any block size, and PyTorch adds them too.
 
 # %%
 import torch
@@ -134,10 +134,9 @@ print("CUDA C++ agrees:", torch.equal(k01_cuda.vector_add(x, y), x + y))
 print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 
 # %% [markdown]
-# They agree to the last bit, because one addition leaves no room for opinion. With a card of your own the same check is a few
-# lines. Without one, leave them out: [a command that needs no card](#no-gpu-or-another-one) comes near the end. From the
-# folder
-# of the course, with [its `.venv` activated](set_up.md#which-door-is-yours):
+# They agree to the last bit, because one addition leaves no room for opinion. With a card of your own the same check is
+# a few lines. Without a card, leave these lines out: [a command that needs no card](#no-gpu-or-another-one) comes near
+# the end. From the folder of the course, with [its `.venv` activated](set_up.md#which-door-is-yours):
 #
 # ```bash
 # pip install -e ".[measure,cuda13]"
@@ -169,9 +168,9 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # below, and
 # the file that its first command writes.
 #
-# Know two things about the grader. When it refuses, its last line begins with `next:` and says where to look first; the page
-# mostly leaves that line out. And it sees what you *write* past the end of a list. It does not see what you only *read* there,
-# so mask the loads of your own accord.
+# Know two things about the grader. When the grader refuses, its last line begins with `next:` and says where to look
+# first; the page mostly leaves that line out. And it sees what you *write* past the end of a list. It does not see what
+# you only *read* there, so mask the loads of your own accord.
 #
 # Does Triton still puzzle you? [Triton for NumPy people](triton_for_numpy_people.py) has all that this lab needs,
 # from the launch to the mask, with other kernels as its examples.
@@ -291,12 +290,12 @@ record(big=big)
 # /// claim | big.cuda.us > 1.1 * big.triton.us
 # And here is our first loss. The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times as long as the
 # Triton one. The bytes are the same, and so are the sums. What differs is how the bytes are *asked for*. In the CUDA
-# kernel each cook walks the hall for one number from each list. Triton has 1024 numbers to a table and far fewer
-# cooks, so each takes several, and may fetch neighbours in one trip. The likely reason, then, is that more is under
+# kernel each cook walks the hall for one number from each list. Triton has 1024 numbers to a table and far fewer cooks, so each
+# cook takes several, and may fetch neighbours in one trip. The likely reason, then, is that more is under
 # way at once. You test that yourself, in the third exercise.
 # /// otherwise
-# The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times as long as the Triton one: on this card one
-# number for each cook fills the hall well enough.
+# The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times as long as the Triton one: on this card one number per
+# cook fills the hall well enough.
 # ///
 
 # %% [markdown]
@@ -311,8 +310,8 @@ record(big=big)
 # on this card: {{ measured.copy.gib4.torch.of_peak:.0%}} of peak.
 #
 # /// claim | big.triton.of_peak > 0.89 * measured.copy.gib4.torch.of_peak
-# The Triton kernel reaches {{ big.triton.of_peak:.0%}}. It and the copy were not raced in turns, so we do not say
-# which is ahead. But measure again, and we expect it to reach at least 89 % of what the copy reaches. Put the knife
+# The Triton kernel reaches {{ big.triton.of_peak:.0%}}. This kernel and the copy were not raced in turns, so we do not say
+# which is ahead. But if you measure again, we expect the kernel to reach at least 89 % of what the copy reaches. Put the knife
 # down: that dish is as good as done.
 # /// otherwise
 # The Triton kernel reaches {{ big.triton.of_peak:.0%}}, so there is something left to find.
@@ -322,7 +321,7 @@ record(big=big)
 # The CUDA kernel, at {{ big.cuda.of_peak:.0%}}, is not there yet. What it lacks compared with the copy is not the
 # memory's fault; it is yours to find.
 # /// otherwise
-# The CUDA kernel, at {{ big.cuda.of_peak:.0%}}, is there too.
+# The CUDA kernel, at {{ big.cuda.of_peak:.0%}}, has arrived there, too.
 # ///
 
 # %% [markdown]
@@ -340,7 +339,7 @@ for power in range(12, 29, 2):
 record(sweep=sweep)
 
 # %% [markdown]
-# /// predict | What will the clock say for 2¹² numbers, beside the floor?
+# /// predict | What will the clock say for 2¹² numbers, compared with the floor?
 # The kernel is the same. It is right, and for long lists it does well.
 #
 # - [sweep.cuda.n12.us / by_hand.small_floor >= 50] Hundreds of times
@@ -370,8 +369,7 @@ record(sweep=sweep)
 #
 # /// claim | sweep.cuda.n16.us < 1.5 * sweep.cuda.n12.us
 # From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows by 16. The time does not follow: {{ sweep.cuda.n12.us:.1f }}
-# µs for
-# the short list, {{ sweep.cuda.n16.us:.1f }} µs for the longer one. So it is not the work you are paying for.
+# µs for the short list, {{ sweep.cuda.n16.us:.1f }} µs for the longer one. So it is not the work you are paying for.
 # /// otherwise
 # From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows by 16, and the time goes from {{ sweep.cuda.n12.us:.1f }}
 # µs to
@@ -379,10 +377,11 @@ record(sweep=sweep)
 # ///
 # ///
 #
-# You pay to open the kitchen. Most likely that means calling the tables, sending the first cook down the hall, waiting for the
-# first number to come back, seeing the last cook out. We have not timed these one by one, but for short lists the total is the
-# same, whatever is in the pot. And it is not even the whole bill. We send the orders ahead, so that the GPU never waits for the
-# CPU that writes them. In a program that sends one order and waits, writing the order costs extra.
+# You pay to open the kitchen. Most likely that means calling the tables, sending the first cook down the hall, waiting
+# for the first number to come back, and seeing the last cook out. We have not timed these one by one, but for short
+# lists the total is the same, whatever is in the pot. And it is not even the whole bill. We send the orders ahead, so
+# that the GPU never waits for the CPU that writes them. In a program that sends one order and waits, writing the order
+# costs extra.
 #
 # Two things to take home. *Percent of peak means nothing without the size.* And: many small kernels in a
 # row are a problem of their own. Fusing them into one is half of this course.
@@ -411,8 +410,8 @@ record(sweep=sweep)
 #     It must say `True`. The answers are right in fp32 and fp16 (in bf16 they mean nothing). They say nothing about
 #     speed. Set the variable before the kernel is imported; later it does nothing.
 #
-# - Compile the CUDA C++ kernel. NVRTC needs no GPU to compile for one. `nox -s tests` does it for six kinds
-#   of card.
+# - Compile the CUDA C++ kernel. NVRTC needs no GPU to compile for one. `nox -s tests` compiles the kernel for six kinds of
+#   card.
 #
 # **Another GPU.** `nox -s docs` measures your card and builds the site with your numbers. A sentence that does not hold
 # on your card says so. The table says what to expect, by *compute capability*, the version number of the hardware.
@@ -432,7 +431,7 @@ record(sweep=sweep)
 # We have run one row of this table. For the others we compiled vector add and a small matrix multiply and read which
 # tensor instructions came out. That shows what builds, not how well it runs.
 #
-# Yours is one line away: `nvidia-smi --query-gpu=name,compute_cap --format=csv`.
+# The capability of your card is one command away: `nvidia-smi --query-gpu=name,compute_cap --format=csv`.
 
 # %% [markdown]
 # ## Now you
@@ -449,7 +448,7 @@ record(sweep=sweep)
 # Python's back. `compute-sanitizer python your_script.py` names the thread that did it.
 #
 # With 1024 numbers nothing happens at all. That is the nasty part: a test whose sizes are all powers of two
-# will never find this mistake. That is why we checked with 1 000 003.
+# will never find this mistake. That is why we checked with 1 000 003 numbers.
 # ///
 #
 # /// exercise | Change the size of the tables
@@ -472,7 +471,7 @@ record(sweep=sweep)
 # this kernel is not picky. If 32 lags, you have seen *occupancy* matter, and you will meet it again.
 #
 # We have not run this kernel with other tables. But [the second lecture](lectures/l2_the_cuda_model.py#how-large-is-a-block)
-# does it with a kernel much like it, one cook to each pixel of a picture. There 32 to a table took
+# does it with a kernel much like it, one cook for each pixel of a picture. There 32 cooks to a table took
 # {{ l2.rows.t32.us / l2.rows.t256.us:.1f }} times as long as 256, and 1024 took {{ l2.rows.t1024.us / l2.rows.t256.us:.2f }} times as long.
 # ///
 #
@@ -489,20 +488,20 @@ record(sweep=sweep)
 #
 # Two traps. N does not have to be a multiple of four: let the last threads do the rest one by one. And a `float4` must start at
 # a multiple of 16 bytes: a slice such as `x[1:]` does not. `src/course_kernels/copy/k01_vectorised.cu`
-# shows both handled.
+# handles both.
 # ///
 #
 # /// exercise | Half the bytes
-# For this one you need only a pencil. The same N, but fp16: two bytes a number. What is the new floor? What
+# For this one you need only a pencil. The same N, but fp16: two bytes per number. What is the new floor? What
 # will the percent of peak be for N&nbsp;=&nbsp;2<sup>28</sup>, and for N&nbsp;=&nbsp;2<sup>12</sup>?
 # /// answer
 # The floor halves with the bytes: {{ by_hand.floor / 2:.0f }} µs instead of {{ by_hand.floor:.0f }} µs. For the long
 # list the time of a kernel that keeps the hall full should follow it down, and its *percentage* should stay where it is:
-# the hall does not care what is in the crates. The plain CUDA kernel is a different matter. Its cooks now carry two
-# bytes a trip, so even less is under way. Expect its percentage to fall.
+# the hall does not care what is in the crates. The plain CUDA kernel is a different matter. Its cooks now carry two bytes per
+# trip, so even less is under way. Expect its percentage to fall.
 #
 # For the short list the time stays where it is, because you were paying for opening the kitchen. The floor still
-# halves. So the percent of peak goes down with it, though nothing got worse. Percent of peak is a question
+# halves. So the percentage of peak goes down with it, though nothing got worse. Percent of peak is a question
 # about *this* job at *this* size.
 # ///
 
@@ -516,7 +515,7 @@ record(sweep=sweep)
 # - The next stop is [what a GPU is](lectures/l1_what_a_gpu_is.py). Three lectures further on you reach [the ladder of multiplies](lectures/l4_the_gemm_ladder.py),
 #   and at its top [tensor cores](lectures/l6_tensor_cores.py).
 # - How far can you trust the numbers above? See [how every number here is measured](how_we_measure.py),
-#   with the cheats we try on ourselves.
+#   including the cheats that we try on ourselves.
 # - What does a whole kernel look like, from the idea to the last race?
 #   [FlashAttention from scratch](workshops/w1_flash_attention.py).
 # - Every number on this page, with the command that reproduces it: [the ledger](numbers.md).

@@ -11,7 +11,7 @@
 # # Triton for NumPy people
 #
 # In NumPy you write one line, and a whole array moves. In Triton you write one line, and a whole *tile* of an array moves. You
-# say yourself which tile, and how many of them at once. That is nearly all there is to it, and it fits on one page. At the end
+# choose which tile, and how many tiles move at once. That is nearly all there is to it, and it fits on one page. At the end
 # you can
 #
 # - launch a kernel, and say which of its programs does which part;
@@ -27,9 +27,10 @@
 # %% [markdown]
 # ## What you need to type along
 #
-# Put the cells into a file of your own, such as `mine.py`. It must be a file, not the prompt: Triton reads the text of your
-# function, and at the prompt there may be none. A notebook works, too. *Set up* says which Python has Triton, with [your own card](set_up.md#door-one-your-own-card)
-# and with [no card](set_up.md#door-four-no-card). Leave out the line that imports from `course_kernels.measure`.
+# Put the cells into a file of your own, such as `mine.py`. It must be a file, not the prompt: Triton reads the text of
+# your function, and at the prompt there may be no such text. A notebook works, too. *Set up* says which Python has
+# Triton, with [your own card](set_up.md#door-one-your-own-card) and with [no card](set_up.md#door-four-no-card). Leave
+# out the line that imports from `course_kernels.measure`.
 #
 # ```bash
 # python mine.py                      # with a card
@@ -73,7 +74,7 @@ def said(launch):
 # - [x] 0, 10, 20, 30, −1, −1
 # - [ ] 10, 20, 30, 40, −1, −1
 # /// reveal
-# 0, 10, 20, 30, and then −1 and −1. The programs are 0, 1, 2 and 3; there is no number 4 or 5.
+# 0, 10, 20, 30, and then −1 and −1. The programs are 0, 1, 2 and 3; there is no program 4 or 5.
 # ///
 
 
@@ -94,14 +95,15 @@ print(out.tolist())
 #
 # - In the square brackets is the **grid**, a tuple of one to three numbers. `(4,)` is four programs. `(4, 3)` is twelve, each
 #   with two numbers: `tl.program_id(0)` and `tl.program_id(1)`.
-# - In the parentheses is what every program gets. They all get the same. A tensor arrives as a *pointer*: the address of its first number.
+# - In the parentheses is what every program gets. All programs get the same arguments. A tensor arrives as a *pointer*: the
+#   address of its first number.
 # - Nothing is returned. A kernel writes into a tensor that you made for it.
-# - `tl.num_programs(0)` is how many there are.
+# - `tl.num_programs(0)` is the number of programs.
 # - The launch decides what each number counts: `tl.program_id(0)` goes with the first number of the grid. Read the grid before
 #   you use it. In `grey`, number 0 is the row and number 1 the piece of the row; in `transpose` and `sgemm_tiles`, number 0 goes
 #   along a row of the matrix and number 1 down it.
 #
-# The programs have no order. Program 3 may be done before program 0 has begun.
+# The programs run in no fixed order. Program 3 may be done before program 0 has begun.
 #
 # **Break it.** Leave the brackets out, then forget that a grid is a tuple:
 
@@ -114,9 +116,9 @@ said(lambda: sign[4](out))
 # %% [markdown]
 # ## A pointer and a row of numbers are a row of places
 #
-# NumPy cuts a piece out of an array: `x[8:16]`. Triton has no slices. It has an address, and you add a row of numbers to it. That
-# gives a row of addresses, and `tl.load` reads at all of them at once. Each place in such a row is a *seat*, and the whole row is
-# a *tile*.
+# NumPy cuts a piece out of an array: `x[8:16]`. Triton has no slices. It has an address, and you add a row of numbers
+# to it. That gives a row of addresses, and `tl.load` reads from all of them at once. Each place in such a row is a
+# *seat*, and the whole row is a *tile*.
 #
 # /// figure | docs/assets/figures/house_numbers.svg
 # alt: "A street of eight houses with the addresses 1000, 1004 and so on to 1028. The first five belong to x and hold 1.5 to 5.5. The arrow x points to the first, x plus 3 to the fourth. The arrow x plus 5 points to the sixth house, which is somebody else's."
@@ -145,14 +147,14 @@ print(out.tolist())
 # The row `i` does not have to go up by ones. Any whole numbers will do, just as in NumPy's `x[i]` with a list of
 # indices. So guess:
 #
-# /// predict | Every seat reads the place with half its number, rounded down. What comes out for 0, 1, 2 … 7?
+# /// predict | Every seat reads the place with half its number, rounded down. What comes out for seats 0, 1, 2 … 7?
 # `x = tl.load(x_ptr + i // 2)`, then `tl.store(out_ptr + i, x)`.
 #
 # - [ ] 0, 2, 4, 6 and so on
 # - [x] 0, 0, 1, 1, 2, 2, 3, 3
 # - [ ] An error, because two seats ask for the same place
 # /// reveal
-# 0, 0, 1, 1, 2, 2, 3, 3. Seat 5 reads place 2, as `x[np.arange(8) // 2]` does. Many seats may *read* one place.
+# 0, 0, 1, 1, 2, 2, 3, 3. Seat 5 reads place 2, as `x[np.arange(8) // 2]` does. Many seats may *read* the same place.
 # ///
 #
 # **Break it.** Forget the number of the program, the first slip that the labs look for. Both programs then do the same piece:
@@ -189,13 +191,13 @@ print("same piece:", out.tolist())
 #
 # A tile has a fixed size, and a list rarely ends where a tile does. An address does not know where the list ends.
 #
-# /// predict | A street has 16 places, all 7. The list is its first 10. Two programs of 8 seats write 0 into the list, without a mask. What is left of the last six sevens?
+# /// predict | A street has 16 places, and each holds a 7. The list is the first 10 places. Two programs of 8 seats write 0 into the list, without a mask. What is left of the last six sevens?
 # - [ ] All six: Triton knows the length of the tensor
 # - [ ] None, and an error
 # - [x] None, and no error
 # /// reveal
-# None, and no error. The spare seats wrote into somebody else's numbers. In this cell they are ours, so no harm is done.
-# (`MASKED` only chooses between the two lines.)
+# None, and no error. The spare seats wrote into somebody else's numbers. In this cell those numbers are ours, so no
+# harm is done. (`MASKED` only chooses between the two lines.)
 # ///
 
 
@@ -220,8 +222,8 @@ for masked in (False, True):
 # `mask` is a row of True and False, as long as the row of places. In NumPy `x[mask]` makes a *shorter* array. Here the row keeps its
 # length, and a seat with False sits still: it neither reads nor writes.
 #
-# But a row that keeps its length must have *something* in those seats. Use `other` to say what. Without it, Triton promises
-# nothing about them [^triton-masked].
+# But a row that keeps its length must have *something* in those seats. Use `other` to say what. Without `other`, Triton
+# promises nothing about those seats [^triton-masked].
 #
 # /// predict | The list is −3, −2, −5, in a tile of four. The seat without a number gets a zero. What is the largest?
 # `tl.max(tl.load(x_ptr + i, mask=i < N, other=0.0), axis=0)`
@@ -231,7 +233,7 @@ for masked in (False, True):
 # - [ ] −5
 # /// reveal
 # **0.** The seat without a number holds a zero, and zero is the largest. What does not exist must not win, and here that takes
-# `other=-float("inf")`. For a sum it is 0, for a product 1, for a minimum `float("inf")`.
+# `other=-float("inf")`. For a sum `other` is 0, for a product 1, for a minimum `float("inf")`.
 # ///
 
 
@@ -264,12 +266,12 @@ for other in (0.0, -float("inf")):
 #
 # A tile in two dimensions can reach past two edges. So the mask has two parts, joined by `&`, each in parentheses.
 #
-# /// predict | Here is the sum of each row of a 3 × 5 matrix, in a tile of 4 × 8. Somebody masks the rows and forgets the columns. What becomes of row 0, which is 0, 1, 2, 3, 4?
+# /// predict | A kernel sums each row of a 3 × 5 matrix, in a tile of 4 × 8. Somebody masks the rows and forgets the columns. Which sum comes out for row 0, which is 0, 1, 2, 3, 4?
 # - [x] 28, the sum of 0 to 7
 # - [ ] An error
 # - [ ] 10, as it should be
 # /// reveal
-# **28.** Row 1 begins right after the end of row 0. Three of its numbers are counted in, and no access leaves the matrix. Row 2
+# **28.** Row 1 begins right after the end of row 0. Three of its numbers are added in, and no access leaves the matrix. Row 2
 # looks right, but only because we put zeros after it.
 # ///
 
@@ -319,7 +321,7 @@ print("torch:     ", matrix.sum(dim=1).tolist())
 # `tl.sum(x, axis=1)` works as in NumPy: axis 1 goes away, and one number for each row is left. `tl.max` and `tl.min` work the
 # same way. Without an axis, `tl.sum(x)` is one number for the whole tile.
 #
-# Triton also has NumPy's trap. A row of `[T]` numbers meets a tile of `[T, T]`. Along which axis is it laid?
+# Triton also has NumPy's trap. A row of `[T]` numbers meets a tile of `[T, T]`. Along which axis is the row laid?
 #
 # /// predict | You have the largest number of each row, and want to subtract it from its row. The tile is square. What does a plain minus do?
 # `top = tl.max(x, axis=1)`, then `x - top`.
@@ -354,7 +356,7 @@ for right in (True, False):
     print("top[:, None]:" if right else "top:         ", out.tolist())
 
 # %% [markdown]
-# Every softmax begins with this step. In the labs the tiles are not square, so there Triton tells you.
+# Every softmax begins with this step. In the labs the tiles are not square, so there Triton tells you about the mistake.
 #
 # ## tl.dot, and the digits it leaves out
 #
@@ -362,8 +364,8 @@ for right in (True, False):
 # multiply large matrices, you loop over such dots: `sums += tl.dot(a, b)`, one tile of A and one of B at a time. A loop is
 # written as in Python, with `for k in range(…)` or `while`, and its end may be an argument.
 #
-# The card has special units for this, the *tensor cores*. They do not take fp32 as it is. By default Triton gives them **TF32**,
-# which has the range of fp32 but only 10 bits after the point, where fp32 has 23 [^triton-dot].
+# The card has special units for this, the *tensor cores*. The tensor cores do not take fp32 as it is. By default Triton
+# gives them **TF32**, which has the range of fp32 but only 10 bits after the point, where fp32 has 23 [^triton-dot].
 #
 # /// predict | A is the identity matrix. Every number of B is 1 + 2⁻¹², which a float holds without any rounding. What is A B?
 # - [dot.default > 1.0001 and dot.default < 1.0005] B, since it is multiplied by one
@@ -403,7 +405,8 @@ print("ieee:    ", by_one(True))
 
 # %% [markdown]
 # /// claim | dot.default == 1 and dot.ieee > dot.default
-# Multiplied by one, and no longer the same. Ten bits end at 2⁻¹⁰, so the 2⁻¹² is cut away before anything is multiplied.
+# The numbers were multiplied by one, and are no longer the same. Ten bits end at 2⁻¹⁰, so the 2⁻¹² is cut away before anything
+# is multiplied.
 # /// otherwise
 # On this card both come out as {{ dot.ieee:.9f }}, or nearly so: a card without tensor cores has no TF32.
 # ///
@@ -461,7 +464,7 @@ print("atomic_add:      ", counted(True))
 # The two lines above come from a second run. Does its first number differ from the one in the box? That is what a *race* looks
 # like: an answer that depends on who came first.
 #
-# Three rules go with it.
+# Three rules follow.
 #
 # - A plain store is fine while no two programs write to the same place. Most kernels are cut up so that they never do.
 # - `tl.atomic_add` adds to what is there. So begin with `torch.zeros`, not with `torch.empty`.
@@ -545,17 +548,20 @@ for wrong in (lambda: hundred[(1,)](out), lambda: any_size[(1,)](out, 8)):
 said(lambda: from_outside[(1,)](out))
 
 # %% [markdown]
-# What do you do with a row of 100? Take the next power of two and a mask: `BLOCK=triton.next_power_of_2(100)` and `mask=i < 100`.
-# And a global variable either comes in as a constant of the kernel, or is written as `FACTOR = tl.constexpr(3)`.
+# What do you do with a row of 100 numbers? Take the next power of two and a mask: `BLOCK=triton.next_power_of_2(100)`
+# and `mask=i < 100`. And a global variable either comes in as a constant of the kernel, or is written as
+# `FACTOR = tl.constexpr(3)`.
 #
 # ## The interpreter
 #
-# With `TRITON_INTERPRET=1`, nothing is compiled. NumPy does every line of a kernel, and the programs run one after the other
-# [^triton-debugging]. There you can put a `print(x)` into a kernel. The interpreter finds the wrong index, the forgotten mask,
-# the swapped axis. All of the cells above run in it, and most of them print the same.
+# With `TRITON_INTERPRET=1`, nothing is compiled. NumPy carries out every line of a kernel, and the programs run one
+# after the other [^triton-debugging]. In the interpreter you can put a `print(x)` into a kernel. The interpreter finds
+# the wrong index, the forgotten mask, the swapped axis. All of the cells above run in it, and most of them print the
+# same.
 #
-# Most, not all, and its messages are worded differently. Here is a file with the differences that matter most. It runs in a
-# Python of its own, because the choice is made at the import.
+# Some print something else, and the interpreter's messages are worded differently. Here is a file with the differences
+# that matter most. It runs in a Python of its own, because the choice between card and interpreter is made when Triton
+# is imported.
 
 # %%
 import inspect
@@ -651,7 +657,8 @@ for name, value in interpreted.items():
     print(f"{name:10}", value)
 
 # %% [markdown]
-# Now the same on the card, all but the last: after an access that far outside, this Python could not use the card any more.
+# Now we run the same cases on the card, all but the last: after an access that far outside, this Python could not use the card
+# any more.
 
 
 # %%
@@ -742,9 +749,10 @@ record(
 #
 # ### What the interpreter does differently {#what-the-interpreter-does-otherwise}
 #
-# It keeps bf16 and fp8 numbers as integers, and adds bf16 as such. It has no tensor cores, so no TF32. It has no
-# lanes that wait, or fail to wait, for each other. And it lacks everything that needs a card. So a right kernel can
-# be wrong in it, and a wrong one right. Each line of this table was run in Triton 3.7.1:
+# The interpreter keeps bf16 and fp8 numbers as integers, and even adds bf16 numbers as integers. It has no tensor
+# cores, so no TF32. It has no lanes that wait, or fail to wait, for each other. And it lacks everything that needs a
+# card. So a right kernel can be wrong in the interpreter, and a wrong kernel can be right. Each line of this table was
+# run in Triton 3.7.1:
 #
 # | you write | the interpreter gives | a card gives |
 # |---|---|---|
@@ -772,40 +780,40 @@ record(
 #
 # More differences:
 #
-# - **Compile errors.** It is Python, so it runs much that the compiler refuses. It also treats `and` between two masks as Python
-#   does, and silently drops one of them; the compiler warns. Write `&`.
+# - **Compile errors.** The interpreter is Python, so it runs much that the compiler refuses. It also treats `and`
+#   between two masks as Python does, and silently drops one of them; the compiler warns. Write `&`.
 # - **Reading past the end.** A little way outside, it reads whatever happens to be there. Often that is a 0, and the sum comes
 #   out right. Far outside, the process dies without a word.
-# - **Speed.** It is slow, and says nothing about how fast your kernel is. Keep lists small.
+# - **Speed.** The interpreter is slow, and says nothing about how fast your kernel is. Keep lists small.
 #
 # ### What the judge and the grader add {#what-judge-and-grader-add}
 #
 # Where there is no card, the course's judge, profiler and grader also run your kernel in the interpreter, and say so.
-# They put a card's arithmetic in its place: bf16, fp8, TF32, NaN, conversions and sums come out as in the last
-# column. A lane that reads what another lane has stored is refused, with its line, and so are two programs at one
+# They replace the interpreter's arithmetic with a card's: bf16, fp8, TF32, NaN, conversions and sums come out as in the last
+# column. A lane that reads what another lane has stored is refused, with its line, and so are two programs that collide at one
 # place. They do not call a kernel wrong because it needs a card: they say *not judged: needs a card*, which line asks
 # for it, and what to write instead. Your own Python does none of that.
 #
-# The [grader](start_here.py#type-it-yourself) of the labs runs your file in the interpreter where there is no card. It puts guard
-# zones around every tensor, so a *store* past an end is found and named. It fills fresh memory with NaN, so anything that you
-# never wrote shows. It tries a size that nothing divides. And it compares with the same thing worked out in float64, not with
-# what you hoped for.
+# The [grader](start_here.py#type-it-yourself) of the labs runs your file in the interpreter where there is no card. It
+# puts guard zones around every tensor, so a *store* past an end is found and named. It fills fresh memory with NaN, so
+# anything that you never wrote shows. It tries a size that no tile size divides. And it compares your answer with the
+# same thing worked out in float64, not with what you hoped for.
 #
-# It refuses two things that the bare interpreter accepts. The first is `and`, `or`, `not` or `if` on a row, which has
+# The grader refuses two things that the bare interpreter accepts. The first is `and`, `or`, `not` or `if` on a row, which has
 # no single answer. The second is anything that only a compiler refuses: once your file is right, its kernels are
 # compiled for a card, and compiling needs no card.
 #
 # A `print` in a kernel shows its line several times: once for every program, and the grader also calls your function several times.
 #
-# Without a card it looks at every load and store, so it names a load past an end, too. With a card it does not see that
-# load; and it sees most races, because their answers are wrong, and it looks for wrong answers.
+# Without a card the grader looks at every load and store, so it names a load past an end, too. With a card the grader does not
+# see that load. It does see most races, because a race gives wrong answers, and wrong answers are what the grader looks for.
 #
 # /// exercise | Right at home, wrong on the card
 # Your sum of a long list is *right* at home, in the interpreter. On a card the grader says *wrong*, and each time by a different
 # amount. What do you look for first? And what if it is wrong by the same small amount every time, in a matrix multiply?
 # /// answer
 # A different amount each time: a race. Somewhere several programs store to one place, and what is missing is an atomic, or a
-# place for each.
+# place for each program.
 #
 # The same small amount every time, in a multiply: precision. `tl.dot` used TF32. Check whether the error is near one part in a
 # thousand, then write `input_precision="ieee"`.
@@ -877,7 +885,7 @@ for wrong in (
 # | *an illegal memory access was encountered* | nothing: the process dies | an address far outside; [what now](when_it_goes_wrong.py#the-gpu-gives-up) |
 #
 # The interpreter wraps its errors once more: `InterpreterError: ValueError("…")`. The words that count are in the parentheses.
-# And where it says nothing, the kernel is still wrong: the card will tell you so, on the day that you get one.
+# And where the interpreter says nothing, the kernel is still wrong: the card will tell you so, on the day that you get one.
 #
 # **Write the shape after every line**, `# [TILE_M, TILE_N]`, as the kernels of this course do. Then most of these errors never
 # come up.
@@ -949,7 +957,7 @@ for wrong in (
 # | `plain_attention` | a softmax in one program, `tl.where` | [Attention](lectures/l8_attention.py) |
 # | `add_rmsnorm` | a row in one program, `tl.sum`, 16 bits in and out | [Serving](workshops/w4_serving.py) |
 #
-# And in `bottleneck`, the lab of [Profiling](lectures/l7_profiling.py), you fix kernels that are written in Triton. That one needs a card.
+# And in `bottleneck`, the lab of [Profiling](lectures/l7_profiling.py), you fix kernels that are written in Triton. That lab needs a card.
 #
 # ```bash
 # nox -s lab -- first_kernel

@@ -24,7 +24,8 @@
 # %% [markdown]
 # ## The enemy matrix
 #
-# You met it in [the lecture on attention](../lectures/l8_attention.py), where you typed the plain recipe. Here it is again, in five points.
+# You met this matrix in [the lecture on attention](../lectures/l8_attention.py), where you typed the plain recipe. Here it is
+# again, in five points.
 #
 # 1. One head, N tokens, d numbers each: $S = Q K^\top / \sqrt d$, $P = \mathrm{softmax}(S)$, $O = P V$. Two multiplies and a softmax.
 # 2. Q, K, V and O are thin, N × d. S and P are square, N × N. Nobody asked for the square, and nobody keeps it.
@@ -51,19 +52,19 @@ record(
 # FlashAttention never writes the square down at all. That lowers both bills, but not equally.
 #
 # - **Storage**, the room it takes, falls from $O(N^2)$ to $O(N)$.
-# - **Traffic**, the bytes to and from HBM, falls from $\Theta(Nd + N^2)$ to $\Theta(N^2 d^2 / M)$, where $M$ is how
-#   many numbers fit on chip. That is a fine saving, but *not* a factor of N. Even a perfect kernel must fetch Q, K and
+# - **Traffic**, the bytes to and from HBM, falls from $\Theta(Nd + N^2)$ to $\Theta(N^2 d^2 / M)$, where $M$ is the number of
+#   values that fit on the chip. That is a fine saving, but *not* a factor of N. Even a perfect kernel must fetch Q, K and
 #   V, and write O back.
 #
-# The authors counted it for GPT-2 medium on an A100, with N = 1024 and d = 64, forward and backward: 40.3 GB of traffic
-# became 4.4 GB, a factor of 9.2 [^dao2022], not a thousand. Below we count our own.
+# The authors counted the traffic for GPT-2 medium on an A100, with N = 1024 and d = 64, forward and backward: 40.3 GB
+# of traffic became 4.4 GB, a factor of 9.2 [^dao2022], not a thousand. Below we count our own.
 
 # %% [markdown]
 # ## Softmax, one crate at a time
 #
-# Why keep the square at all? Because softmax seems to need a whole row. Each exponential is divided by the sum of *all*
+# Why keep the square at all? Softmax seems to need a whole row. Each exponential is divided by the sum of *all*
 # exponentials in its row. And before that you subtract the row's *largest* score, or the exponentials
-# overflow. You cannot know the largest before you have seen them all.
+# overflow. You cannot know the largest score before you have seen all scores.
 #
 # Or can you [^milakov2018]? Picture a cook seasoning a stew whose ingredients come in crates. She does not wait for the
 # last crate. She seasons according to what she has seen so far, and keeps three notes on her sleeve:
@@ -72,7 +73,7 @@ record(
 # - l, the sum of $e^{s-m}$ so far;
 # - a, the plate: the sum of $e^{s-m}$ times value so far.
 #
-# Then a crate brings a larger score. Every old term was weighed against the wrong m. Does she start again?
+# Then a crate brings a larger score. Every old term was measured against the wrong m. Does she start again?
 # No. All of them are off by the *same* factor, $e^{m_\text{old} - m_\text{new}}$. One multiply repairs them all.
 #
 # Do it with a pencil. First crate: scores 1 and 3. Second crate: 2 and 5. The values are 10, 20, 30, 40.
@@ -90,7 +91,7 @@ record(
 # - [step.repaired.l < 0.99 * step.one.l] It shrinks
 # - [0.99 * step.one.l <= step.repaired.l <= 1.01 * step.one.l] It stays as it is
 # /// reveal
-# It shrinks, to {{ step.repair:.3f }} of what it was. Weighed against a larger maximum, everything old looks smaller.
+# The old sum shrinks, to {{ step.repair:.3f }} of what it was. Measured against a larger maximum, everything old looks smaller.
 # ///
 
 # %%
@@ -147,7 +148,7 @@ record(
 #
 # Read the second row aloud. The sum is {{ step.one.l:.4f }}. The 5 comes, and you multiply the sum by $e^{3-5}$, that
 # is {{ step.repair:.4f }}. Now it is {{ step.repaired.l:.4f }}. The new crate adds its own two terms: {{ step.two.l:.4f }}.
-# The last column waited for all four scores and has {{ step.direct.l:.4f }}.
+# The last column took all four scores at once, and has {{ step.direct.l:.4f }}.
 #
 # It is the same dish, and nobody ever held more than one crate. Rescaling looked like magic; it is one multiply that changes
 # the ruler for everything measured so far.
@@ -156,13 +157,13 @@ record(
 # did you already have, and what was missing?
 #
 # /// exercise | The other order
-# Let 2 and 5 come first, then 1 and 3. What is the repair factor now, and does the answer change?
+# Let the scores 2 and 5 come first, then 1 and 3. What is the repair factor now, and does the answer change?
 # /// answer
 # The maximum is 5 from the start, so the factor is $e^0 = 1$. Sum and plate end up the same: addition does not care
 # about order. (Rounding does, so in floating point the last digits may differ.)
 # ///
 #
-# Now try it with scores of your own. Step through them, and say the factor before you press *Next*.
+# Now try it with scores of your own. Step through the scores, and say the factor before you press *Next*.
 #
 # /// explorable | softmax
 # ask: When does what you hold get smaller, and when does it stay as it is? Then try the large scores.
@@ -268,19 +269,19 @@ record(
 print("the two answers agree:", np.allclose(O, P @ V))
 
 # %% [markdown]
-# The worst element differs by {{ tiles.worst:.0e }}: rounding, nothing else. The largest piece of the square that ever
-# existed had {{ tiles.held:.0f }} scores, of {{ tiles.square:.0f }}. And it stays that size, however long the sequence
+# The worst element differs by {{ tiles.worst:.0e }}: rounding, nothing else. The largest piece of the square that ever existed
+# had {{ tiles.held:.0f }} of its {{ tiles.square:.0f }} scores. And it stays that size, however long the sequence
 # gets. (We chose N = 10 with tiles of 4 on purpose. The last tile is short, and forgetting the short tile is the most
 # common bug of all.)
 #
-# Note what the loop does *not* save. It computes every score, does both multiplies in full, and adds a little
+# Note what the loop does *not* save. The loop computes every score, does both multiplies in full, and adds a little
 # repairing. There is less carrying, not less cooking. Training adds more: the backward pass computes the scores a
 # second time rather than fetching them. That is extra arithmetic, and it saves time all the same.
 #
 # /// exercise | The bug that hides
 # Delete `* repair` from the line for `l`, and nowhere else. For which inputs is the answer still right?
 # /// answer
-# For those whose first tile already holds each row's largest score; then every later factor is 1. Constant inputs are
+# For inputs whose first tile already holds each row's largest score: there, every later factor is 1. Constant inputs are
 # one example. So test on random numbers, and look at the worst element, not at the average.
 # ///
 
@@ -289,10 +290,10 @@ print("the two answers agree:", np.allclose(O, P @ V))
 #
 # Now the kernel that you will type. It is plain on purpose: fp32, no tensor cores. Its lines are the lines above, in
 # the same order. A block is one table and takes 64 rows of one head. Every row is shared by four neighbouring threads,
-# because one thread has too few registers for it: each holds a quarter of the row's q and a quarter of its plate,
+# because one thread has too few registers for a whole row: each holds a quarter of the row's q and a quarter of its plate,
 # `acc`.
 #
-# First the block is set up, and each thread finds its row and its part of it.
+# First the block is set up, and each thread finds its row and its quarter of that row.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#setup
 # ///
@@ -302,7 +303,7 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # /// source | src/course_kernels/attention/k02_teaching.cu#load
 # ///
 #
-# Then the scores. Each thread multiplies its quarter, `sum_of_quad` adds the four, and all four know the score.
+# Then the scores. Each thread multiplies its quarter, `sum_of_quad` adds the four, and all four threads know the score.
 # For full attention read `keys_of_row` as N: it only cuts off the short last tile.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#scores
@@ -318,11 +319,12 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # /// source | src/course_kernels/attention/k02_teaching.cu#store
 # ///
 #
-# Causal comes last. It takes two lines, because it is two things. A token may only look backwards. Look at the causal
-# half of the picture above. Tiles entirely above the diagonal are **skipped**: the loop ends sooner, and nearly half of
-# the work is gone. But a tile *on* the diagonal is half allowed and half forbidden. There each forbidden score is **masked**:
-# it becomes `NEVER`, so low that its exponential is 0. If you skip but do not mask, rows also count keys that come
-# after their own: every row is wrong except the last of each tile of queries.
+# Causal attention comes last. It takes two lines of code, because it does two separate things. A token may only look
+# backwards. Look at the causal half of the picture above. Tiles entirely above the diagonal are **skipped**: the loop
+# ends sooner, and nearly half of the work is gone. But a tile *on* the diagonal is half allowed and half forbidden.
+# There each forbidden score is **masked**: it becomes `NEVER`, so low that its exponential is 0. If you skip but do not
+# mask, rows also count keys that come after their own token: every row is wrong except the last of each tile of
+# queries.
 #
 # /// source | src/course_kernels/attention/k02_teaching.cu#causal
 # ///
@@ -334,17 +336,17 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # ///
 #
 # /// exercise | One barrier too few
-# The loop has two barriers: one when the tile has landed, one at its end. Delete the second. What breaks, and will you
-# notice?
+# The loop has two barriers: one when the tile has landed, and one at the end of the loop. Delete the second. What
+# breaks, and will you notice?
 # /// answer
-# A fast thread begins to refill shared memory while a slow one still reads from it. That is a race. It shows on some
-# runs and not on others, so one right answer proves nothing. The barrier stays.
+# A fast thread begins to refill shared memory while a slow one still reads from it. That is a race. The race shows in some runs
+# and not in others, so one right answer proves nothing. The barrier stays.
 # ///
 #
-# You have read every line. Now type them: five stages, causal last, and after each the grader says what is still wrong. In NumPy
-# it runs on any laptop. There, as in CUDA, a tile always has 16 rows, so the short last tile needs its mask too. Scroll back up
-# only when you are stuck. And keep your `plain_attention.py` from the lecture open: its four tests are good tests for a loop as
-# well.
+# You have read every line. Now type them, in five stages, with causal last. After each stage the grader says what is
+# still wrong. In NumPy the lab runs on any laptop. In NumPy, as in CUDA, a tile always has 16 rows, so the short last
+# tile needs its mask too. Scroll back up only when you are stuck. And keep your `plain_attention.py` from the lecture open:
+# its four tests are good tests for this loop as well.
 #
 # /// lab | flash_attention
 # ///
@@ -352,14 +354,15 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # %% [markdown]
 # ## Is it right?
 #
-# Check this first, and only then look at the clock. Each kernel gets fresh random inputs, and its answer is compared with the same
-# formula in float64. What counts is the *worst* element. N is 1000, which no tile here divides.
+# Check correctness first, and only then look at the clock. Each kernel gets fresh random inputs, and its answer is
+# compared with the same formula in float64. What counts is the *worst* element. N is 1000, which is not a multiple of
+# any tile size here.
 #
-# Three more kernels have joined. *Tuned Triton* is our fast kernel: the same loop and, on Hopper, the same 64 rows to a table,
-# with q in registers as in yours. But it multiplies on the tensor cores. A tile brings 64 keys where yours brings 16,
-# and the next tiles are on their way while this one is cooked. You read it; you do not type it. *With specialists* is
-# its sister; you will meet it [near the end](#what-is-still-lost). *SDPA* is what PyTorch gives you when you ask for
-# attention. It has several engines under the hood, so we always name the engine.
+# Three more kernels have joined. *Tuned Triton* is our fast kernel: the same loop, with q in registers as in yours and,
+# on Hopper, the same 64 rows for each table. But it multiplies on the tensor cores. Its tiles bring 64 keys where yours
+# bring 16, and the next tiles are on their way while the current one is cooked. You read it; you do not type it. *With
+# specialists* is its sister kernel; you will meet it [near the end](#what-is-still-lost). *SDPA* is what PyTorch gives
+# you when you ask for attention. SDPA has several engines under the hood, so we always name the engine.
 #
 # /// predict | What is further from the truth: your fp32 kernel or the library's bf16?
 # An fp32 number carries about seven decimal digits, a bf16 number between two and three.
@@ -368,7 +371,7 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # - [right_bf16.full.sdpa_flash.error > 2 * right_fp32.full.teaching.error] The library's, because its numbers are shorter
 # - [0.5 * right_bf16.full.sdpa_flash.error <= right_fp32.full.teaching.error <= 2 * right_bf16.full.sdpa_flash.error] Both about equally far
 # /// reveal
-# The type decides, not the author: {{ right_fp32.full.teaching.error:.0e }} for your kernel,
+# The number type decides, not the author: the error is {{ right_fp32.full.teaching.error:.0e }} for your kernel,
 # {{ right_bf16.full.sdpa_flash.error:.0e }} for the library's.
 # ///
 
@@ -445,8 +448,9 @@ record(right_fp32=check(IN_FP32, "float32"), right_bf16=check(IN_BF16, "bfloat16
 # /// exercise | A kind test
 # A colleague checks his kernel on inputs of all ones. Name two wrong kernels that pass.
 # /// answer
-# With equal keys all scores are equal, and the answer is the mean of V: ones. So a kernel that never repairs passes.
-# One without the $1/\sqrt d$ passes. And one that stops after the first tile passes. That makes three.
+# With equal keys all scores are equal, and the answer is the mean of V, which is all ones. So a kernel that never
+# repairs passes. One without the $1/\sqrt d$ passes. A kernel that stops after the first tile also passes. That makes
+# three.
 # ///
 
 # %% [markdown]
@@ -460,8 +464,8 @@ record(right_fp32=check(IN_FP32, "float32"), right_bf16=check(IN_BF16, "bfloat16
 # - [12 <= counted.materialised.gb / counted.flash.gb < 100] By some tens, as N/d = 32
 # - [counted.materialised.gb / counted.flash.gb < 12] By about four, for the four trips
 # /// reveal
-# The counters say {{ counted.materialised.gb / counted.flash.gb:.1f }}. By hand: four squares over four thin matrices,
-# plus one for the thin matrices themselves. That is $1 + N/d$, or {{ by_hand.materialised / by_hand.flash:.0f }}.
+# The counters say {{ counted.materialised.gb / counted.flash.gb:.1f }}. By hand, it is four squares divided by four thin
+# matrices, plus one for the thin matrices themselves. That is $1 + N/d$, or {{ by_hand.materialised / by_hand.flash:.0f }}.
 #
 # /// table
 # columns: [kernel, "by hand, GB", "counted, GB", of which read, and written]
@@ -498,16 +502,16 @@ record(
 # %% [markdown]
 # Why not a factor of 4096? Because every kernel must carry something. Compare the square with Q, K, V and O, which every
 # kernel must carry. A row of the square has N numbers and a row of Q has d, so what counts is N/d. The *storage* of
-# both squares is gone, all {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic* fell by this factor. Those are
-# two statements, and they are not the same.
+# both squares is gone, all {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic* fell by this factor. These are two
+# different statements.
 #
 # Now look harder. Does flash really fetch K and V only once? Each tile of queries walks past *all* keys, and
 # one head has {{ by_hand.tiles:.0f }} tiles of 64 rows. If every walk went all the way to HBM, we would count
-# {{ by_hand.each_tile_fetches / 1e9:.1f }} GB, hardly less than the plain recipe. That is the $N^2d^2/M$ of the
+# {{ by_hand.each_tile_fetches / 1e9:.1f }} GB, hardly less than for the plain recipe. That is the $N^2d^2/M$ of the
 # theory.
 #
 # /// claim | counted.flash.gb < 1.6 * by_hand.flash / 1e9
-# We count {{ counted.flash.gb:.2f }} GB. So nearly all of those walks end in L2. K and V of one head weigh {{ by_hand.keys_and_values / 1e6:.1f }}
+# We count {{ counted.flash.gb:.2f }} GB. So nearly all of those walks end in L2. K and V of one head take up {{ by_hand.keys_and_values / 1e6:.1f }}
 # MB. Most likely the card works on a few heads at a time, and their keys and values wait there, in the L2 cache (the
 # shelf). The order in which we number the blocks should help: first every tile of one head, then the next head. We have
 # not tried any other order.
@@ -517,10 +521,10 @@ record(
 # ///
 #
 # /// exercise | A factor of your own
-# Forecast the factor for N = 1024 and d = 64. The paper counted 9.2 for these sizes [^dao2022]. Why less?
+# Forecast the factor for N = 1024 and d = 64. The paper counted 9.2 for these sizes [^dao2022]. Why is that less?
 # /// answer
 # $1 + 1024/64 = 17$. The paper counts the backward pass as well, where flash fetches its inputs again to compute the
-# scores a second time. And some walks that end in L2 here may have gone to HBM there. The forecast is a ceiling.
+# scores a second time. And some walks that end in L2 here may have gone to HBM on the paper's card. The forecast is a ceiling.
 # ///
 
 # %% [markdown]
@@ -530,8 +534,8 @@ record(
 # 16384: short sequences come in large batches, long ones alone. There are 16 heads, d = 128, in bf16, and the kernels
 # take turns.
 #
-# One guest runs at the last length only, if it is installed on the measuring machine: FlashAttention-3, the third
-# generation, made for Hopper. It comes with FlashInfer, a library for serving models. It takes one sequence at a time,
+# One guest, FlashAttention-3, runs at the last length only, and only if it is installed on the measuring machine. It is the
+# third generation, made for Hopper. It comes with FlashInfer, a library for serving models. It takes one sequence at a time,
 # and at N = 16384 there is only one.
 #
 # Your kernel runs its own race, in fp32, against the plain recipe in fp32. It does not use tensor cores. In a race with
@@ -641,10 +645,10 @@ record(
 # The plain recipe keeps several squares, so its line ends where they no longer fit in the card's memory.
 #
 # /// claim | l8.plain.materialised.n16384.tflops > 1.3 * l8.plain.materialised.n8192.tflops
-# Where there is room for N = 16384, as on the lecture's card, that point needs explaining. There, on an {{ l8.gpu.name }}, the
-# plain recipe recovers: {{ l8.plain.materialised.n16384.tflops:.0f }} TFLOP/s, after {{ l8.plain.materialised.n8192.tflops:.0f }}
-# at 8192. By our count of trips it should not. [The lecture looked into it](../lectures/l8_attention.py#the-plain-recipe-on-the-card):
-# from that length on PyTorch uses a different softmax.
+# Where there is room for N = 16384, as on the lecture's card, that point needs explaining. There, on an {{ l8.gpu.name }},
+# the plain recipe recovers: {{ l8.plain.materialised.n16384.tflops:.0f }} TFLOP/s, after {{ l8.plain.materialised.n8192.tflops:.0f }}
+# at 8192. By our count of trips it should not recover. [The lecture looked into
+# it](../lectures/l8_attention.py#the-plain-recipe-on-the-card): from that length on PyTorch uses a different softmax.
 # ///
 #
 # Now your kernel, among its peers.
@@ -665,9 +669,9 @@ record(
 # ///
 #
 # /// claim | 0.12 < fp32.teaching.n4096.tflops / fp32.materialised.n4096.tflops < 0.45
-# A loss, and we show it: less than half of the plain recipe's speed. At N = 4096 your kernel reaches
-# {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, the plain recipe {{ fp32.materialised.n4096.tflops:.1f }}. Its two
-# multiplies are the library's, and those are very good. Yours has no square to carry and still comes second. The
+# This is a loss, and we show it: less than half of the plain recipe's speed. At N = 4096 your kernel reaches
+# {{ fp32.teaching.n4096.tflops:.1f }} TFLOP/s, the plain recipe {{ fp32.materialised.n4096.tflops:.1f }}. The plain recipe's
+# two multiplies are the library's, and those are very good. Your kernel has no square to carry and still comes second. The
 # likely reason is that it reads shared memory for nearly every multiply. Curing *that* is what the matrix-multiply
 # ladder is about.
 # /// otherwise
@@ -676,7 +680,7 @@ record(
 # ///
 #
 # /// exercise | What grows?
-# B·N stays fixed. From N = 512 to 16384, how does the work, $4BHN^2d$, grow? And the bytes of Q, K, V and O?
+# B·N stays fixed. From N = 512 to 16384, how does the work, $4BHN^2d$, grow? And how do the bytes of Q, K, V and O grow?
 # /// answer
 # The work grows with N, 32-fold. The thin matrices stay the same size. So the work per byte grows 32-fold too, and that
 # leads to the next section.
@@ -727,20 +731,19 @@ record(
 
 # %% [markdown]
 # So FlashAttention made nothing cheaper. It *moved* the problem from HBM, which nobody can widen, to the threads, which
-# you can organise. Everything that follows is about keeping them busy.
+# you can organise. Everything that follows is about keeping the threads busy.
 #
 # /// claim | big.flash.of_peak < 0.75
-# And they are not always busy: {{ big.flash.of_peak:.0%}} of peak. Where is the rest?
+# And the threads are not always busy: the kernel reaches {{ big.flash.of_peak:.0%}} of peak. Where is the rest?
 # /// otherwise
-# And here they are nearly always busy: {{ big.flash.of_peak:.0%}} of peak.
+# And here the threads are nearly always busy: the kernel reaches {{ big.flash.of_peak:.0%}} of peak.
 # ///
 #
 # /// exercise | The roof over fp32
-# In fp32 the roofs of an H200 meet at about 14 operations per byte, those of an H100 at about 20.
-# Under which roof is the plain recipe there?
-# Count four trips of four-byte scores.
+# In fp32 the roofs of an H200 meet at about 14 operations per byte, those of an H100 at about 20. Under which roof is
+# the plain recipe in fp32? Count four trips of four-byte scores.
 # /// answer
-# For each score it carries 16 bytes and does 4d = 512 operations: 32 per byte. That is under the *flat* roof,
+# For each score the plain recipe carries 16 bytes and does 4d = 512 operations: 32 per byte. That is under the *flat* roof,
 # square and all. When arithmetic is slow, HBM is not what hurts, so in your own race there was little to gain by saving
 # trips. The square became the enemy when tensor cores made the arithmetic fast.
 # ///
@@ -755,7 +758,7 @@ record(
 # - [0.65 <= flash_over_cudnn.causal < 0.92] About four fifths of its speed
 # - [flash_over_cudnn.causal >= 0.92] Level with it
 # /// reveal
-# {{ flash_over_cudnn.causal:.2f }} of cuDNN's speed, and {{ flash_over_cudnn.full:.2f }} for the full square.
+# Our loop reaches {{ flash_over_cudnn.causal:.2f }} of cuDNN's speed, and {{ flash_over_cudnn.full:.2f }} for the full square.
 #
 # /// define | flash_over_sdpa_flash.full = flash.n16384.tflops / sdpa_flash.n16384.tflops
 # unit: ×
@@ -797,13 +800,13 @@ record(
 #
 # /// claim | flash_over_sdpa_flash.full > 1.4 and flash_over_sdpa_flash.causal > 1.4
 # Against SDPA's flash back end we win: {{ flash_over_sdpa_flash.full:.2f }} times its speed for full attention,
-# {{ flash_over_sdpa_flash.causal:.2f }} times for causal. It is FlashAttention-2, written for the generation of cards
-# before this one: the FlashAttention-3 paper puts it at 35 % of an H100's peak [^shah2024].
+# {{ flash_over_sdpa_flash.causal:.2f }} times for causal. That back end is FlashAttention-2, written for the generation of
+# cards before this one: the FlashAttention-3 paper puts it at 35 % of an H100's peak [^shah2024].
 # ///
 #
 # /// claim | 0.75 < flash_over_cudnn.full < 1 and 0.75 < flash_over_cudnn.causal < 1
 # Against cuDNN this kernel loses: {{ flash_over_cudnn.full:.2f }} of its speed for full attention,
-# {{ flash_over_cudnn.causal:.2f }} for causal. More than three quarters, but not all of it. It is worth knowing where
+# {{ flash_over_cudnn.causal:.2f }} for causal. That is more than three quarters, but not all of it. It is worth knowing where
 # the rest went.
 # ///
 # ///
@@ -811,8 +814,8 @@ record(
 # /// when | guests.raced == 1
 # PyTorch's best is not all there is. The guest ran in the same rounds, on the same inputs: **FlashAttention-3**, as
 # it comes with FlashInfer {{ guests.flashinfer }}, reached {{ fa3.n16384.tflops:.0f }} TFLOP/s for full attention and
-# {{ causal.fa3.tflops:.0f }} for causal. Its layout has the heads inside, (N, H, d), but it accepts any strides: it
-# reads and writes through a view, and nothing is copied for it.
+# {{ causal.fa3.tflops:.0f }} for causal. It expects the layout (N, H, d), but accepts any strides: it reads and writes through
+# a view, so nothing is copied for it.
 # /// otherwise
 # PyTorch's best is not all there is. FlashAttention-3 itself was **not raced** on this machine, because FlashInfer, which
 # contains it, was not installed. So whatever this page says about FlashAttention-3 comes from its paper, on its paper's
@@ -853,20 +856,19 @@ record(
 # kernel from {{ flash.n16384.of_peak:.0%}} to {{ d64.flash.of_peak:.0%}}.
 #
 # /// claim | flash.n16384.of_peak < turns.d128
-# Our kernel, at {{ flash.n16384.of_peak:.0%}}, stays below that line. It has one kind of warp, and each warp does everything:
-# it orders the next tile, multiplies, exponentiates, and multiplies again. Two programs of 64 rows share an SM, so one *can*
-# multiply while the
-# other exponentiates. But nothing keeps them in step.
+# Our kernel, at {{ flash.n16384.of_peak:.0%}}, stays below that limit. It has one kind of warp, and each warp does everything:
+# it orders the next tile, multiplies, exponentiates, and multiplies again. Two programs of 64 rows share an SM, so one
+# *can* multiply while the other exponentiates. But nothing keeps them in step.
 # /// otherwise
-# Our kernel, at {{ flash.n16384.of_peak:.0%}}, is above that line, so its warps do overlap the two.
+# Our kernel, at {{ flash.n16384.of_peak:.0%}}, is above that limit, so its warps do overlap the two.
 # ///
 #
-# We cannot read what cuDNN does inside. We can read FlashAttention-3. It gives the fetching to warps that do nothing
-# else: *warp specialisation*. It lets two groups alternate, so that one multiplies while the other exponentiates: *ping-pong*.
-# And it overlaps the two within each group: *pipelining*. Then its authors took their kernel apart. On an H100 at N =
-# 8448 and d = 128, specialisation alone gave 582 TFLOP/s, pipelining alone 570, and both together 661 [^shah2024]. No
-# single trick explains it. Ours has no specialists. In Triton you write one program for a whole table, and the compiler
-# decides who does what inside.
+# We cannot read what cuDNN does inside. We can read FlashAttention-3. FlashAttention-3 gives the fetching to warps that
+# do nothing else: *warp specialisation*. It lets two groups alternate, so that one multiplies while the other exponentiates:
+# *ping-pong*. And it overlaps multiplies and exponentials within each group: *pipelining*. Then its authors took their
+# kernel apart. On an H100 at N = 8448 and d = 128, specialisation alone gave 582 TFLOP/s, pipelining alone 570, and
+# both together 661 [^shah2024]. No single trick explains it. Ours has no specialists. In Triton you write one program
+# for a whole table, and the compiler decides who does what inside.
 #
 # Is that the reason? There is one way to find out: hire specialists. `k04_specialised` is the same loop once more, in
 # Gluon, one level below Triton, where you say who does what. One warp fetches and does nothing else. The other warps
@@ -883,12 +885,12 @@ record(
 # ///
 #
 # /// claim | specialised.n16384.tflops > 1.1 * flash.n16384.tflops and causal.specialised.tflops > 1.1 * causal.flash.tflops
-# The same multiplications, the same card: {{ specialised.n16384.tflops:.0f }} TFLOP/s instead of
+# With the same multiplications, on the same card, it reaches {{ specialised.n16384.tflops:.0f }} TFLOP/s instead of
 # {{ flash.n16384.tflops:.0f }}, or {{ specialised.n16384.of_peak:.0%}} of peak. That is
 # {{ specialised_over_cudnn.full:.2f }} times cuDNN's speed for full attention and
 # {{ specialised_over_cudnn.causal:.2f }} times for causal. The likely reason is less idle time between the two kinds
-# of units. It is not the only thing that changed: a block also takes more rows, so fewer bytes come from L2. We did
-# not measure how much each contributes.
+# of units. It is not the only thing that changed: a block also takes more rows, so fewer bytes come from L2. We did not measure
+# how much each change contributes.
 # ///
 #
 # /// when | guests.raced == 1
@@ -903,13 +905,14 @@ record(
 # ///
 # ///
 #
-# It has its price. The plain kernel fits on a page and runs on many cards. This one runs only on Hopper, and you must
-# arrange by hand who waits for whom: one wrong *turn* of a barrier, and the card hangs for good. And look at the d = 64
-# columns before you praise it. Read it after you have read everything else; Hopper has a workshop of its own.
+# It has its price. The plain kernel fits on a page and runs on many cards. The kernel with specialists runs only on
+# Hopper, and you must arrange by hand who waits for whom: one wrong *turn* of a barrier, and the card hangs for good.
+# And look at the d = 64 columns before you praise it. Read it after you have read everything else; Hopper has a
+# workshop of its own.
 #
-# And the clock? The peak on the data sheet assumes 1830 MHz [^nvidia-h200]. While the tuned Triton kernel ran, the card
-# was at {{ flash.n16384.sm_mhz:.0f }} MHz and drew {{ flash.n16384.power_w:.0f }} W. Compare the two clocks before you
-# blame a kernel for what the card does.
+# And the clock? The peak on the data sheet assumes a clock of 1830 MHz [^nvidia-h200]. While the tuned Triton kernel
+# ran, the card was at {{ flash.n16384.sm_mhz:.0f }} MHz and drew {{ flash.n16384.power_w:.0f }} W. Compare the two
+# clocks before you blame a kernel for what the card does.
 #
 # /// exercise | Where to spend
 # You have one wish: the exponential at half the price, or the multiply at half the price. With strict turns at d = 128,
@@ -931,11 +934,11 @@ record(
 # **FlashAttention-2** (2023) asks: *who sits where?* The first version gave a whole head to one block; with a few
 # long sequences most tables stayed empty. Now the queries are split over blocks, too. Within a block each warp takes
 # its own rows, so the warps no longer pass half-finished sums through shared memory. And the division moves out of
-# the loop, to the very end. You have met all three; they are in the kernel you typed. The paper reports about twice
+# the loop, to the very end. You have met all three changes; they are in the kernel you typed. The paper reports about twice
 # the speed of its predecessor and 50–73 % of an A100's peak [^dao2023].
 #
-# **FlashAttention-3** (2024) asks: *who waits for whom?* It adds specialists who only fetch, ping-pong, and FP8 for
-# models that can tolerate it. The paper reports 1.5 to 2.0 times FlashAttention-2, up to 740 TFLOP/s or 75 % of an
+# **FlashAttention-3** (2024) asks: *who waits for whom?* It adds specialists that only fetch, ping-pong, and FP8 for
+# models that can tolerate it. The paper reports 1.5 to 2.0 times the speed of FlashAttention-2, up to 740 TFLOP/s or 75 % of an
 # H100's peak in FP16, and nearly 1.2 PFLOP/s in FP8, with 2.6 times less error than a plain FP8 kernel [^shah2024].
 #
 # *Carry less. Seat everybody. Never wait.* In that order, for any kernel.
@@ -966,7 +969,7 @@ record(
 # $(m_2, l_2, a_2)$. Merge them.
 # /// answer
 # $m = \max(m_1, m_2)$, and both sides are repaired to it: $l = l_1 e^{m_1-m} + l_2 e^{m_2-m}$, and $a$ in the same way.
-# It is the crate step, with a whole table's sum as the crate. With it, you can divide one row among many tables.
+# This is the crate step, with a whole table's sum as the crate. With it, you can divide one row among many tables.
 # ///
 #
 # **You can now** point at the square and say what it costs in room and in trips; do online softmax on a
@@ -977,5 +980,5 @@ record(
 # workshop opens the toolbox: specialists that only fetch, and ping-pong. To see how far attention can be taken on
 # this card, idea by idea, and how the backward pass works, read [Attention, as far as it
 # goes](../attention_on_hopper.py). To see how far you have come, from Ann's receipt to this loop, look at [one
-# picture](../lectures/l8_attention.py#one-query-by-hand). How clock, checks and counters work: [how every number here
-# is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).
+# picture](../lectures/l8_attention.py#one-query-by-hand). How the clock, the checks and the counters work is explained in [how
+# every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

@@ -17,14 +17,14 @@
 # - tell a burst from a long run, and say why the power limit decides some races but not others.
 #
 # /// claim | 0.93 < best_over_cublas.n2048.burst < 1.1 and 0.93 < best_over_cublas.n4096.burst < 1.1 and 0.93 < best_over_cublas.n8192.burst < 1.1
-# **The headline: level with NVIDIA's library** in bf16: {{ best_over_cublas.n2048.burst:.2f}}, {{ best_over_cublas.n4096.burst:.2f}} and {{ best_over_cublas.n8192.burst:.2f}} times its speed for squares of
-# 2048, 4096 and 8192, by kernels of ours that you can read to the end. At 4096 that is {{ burst.nn.n4096.tuned / sheet.bf16:.0%}} of the data sheet's peak.
+# **The headline: level with NVIDIA's library** in bf16. Kernels of ours that you can read to the end reach {{ best_over_cublas.n2048.burst:.2f}}, {{ best_over_cublas.n4096.burst:.2f}} and {{ best_over_cublas.n8192.burst:.2f}} times its
+# speed for squares of 2048, 4096 and 8192. At 4096 that is {{ burst.nn.n4096.tuned / sheet.bf16:.0%}} of the data sheet's peak.
 # /// otherwise
 # **The headline: {{ best_over_cublas.n4096.burst:.2f}} of the speed of NVIDIA's library**, at 4096 × 4096 × 4096 in bf16, by a kernel of ours that you can
 # read to the end. That is {{ burst.nn.n4096.tuned / sheet.bf16:.0%}} of the data sheet's peak.
 # ///
 #
-# Nobody writes a kernel today. You read four, each the first to use a new idea. The others are folded under
+# Nobody writes a kernel today. You read four kernels, each the first to use a new idea. The other kernels are folded under
 # [evenings](#evenings), one idea each, for a night with the card.
 #
 # If you are an hour short, read [roles](#roles), [the sheet](#the-sheet) and [the scoreboard](#the-scoreboard).
@@ -32,14 +32,15 @@
 # %% [markdown]
 # ## Your rivals {#whom-you-race}
 #
-# You left [the lecture on tensor cores](../lectures/l6_tensor_cores.py#the-climb) with a `wgmma` kernel, k04, that you could
-# explain and that lost. Every team measures itself against the library that NVIDIA ships, **cuBLAS**. Two people climbed towards
-# it in public, rung by rung, and wrote down every step.
+# You left [the lecture on tensor cores](../lectures/l6_tensor_cores.py#the-climb) with a `wgmma` kernel, k04, that you
+# could explain but that lost the race. Every team measures itself against the library that NVIDIA ships, **cuBLAS**.
+# Two people climbed towards it in public, rung by rung, and wrote down every step.
 #
-# Pranjal Shankhdhar got past it: 764 TFLOP/s where cuBLAS had 716, on an H100, in bf16, at 4096 [^shankhdhar2024]. Hamza
-# Elshafie's log calls itself a work in progress, and is honest about how far it got: 463.9 where cuBLAS had 739.8
-# [^elshafie2026]. Same formula, same type, the same kind of instruction in the middle. So what is left to be better at? Write one
-# of three words on a slip before you read on: *maths*, *tiles* or *waiting*.
+# Pranjal Shankhdhar got past it: 764 TFLOP/s where cuBLAS had 716, on an H100, in bf16, at 4096 [^shankhdhar2024].
+# Hamza Elshafie's log calls itself a work in progress, and is honest about how far it got: 463.9 TFLOP/s where cuBLAS
+# had 739.8 [^elshafie2026]. Both sides use the same formula, the same type, and the same kind of instruction in the
+# middle. So what is left to be better at? Write one of three words on a slip before you read on: *maths*, *tiles* or
+# *waiting*.
 #
 # ### Two clocks
 #
@@ -47,13 +48,14 @@
 # effect, measuring a different card. So this page uses two ways of timing besides the one used on all other pages, and always
 # says which one it means.
 #
-# - A **burst**: the card rests a moment, then eight launches follow one another, all queued before the first begins; the first is
-#   dropped. The clock is still high. A launch may use what L2 still holds.
-# - **Sustained**: one kernel alone for two seconds, on inputs that rotate, with the last second timed. The order is ours, theirs,
-#   theirs, ours, so that any drift affects both.
+# - A **burst**: the card rests a moment, then eight launches follow one another, all queued before the first begins; the time
+#   of the first is dropped. The clock is still high. A launch may use what L2 still holds.
+# - **Sustained**: one kernel runs alone for two seconds, on inputs that rotate, and the last second is timed. The order
+#   is ours, theirs, theirs, ours, so that any drift affects both.
 #
 # And what is *the library*? cuBLAS guesses which kernel is best. Its other interface, **cuBLASLt**, names its eight best guesses;
-# we time all of them and take the fastest. The better of the two is the one to beat. Inputs are random normal numbers: with zeros
+# we time all of them and take the fastest. The better of cuBLAS and cuBLASLt is the one to beat. Inputs are random normal
+# numbers: with zeros
 # no bit changes on the wires, and the card stays cool.
 #
 # /// predict | In a burst at 4096: what share of the better library's speed does k04, the kernel you know, reach?
@@ -61,10 +63,11 @@
 # - [0.6 <= start_of_library < 0.8] About two thirds
 # - [start_of_library >= 0.8] Nearly all
 # /// reveal
-# {{ start_of_library:.0%}}. The instruction in its middle is of the same kind as the library's, and no narrower. On an {{ l6.gpu.name }}
-# [the counters of the lecture](../lectures/l6_tensor_cores.py#when-the-tensor-cores-stand-still) show {{ l6.tensor.cublas.instructions / l6.tensor.wgmma.instructions:.0f}}
-# matrix instructions of the library for each one of ours, for the same product: its orders are 64 × 128 × 16, and ours are 64 ×
-# 256 × 16. So k04 does not lack the instruction. What it does lack is the subject of this page.
+# {{ start_of_library:.0%}}. The instruction in the middle of k04 is of the same kind as the library's, and no narrower. On an
+# {{ l6.gpu.name }}
+# [the counters of the lecture](../lectures/l6_tensor_cores.py#when-the-tensor-cores-stand-still) show {{ l6.tensor.cublas.instructions / l6.tensor.wgmma.instructions:.0f}} matrix instructions of the library for each one of ours,
+# for the same product: the library's instructions are 64 × 128 × 16, and ours are 64 × 256 × 16. So k04 does not lack the
+# instruction. What it does lack is the subject of this page.
 # ///
 #
 # /// define | start_of_library = burst.nn.n4096.wgmma / max(burst.nn.n4096.cublas, burst.nn.n4096.cublaslt)
@@ -210,8 +213,8 @@ record(
 # at a time.
 #
 # /// exercise | Count the pieces | 2 minutes
-# How many pieces of 16 bytes make up one pair of tiles? How many is that for each of 256 threads? And how many addresses does
-# somebody have to work out?
+# How many pieces of 16 bytes make up one pair of tiles? How many is that for each of 256 threads? And how many addresses have
+# to be worked out?
 # /// answer
 # 49 152 ÷ 16 = 3072 pieces, 12 for each thread. Each piece has two addresses, a source and a destination, and raises a question besides: is it still inside the matrix?
 # ///
@@ -238,11 +241,12 @@ record(
 #     [to], [map, {column, row}], [barrier];
 # ```
 #
-# Read it from the end: turn this `barrier` when the bytes have arrived; take the tensor of this `map`, from this column and row on;
-# put the tile at `to`. A **map**, or *descriptor*, is a small record that the host makes beforehand: where the tensor begins, how
-# long its rows are, how large a tile is, and which swizzle to use.
+# Read the line from its end: turn this `barrier` when the bytes have arrived; take the tensor of this `map`, from this
+# column and row on; put the tile at `to`. A **map**, or *descriptor*, is a small record that the host makes beforehand:
+# where the tensor begins, how long its rows are, how large a tile is, and which swizzle to use.
 #
-# In k06 a pair of tiles is (128 + 128) × 64 numbers, 2048 pieces. They have become three orders from one thread of the block: one
+# In k06 a pair of tiles is (128 + 128) × 64 numbers, 2048 pieces. Those pieces have become three orders from one thread of the
+# block: one
 # for A, and one for each **panel** of B. A panel is a strip of the tile, 64 numbers or 128 bytes wide: the widest that the
 # swizzle allows.
 #
@@ -254,13 +258,13 @@ record(
 # {{ burst.nn.n4096.tma / burst.nn.n4096.wgmma:.2f}} times its speed: {{ burst.nn.n4096.tma:.0f}} TFLOP/s.
 # ///
 #
-# To be honest, it is an odd rung. Its tile is 128 × 128, so that two blocks share an SM: while one waits, the other multiplies.
-# That also makes its orders to the tensor cores half as wide as those of k04. The next one, [k07](#evenings), goes back to 128 ×
-# 256, with one block alone on an SM.
+# To be honest, k06 is an odd rung. Its tile is 128 × 128, so that two blocks share an SM: while one waits, the other
+# multiplies. That also makes its orders to the tensor cores half as wide as those of k04. The next rung,
+# [k07](#evenings), goes back to 128 × 256, with one block alone on an SM.
 #
 # ### 32 bytes deep
 #
-# You know `wgmma`: four warps, a *warpgroup*, give one order together, 64 rows of A times up to 256 columns of B. How deep is it? Always 32 *bytes* [^ptx-isa].
+# You know `wgmma`: four warps, a *warpgroup*, together give one order: 64 rows of A times up to 256 columns of B. How deep is it? Always 32 *bytes* [^ptx-isa].
 #
 # /// exercise | Depth and sums | 3 minutes
 # How many numbers deep is one order in TF32, in bf16, in FP8? The tile is 64 deep in bf16: how many orders is that? And how many
@@ -273,8 +277,8 @@ record(
 # %% [markdown]
 # ## Roles
 #
-# k07 has fast fetching and fast computing. But in every step of its loop all threads meet, because somebody must know that
-# everybody is done with a tile before the next one may overwrite it.
+# k07 has fast fetching and fast computing. But in every step of its loop all threads meet, because a tile may be overwritten
+# only when every thread is done with it.
 #
 # /// diff | src/course_kernels/gemm/k06_tma.cu | src/course_kernels/gemm/k07_wide.cu
 # context: 1
@@ -288,9 +292,9 @@ record(
 #
 # That is **warp specialisation**; we say *roles*. A **producer**, one thread of a separate warpgroup, asks for tiles.
 # Two **consumers**, a warpgroup each, multiply. Between them are four **places** for a pair of tiles, in a ring, and
-# each place has two mbarriers. *full* says that the tiles are there. *empty* says that nobody is reading them any
-# more. (In the code a place is a *stage*, and there are `STAGES` of them. In the room we call it a *buffer*, in the
-# kitchen a *tray*. All four words mean the same thing.)
+# each place has two mbarriers. *full* says that the tiles are there. *empty* says that nobody is reading the tiles any more.
+# (In the code a place is a *stage*, and there are `STAGES` of them. In the room we call a place a *buffer*, in the kitchen a
+# *tray*. All four words mean the same thing.)
 #
 # /// figure | docs/assets/figures/hopper_kitchen.svg
 # alt: >-
@@ -305,7 +309,8 @@ record(
 #
 # A barrier is used again in every round. *Full* alone would not be enough: full of which tile? So each mbarrier keeps one bit,
 # its **phase** (NVIDIA's manual calls the bit its *parity*). It starts at 0, and flips each time the mbarrier turns. A thread
-# that waits names a bit, and goes on as soon as the mbarrier's bit is different. Run it with four places and six tiles.
+# that waits names a bit, and goes on as soon as the mbarrier's bit is different. Play it through with four places and six
+# tiles.
 
 # %% tags=["fold"]
 PLACES, TILES = 4, 6
@@ -365,15 +370,15 @@ record(
 
 # %% [markdown]
 # Read the producer's line in the kernel: it names the *other* bit, `^ 1`. A fresh mbarrier is at 0, so in the first round the
-# producer does not wait: the places are free. Forget that, and the producer waits for a consumer who waits for the producer.
+# producer does not wait: the places are free. If you forget that, the producer waits for a consumer who waits for the producer.
 # There is no error message. The card just hangs.
 #
 # /// exercise | The other slip
-# The consumer names 0 for ever. What happens at tile 4, if the tile is not there yet, and if it is?
+# The consumer always names bit 0. What happens at tile 4, if the tile is not there yet, and if it is?
 # /// answer
-# Place 0 has turned once, so its bit is 1. If tile 4 has not come, the bit is still 1: she is let through, and multiplies tile
-# 0 again. A wrong sum, without any warning. If tile 4 has come, the bit is 0 again, and she waits for a flip that waits for
-# her.
+# Place 0 has turned once, so its bit is 1. If tile 4 has not come, the bit is still 1: the consumer is let through, and
+# multiplies tile 0 again. A wrong sum, without any warning. If tile 4 has come, the bit is 0 again, and the consumer
+# waits for a flip that in turn waits for the consumer.
 # ///
 #
 # And here are both roles in full.
@@ -407,11 +412,12 @@ record(
 # headers: false
 # ///
 #
-# Before you look, draw. One step of k07, two warpgroups: who waits where? Then one step of k08, a producer and two consumers.
+# Before you look, draw. First draw one step of k07 with its two warpgroups: who waits where? Then draw one step of k08 with a
+# producer and two consumers.
 #
-# How many cycles *should* a step take? By hand: the tensor cores of an SM do 4096 operations in a cycle, [according to the data sheet](../lectures/l6_tensor_cores.py#what-it-eats).
-# A multiply-add is two, and a step has 128 × 256 × 64 of them: {{ by_hand.cycles:.0f}} cycles. If a step takes longer, somebody
-# waited.
+# How many cycles *should* a step take? By hand: the tensor cores of an SM do 4096 operations per cycle, [according to
+# the data sheet](../lectures/l6_tensor_cores.py#what-it-eats). A multiply-add is two operations, and a step has 128 ×
+# 256 × 64 multiply-adds: {{ by_hand.cycles:.0f}} cycles. If a step takes longer, somebody waited.
 #
 # /// predict | And by the clock of the SM: how long is a step of k07, where all threads meet in every step?
 # - [step.wide < 1.03 * by_hand.cycles] As long as the products take, or nearly
@@ -441,14 +447,14 @@ record(
 # rows:
 #   - ["cycles of a step", "{{ step.wide:.0f}}", "{{ step.roles:.0f}}"]
 #   - ["of which looking at the tile's ticket", "{{ shares.wide.for_tiles:.1%}}", "{{ shares.roles.for_tiles:.1%}}"]
-#   - ["what the stamps cost: time with them over time without", "{{ slow_down.wide:.3f}}", "{{ slow_down.roles:.3f}}"]
+#   - ["what the stamps cost: time with them ÷ time without", "{{ slow_down.wide:.3f}}", "{{ slow_down.roles:.3f}}"]
 # caption: The clock is that of the SM, so the power limit plays no part. The first eight steps of each block are left out.
 # ///
 #
 # Nobody waits for a tile here. The second warpgroup finds the tile already there, and still spends as long on the check as the
-# first. That is the cost of looking, with a stamp on either side.
+# first does. That is the cost of looking, with a stamp on either side.
 #
-# Now walk through it. At every event, say who will end the wait before you read it.
+# Now walk through it. At every event, say who will end the wait before you read the answer.
 #
 # /// explorable | timelines
 # ask: "Stop where k07's warpgroup 0 asks for tiles. Whose products run in the meantime? And who asks for tiles in k08?"
@@ -490,18 +496,18 @@ record(
 # /// source | src/course_kernels/gemm/ticks.cuh#behind
 # ///
 #
-# All threads leave such a barrier together. If this stamp were as plain as the other three, what would the picture
+# All threads leave such a barrier together. If this fourth stamp were as plain as the other three, what would the picture
 # show when two warpgroups arrive one after the other?
 # /// answer
-# It would show the first one leaving before the other has arrived, which is impossible. In the source the clock is
-# read after the barrier, but reading it needs nothing that the barrier guards, so a warp may do so while it is still
+# It would show the first warpgroup leaving before the other has arrived, which is impossible. In the source the clock is
+# read after the barrier, but reading it needs nothing that the barrier guards, so a warp may read the clock while it is still
 # waiting there. The wait would be drawn as *multiplies*. A load from shared memory may not overtake the barrier, and
 # the clock is read only when the loaded value is there. If you measure a wait from inside, make the clock wait, too.
 # ///
 #
 # /// when | barrier.early == 0
-# And in this run they do leave together: in no step of any block did a warpgroup of k07 leave the barrier before both had
-# arrived. Their two stamps are {{ barrier.apart:.0f}} cycles apart, in the median.
+# And in this run the two warpgroups do leave together: in no step of any block did a warpgroup of k07 leave the barrier
+# before both had arrived. Their two stamps are {{ barrier.apart:.0f}} cycles apart, in the median.
 # /// otherwise
 # In this run a warpgroup of k07 left before both had arrived in {{ barrier.early:.0f}} steps, and their two stamps
 # are {{ barrier.apart:.0f}} cycles apart, in the median.
@@ -519,10 +525,10 @@ record(
 # ///
 #
 # /// claim | 0.9 < step.roles / step.wide < 1.1 and step.wide < 1.3 * by_hand.cycles
-# The two steps are equally long. How can that be, when all threads of k07 meet in every one of them? `wgmma_wait<1>`
+# The two steps are equally long. How can that be, when all threads of k07 meet in every step? `wgmma_wait<1>`
 # lets the last order run on. While a warpgroup waits at the barrier, its own products go on; and there are two
 # warpgroups. **A warpgroup that waits is not a tensor core that waits.** In the loop there is little left to gain.
-# Roles are not a gain yet. They are what later rungs are built on: only a warp that does nothing but fetch can fetch
+# Roles are not a gain yet. Roles are what later rungs are built on: only a warp that does nothing but fetch can fetch
 # across the end of a tile.
 # /// otherwise
 # k07 needs {{ step.wide:.0f}} cycles for a step, k08 {{ step.roles:.0f}}.
@@ -586,16 +592,16 @@ record(
 # ## Read the machine code
 #
 # For this you need no GPU, only a compiler and a disassembler. The card gets some nine hundred lines for k04 and six hundred for
-# k08, in a language called **SASS**. Twenty of each matter.
+# k08, in a language called **SASS**. Twenty lines of each matter.
 #
 # ### The sheet
 #
-# Everything that works out an address is left out. First k04, the kernel that you know: its whole loop.
+# Everything that works out an address is left out. First comes the whole loop of k04, the kernel that you know.
 #
 # /// text | sheet.k04
 # ///
 #
-# And k08. Its two roles are two loops, for threads that never meet: the consumer's, then the producer's.
+# Then comes k08. Its two roles are two loops, for threads that never meet: the consumer's, then the producer's.
 #
 # /// text | sheet.k08
 # ///
@@ -620,13 +626,13 @@ record(
 # - [x] BAR.SYNC
 # - [ ] WARPGROUP.DEPBAR
 # /// reveal
-# `BAR.SYNC`: k04 has {{ code.wgmma.BAR_SYNC:.0f}}, in the loop; k08 has {{ code.roles.BAR_SYNC:.0f}}, and that one comes before the loops. The other two waits are for one thread's own copies and for a product under way.
+# `BAR.SYNC`: k04 has {{ code.wgmma.BAR_SYNC:.0f}}, in the loop; k08 has {{ code.roles.BAR_SYNC:.0f}}, and that one comes before the loops. The other two lines wait for a thread's own copies and for products under way.
 # ///
 #
 # ### Find the tensor core
 #
 # Take a red pen. Underline every `HGMMA`, on both sheets. Then write in the margin: what is 64 × 256 × 16? Why four? Where do the
-# sums live, and why does only the last one carry `gsb0`?
+# sums live, and why does only the last `HGMMA` carry `gsb0`?
 #
 # ### Find the carriers
 #
@@ -635,7 +641,8 @@ record(
 #
 # ### Find the waits
 #
-# Circle every line that waits. For each: who, for what, and who ends it? Draw an arrow from the wait to the line that ends it. In k08 two of the arrows go from one loop to the other.
+# Circle every line that waits. For each wait, say who waits, for what, and who ends it. Draw an arrow from the wait to the line
+# that ends it. In k08 two of the arrows go from one loop to the other.
 #
 # /// exercise | Now compare
 # Mark both sheets before you unfold the answer.
@@ -655,7 +662,8 @@ record(
 # | `UTMALDG.2D`, five times | `load_tile` | one order for A, four for the panels of B |
 # | `@!P0 BRA`, the last line of each | the `for` | the next step of k |
 #
-# You can tell which barrier it is from the loop that it is in: the addresses were worked out in lines that are left out here.
+# You can tell which barrier a line means from the loop that it is in: the addresses were worked out in lines that are left out
+# here.
 #
 # The sums live in registers, from `R24` on, 128 in each thread. Each `LDGSTS` is run by 256 threads, each `UTMALDG` by one. Both
 # bring a tile for a later step: nothing in this round waits for them. And of k04's three waits only `BAR.SYNC` is for everybody;
@@ -665,7 +673,8 @@ record(
 # /// exercise | Ten lines against twenty-two
 # k08's consumer has ten lines where k04's loop has twenty-two. The work is the same. Where did the twelve `LDGSTS` go, and who pays for the five `UTMALDG`?
 # /// answer
-# To the producer's loop: one thread of 384 runs it, and it has no sums to delay. The five lines bring the same 48 KiB. In k04 each of the twelve lines is run by 256 threads, with an address for each piece.
+# They went to the producer's loop: one thread of 384 runs it, and that thread has no sums to delay. The five lines
+# bring the same 48 KiB. In k04 each of the twelve lines is run by 256 threads, with an address for each piece.
 # ///
 
 # %% tags=["fold"]
@@ -742,8 +751,8 @@ record(
 # %% [markdown]
 # ### Rung by rung
 #
-# Here is what the compiler made of each rung, counted. A line that appears once may run a thousand times; what matters here is
-# which lines appear at all.
+# Here is a count of what the compiler made of each rung. A line that appears once may run a thousand times; what
+# matters here is which lines appear at all.
 #
 # /// table
 # turned: true
@@ -761,10 +770,10 @@ record(
 # ///
 #
 # /// claim | code.tma.UTMALDG > 0.5 and code.tma.LDGSTS < 0.5 and code.tma.HGMMA > 1.5 * code.wide.HGMMA and code.wide.HGMMA == code.roles.HGMMA and code.roles.HGMMA == code.stored.HGMMA and code.tuned.HGMMA > 2 * code.stored.HGMMA
-# From k07 on the instruction in the middle never changes: 64 × 256 × 16, {{ code.wide.HGMMA:.0f}} lines of `HGMMA` in k07, {{ code.roles.HGMMA:.0f}}
-# in k08, {{ code.stored.HGMMA:.0f}} in k12. Only what surrounds it changes. k06 has {{ code.tma.HGMMA:.0f}}, because its orders
-# are half as wide, 64 × 128 × 16, so it needs two for each. The last rung has {{ code.tuned.HGMMA:.0f}}: there the first steps of
-# a tile are unrolled, with a panel of the last C after each.
+# From k07 on the instruction in the middle never changes: 64 × 256 × 16, {{ code.wide.HGMMA:.0f}} lines of `HGMMA` in
+# k07, {{ code.roles.HGMMA:.0f}} in k08, {{ code.stored.HGMMA:.0f}} in k12. Only what surrounds it changes. k06 has {{ code.tma.HGMMA:.0f}},
+# because its orders are half as wide, 64 × 128 × 16, so it needs two where k07 needs one. The last rung has {{ code.tuned.HGMMA:.0f}}:
+# there the first steps of a tile are unrolled, and after each of them comes a panel of the previous C.
 # /// otherwise
 # k08 has {{ code.roles.HGMMA:.0f}} lines of `HGMMA`, the last rung {{ code.tuned.HGMMA:.0f}}.
 # ///
@@ -773,8 +782,8 @@ record(
 # ## Blocks that stay
 #
 # The stamps show one more thing. Between the last product of one block and the first tile of the next, the tensor cores of an SM
-# are idle. A block writes its C. It ends. The next one starts, sets up its mbarriers, asks for its first tile, and waits for the
-# trip.
+# are idle. A block writes its C. It ends. The next one starts, sets up its mbarriers, asks for its first tile, and waits for
+# that tile.
 #
 # /// predict | How many steps of k could k08 have done in such a gap?
 # - [gap.roles / step.roles < 2] One or two
@@ -786,8 +795,8 @@ record(
 #
 # So let a block *stay*. Start as many blocks as there are SMs, and let each walk over many tiles of C: a **persistent** kernel.
 # The ring does not end with a tile. While the consumers write one tile of C, the producer already asks for the next one's
-# operands. And we choose the order of the tiles: those under way are close together, so that their strips of A and B are still in
-# L2.
+# operands. We also choose the order of the tiles so that those under way are close together and their strips of A and B are
+# still in L2.
 #
 # /// source | src/course_kernels/gemm/k10_persistent.cu#walk
 # lines: true
@@ -803,9 +812,9 @@ record(
 # The result is {{ burst.nn.n4096.persistent / burst.nn.n4096.roles:.2f}} times the speed of k08: {{ burst.nn.n4096.persistent:.0f}}
 # TFLOP/s. That is not much. The gap between two blocks is mostly C on its way out, and these consumers still write it themselves.
 #
-# The next step involves the neighbour. In a **cluster** a few blocks run at the same time in one part of the card, a group of SMs
-# that NVIDIA calls a GPC. Two blocks that work on tiles with the same columns need the same B; one delivery serves both. That is
-# [k11](#evenings), with {{ burst.nn.n4096.cluster:.0f}} TFLOP/s.
+# The next step involves a neighbouring block. In a **cluster** a few blocks run at the same time in one part of the
+# card, a group of SMs that NVIDIA calls a GPC. Two blocks that work on tiles with the same columns need the same B; one
+# delivery serves both. That is [k11](#evenings), with {{ burst.nn.n4096.cluster:.0f}} TFLOP/s.
 
 # %% [markdown]
 # ## The last rung
@@ -813,23 +822,25 @@ record(
 # Only small things are left, each with its own switch, so that you can turn it off and measure.
 #
 # - **C leaves late.** A consumer rounds its sums into registers and asks for the next tile's products at once. The panels of C go out after the first steps of the next tile.
-# - **A lag.** The second consumer begins some steps after the first, so that they do not round at the same moment. You have met it as *you boil while I cut*.
-# - **The last round.** When a few tiles are left over, SMs without a tile begin those of the others.
+# - **A lag.** The second consumer begins some steps after the first, so that they do not round at the same moment. You have met
+#   this lag as *you boil while I cut*.
+# - **The last round.** When a few tiles are left over, SMs without a tile of their own begin the tiles of others.
 # - **A hint.** Nobody here reads C again, so L2 may drop it first. And a grid may begin while the previous one in the
 #   stream is still ending.
 #
 # This rung is not meant to be read in the room, so it is not printed here: open `src/course_kernels/gemm/k14_tuned.cu`. Which of
 # its switches help depends on the size, and a small script tries them all: `python -m course_kernels.tune_gemm 4096`.
 #
-# And it has a second body, `src/course_kernels/gemm/one_wave.cu`. Where there is an SM for every tile of C, as at 2048, no block
-# makes two of them, so there is no earlier tile to store and no later one to fetch. Besides the products, that leaves the way to
-# the first of them and the way out after the last, and that file shortens both. A few constants in `plans.py` decide which
-# body runs, with which tile and which cluster. They were fitted to bursts on an H200.
+# This rung has a second body, `src/course_kernels/gemm/one_wave.cu`. Where there is an SM for every tile of C, as at
+# 2048, no block computes two tiles, so there is no earlier tile to store and no later one to fetch. Besides the
+# products, that leaves the way to the first product and the way out after the last, and this file shortens both. A few
+# constants in `plans.py` decide which body runs, with which tile and which cluster. These constants were fitted to
+# bursts on an H200.
 
 # %% [markdown]
 # ## The climb
 #
-# All rungs at 4096, in bursts, in the same rounds.
+# Here are all rungs at 4096, timed in bursts and in the same rounds.
 #
 # /// chart | staircase
 # title: The rungs at 4096 × 4096 × 4096, bf16, in bursts with a warm L2
@@ -848,12 +859,12 @@ record(
 #   - {label: cuBLAS, value: burst.nn.n4096.cublas}
 #   - {label: data sheet, value: sheet.bf16}
 # alt: "A staircase of TFLOP/s in bursts: k04 {{ burst.nn.n4096.wgmma:.0f}}, k06 {{ burst.nn.n4096.tma:.0f}}, k07 {{ burst.nn.n4096.wide:.0f}}, k08 {{ burst.nn.n4096.roles:.0f}}, k10 {{ burst.nn.n4096.persistent:.0f}}, k11 {{ burst.nn.n4096.cluster:.0f}}, k12 {{ burst.nn.n4096.stored:.0f}}, k13 {{ burst.nn.n4096.by_size:.0f}}, k14 {{ burst.nn.n4096.tuned:.0f}}. cuBLAS reaches {{ burst.nn.n4096.cublas:.0f}}."
-# caption: k09 is a side note; you will find it under evenings.
+# caption: k09 is a side note; you will find it under *Evenings*.
 # ///
 #
 # /// exercise | A letter a rung | 4 minutes
 # For each rung from k06 on: what did it buy? Write *F* for faster fetching, *C* for faster computing, *W* for less waiting, *L2*
-# for less traffic from memory. Then look at the source of one that you are unsure about.
+# for less traffic from memory. Then look at the source of a rung that you are unsure about.
 # /// answer
 # Here are ours, and yours may differ: k06 F, which shows only with the tile of k07; k07 C; k08 W, on which later rungs build; k10
 # W and L2; k11 F; k12 W; k13 L2, at other sizes; k14 W. A rung to which two people give different letters is worth two minutes of
@@ -896,23 +907,24 @@ record(
 # ///
 #
 # From k08 on, most rungs are an evening's work for a percent or two, or for nothing that this run can show. Who would pay for
-# that? Somebody whose cards do nothing else. In Pranjal Shankhdhar's log the rungs are taller: from the fourth to the last the
-# speed grows from 498 to 764 TFLOP/s, in seven steps [^shankhdhar2024].
+# that? Somebody whose cards do nothing else. In Pranjal Shankhdhar's log the rungs are taller: from the fourth rung to the last
+# the speed grows from 498 to 764 TFLOP/s, in seven steps [^shankhdhar2024].
 
 # %% [markdown]
 # ## The scoreboard
 #
-# Three sizes, two layouts, and both ways of timing. In NN, B is stored as (K, N). In NT, B is stored as (N, K), the way a
-# linear layer keeps its weights.
+# The scoreboard has three sizes, two layouts, and both ways of timing. In NN, B is stored as (K, N). In NT, B is stored
+# as (N, K), the way a linear layer keeps its weights.
 #
 # /// predict | The same kernel at 8192: how much of its burst speed is left when it runs alone for seconds?
 # - [kept_up < 0.7] Less than 70 %
 # - [0.7 <= kept_up < 0.93] Between 70 and 93 %
 # - [kept_up >= 0.93] Nearly all
 # /// reveal
-# {{ kept_up:.0%}}: {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s after {{ burst.nn.n8192.tuned:.0f}}. And the lead over the library? Sustained it is {{ best_over_cublas.n4096.sustained:.3f}} at 4096
+# {{ kept_up:.0%}}: {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s after {{ burst.nn.n8192.tuned:.0f}}. And the lead over the
+# library? In sustained runs the lead is {{ best_over_cublas.n4096.sustained:.3f}} at 4096
 # and {{ best_over_cublas.n8192.sustained:.3f}} at 8192. (The row for 2048 says more about the host; we come to it further down.)
-# In Pranjal Shankhdhar's log it shrinks from 7 % at 4096 to 1.5 % at 8192 [^shankhdhar2024].
+# In Pranjal Shankhdhar's log the lead shrinks from 7 % at 4096 to 1.5 % at 8192 [^shankhdhar2024].
 #
 # /// table
 # columns: ["TFLOP/s, bursts", "ours, k14", "cuBLAS", "cuBLASLt, its best", "k05, Triton", "ours over the better library"]
@@ -923,7 +935,7 @@ record(
 #   - ["2048, NT", "{{ burst.nt.n2048.tuned:.0f}}", "{{ burst.nt.n2048.cublas:.0f}}", "{{ burst.nt.n2048.cublaslt:.0f}}", "–", "{{ best_over_cublas_nt.n2048.burst:.3f}}"]
 #   - ["4096, NT", "{{ burst.nt.n4096.tuned:.0f}}", "{{ burst.nt.n4096.cublas:.0f}}", "{{ burst.nt.n4096.cublaslt:.0f}}", "–", "{{ best_over_cublas_nt.n4096.burst:.3f}}"]
 #   - ["8192, NT", "{{ burst.nt.n8192.tuned:.0f}}", "{{ burst.nt.n8192.cublas:.0f}}", "{{ burst.nt.n8192.cublaslt:.0f}}", "–", "{{ best_over_cublas_nt.n8192.burst:.3f}}"]
-# caption: "bf16, random normal inputs, warm L2, the card rested before each burst. At 2048 ours runs one_wave.cu, at 4096 and 8192 k14_tuned.cu. Our Triton kernel takes NN only."
+# caption: "bf16, random normal inputs, warm L2, the card rested before each burst. At 2048 we run one_wave.cu, at 4096 and 8192 k14_tuned.cu. Our Triton kernel takes NN only."
 # ///
 #
 # /// table
@@ -935,7 +947,7 @@ record(
 #   - ["2048, NT", "{{ long.nt.n2048.tuned.rate:.0f}}", "{{ long.nt.n2048.library.rate:.0f}}", "{{ rival.nt.n2048}}", "{{ best_over_cublas_nt.n2048.sustained:.3f}}", "{{ long.nt.n2048.tuned.mhz:.0f}}", "{{ long.nt.n2048.library.mhz:.0f}}", "{{ long.nt.n2048.tuned.watts:.0f}}", "{{ long.nt.n2048.library.watts:.0f}}"]
 #   - ["4096, NT", "{{ long.nt.n4096.tuned.rate:.0f}}", "{{ long.nt.n4096.library.rate:.0f}}", "{{ rival.nt.n4096}}", "{{ best_over_cublas_nt.n4096.sustained:.3f}}", "{{ long.nt.n4096.tuned.mhz:.0f}}", "{{ long.nt.n4096.library.mhz:.0f}}", "{{ long.nt.n4096.tuned.watts:.0f}}", "{{ long.nt.n4096.library.watts:.0f}}"]
 #   - ["8192, NT", "{{ long.nt.n8192.tuned.rate:.0f}}", "{{ long.nt.n8192.library.rate:.0f}}", "{{ rival.nt.n8192}}", "{{ best_over_cublas_nt.n8192.sustained:.3f}}", "{{ long.nt.n8192.tuned.mhz:.0f}}", "{{ long.nt.n8192.library.mhz:.0f}}", "{{ long.nt.n8192.tuned.watts:.0f}}", "{{ long.nt.n8192.library.watts:.0f}}"]
-# caption: "One kernel alone for two seconds, the last second timed, on inputs that rotate; ours, theirs, theirs, ours. The library is whichever of the two was faster in bursts. Clock and power are as the card reports them at the end of each block, twice for each kernel. The rows for 2048 time the host as much as the card; see below."
+# caption: "One kernel runs alone for two seconds, on inputs that rotate, and the last second is timed; the order is ours, theirs, theirs, ours. The library is whichever of cuBLAS and cuBLASLt was faster in bursts. Clock and power are as the card reports them at the end of each block, twice for each kernel. The rows for 2048 time the host as much as the card; see below."
 # ///
 # ///
 #
@@ -1015,48 +1027,51 @@ record(
 # ///
 #
 # /// claim | 0.95 < best_over_cublas.n2048.burst < 1.05 and 0.95 < best_over_cublas.n4096.burst < 1.05 and 0.95 < best_over_cublas.n8192.burst < 1.05
-# In bursts, with B as it comes, our kernel is **level** with the better of cuBLAS and cuBLASLt: {{ best_over_cublas.n2048.burst:.3f}}
+# In bursts, with B stored as (K, N), our kernel is **level** with the better of cuBLAS and cuBLASLt:
+# {{ best_over_cublas.n2048.burst:.3f}}
 # times its speed at 2048, {{ best_over_cublas.n4096.burst:.3f}} at 4096 and {{ best_over_cublas.n8192.burst:.3f}} at 8192. *The
 # better* means the best of nine tries. Ours is two kernels and a plan: [the second body](#the-last-rung) runs at 2048, and the
 # first at 4096 and 8192, once with single blocks and once with clusters of two.
 # /// otherwise
-# In bursts, with B as it comes, our kernel reaches {{ best_over_cublas.n2048.burst:.3f}},
+# In bursts, with B stored as (K, N), our kernel reaches {{ best_over_cublas.n2048.burst:.3f}},
 # {{ best_over_cublas.n4096.burst:.3f}} and {{ best_over_cublas.n8192.burst:.3f}} times the library's speed.
 # ///
 #
 # Take that for what it is: square shapes, one type, one card. [The multiply, size by size](../multiply_on_hopper.py) has the small squares and the shapes of a model, including the losses, and the model's own prefill. The library has an answer for every shape, every type and every layout, and anybody can call it without reading this page.
 #
 # /// claim | best_over_cublas.n2048.sustained > 1.1 and best_over_cublas.n4096.sustained < 1.1 and 0.9 < best_over_cublas.n2048.burst < 1.1
-# And take the sustained lead at 2048, {{ best_over_cublas.n2048.sustained:.2f}}, for what **it** is. By those rates ours was done
-# every {{ 1e3 * pace.ours:.0f}} µs, the library every {{ 1e3 * pace.library:.0f}} µs. And the host? In the bursts of this run a
-# call cost it {{ host.n2048.tuned:.0f}} µs with ours and {{ host.n2048.cublas:.0f}} with cuBLAS, the least we saw, including the
-# marks for the clock. So the card may well wait for the host in both cases, and a host's pace is not a kernel's speed. The clocks
-# hint at it: in the two rows for 2048 the card runs at {{ long.nn.n2048.library.mhz:.0f}} and {{ long.nt.n2048.library.mhz:.0f}}
-# MHz with the library, and at {{ long.nn.n2048.tuned.mhz:.0f}} and {{ long.nt.n2048.tuned.mhz:.0f}} with ours, whereas at the
-# larger sizes it stays below that. A card that waits now and then has power left for a higher clock. This record does not say
-# how much of the lead is due to the host. In bursts, where all calls are queued beforehand, the two are level.
+# And take the sustained lead at 2048, {{ best_over_cublas.n2048.sustained:.2f}}, for what **it** is. At those rates our
+# kernel was done every {{ 1e3 * pace.ours:.0f}} µs, the library's every {{ 1e3 * pace.library:.0f}} µs. And the host?
+# In the bursts of this run a call cost the host {{ host.n2048.tuned:.0f}} µs with our kernel and {{ host.n2048.cublas:.0f}}
+# µs with cuBLAS. These are the smallest values we saw, and they include the marks for the clock. So the card may well
+# wait for the host in both cases, and a host's pace is not a kernel's speed. The clocks hint at it: in the two rows for
+# 2048 the card runs at {{ long.nn.n2048.library.mhz:.0f}} and {{ long.nt.n2048.library.mhz:.0f}} MHz with the library,
+# and at {{ long.nn.n2048.tuned.mhz:.0f}} and {{ long.nt.n2048.tuned.mhz:.0f}} with ours, whereas at the larger sizes
+# its clock stays lower. A card that waits now and then has power left for a higher clock. This record does not say how
+# much of the lead is due to the host. In bursts, where all calls are queued beforehand, the two are level.
 # /// otherwise
 # At 2048 the sustained lead is {{ best_over_cublas.n2048.sustained:.2f}}.
 # ///
 #
 # ### Power decides
 #
-# Sustained, the numbers are smaller. The data sheet's peak assumes {{ sheet.mhz:.0f}} MHz [^lockwood-h100]. While our kernel ran
-# at 8192, the card was at {{ long.nn.n8192.tuned.mhz:.0f}} MHz and drew {{ long.nn.n8192.tuned.watts:.0f}} W. What kept the clock
-# down, in the card's own words: *{{ long.nn.n8192.tuned.why}}*. At the power limit a busier kernel only lowers the clock: if two
-# kernels keep the tensor cores equally busy, the winner is the one that spends less power on everything else.
+# In sustained runs the numbers are smaller. The data sheet's peak assumes a clock of {{ sheet.mhz:.0f}} MHz
+# [^lockwood-h100]. While our kernel ran at 8192, the card was at {{ long.nn.n8192.tuned.mhz:.0f}} MHz and drew {{ long.nn.n8192.tuned.watts:.0f}}
+# W. What kept the clock down, in the card's own words: *{{ long.nn.n8192.tuned.why}}*. At the power limit a busier
+# kernel only lowers the clock: if two kernels keep the tensor cores equally busy, the winner is the one that spends
+# less power on everything else.
 #
 # /// exercise | Peak at this clock | 3 minutes
-# The tensor cores' peak scales with the clock. What is the peak at the clock of our kernel at 8192, sustained, and what
-# percentage of *that* is our rate?
+# The tensor cores' peak scales with the clock. Take our kernel at 8192, sustained. What is the peak at its clock, and what
+# percentage of *that* peak does it reach?
 # /// answer
 # {{ sheet.bf16:.0f}} TFLOP/s × {{ long.nn.n8192.tuned.mhz:.0f}} ÷ {{ sheet.mhz:.0f}}; our {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s is {{ long.nn.n8192.tuned.rate / sheet.bf16 / long.nn.n8192.tuned.mhz * sheet.mhz:.0%}} of it.
 #
-# How far can you trust that? The clock was read at the end of each block, and a reading is not a mean. For [the table with a cold L2](#by-the-clock-of-all-other-pages)
-# the card's clock was read once alongside k14, at {{ cold.tuned.sm_mhz:.0f}} MHz. By that clock its {{ cold.tuned.tflops:.0f}}
-# TFLOP/s would be {{ cold.tuned.tflops / sheet.bf16 / cold.tuned.sm_mhz * sheet.mhz:.0%}} of peak, and no kernel reaches that. So
-# power is by far the larger part of what is missing at 8192. Such readings cannot say how much of the rest is waiting; a counter
-# of ticks could, but none was read during this race.
+# How far can you trust that? The clock was read at the end of each block, and a reading is not a mean. For [the table
+# with a cold L2](#by-the-clock-of-all-other-pages) the card's clock was read once while k14 ran, at {{ cold.tuned.sm_mhz:.0f}}
+# MHz. At that clock k14's {{ cold.tuned.tflops:.0f}} TFLOP/s would be {{ cold.tuned.tflops / sheet.bf16 / cold.tuned.sm_mhz * sheet.mhz:.0%}}
+# of peak, and no kernel reaches that. So power is by far the larger part of what is missing at 8192. Such readings
+# cannot say how much of the rest is waiting; a counter of ticks could, but none was read during this race.
 # ///
 
 # %% tags=["fold"]
@@ -1075,7 +1090,7 @@ record(long=longer, rival=rival)
 # %% [markdown]
 # ### By the clock of all other pages
 #
-# Here is one more table, in case you come from a different page: in it L2 is cold, and the competitors take turns.
+# Here is one more table, in case you come from a different page. For this table L2 was cold, and the competitors took turns.
 #
 # /// table
 # columns: ["4096, NN, cold L2", "TFLOP/s", "% of peak"]
@@ -1087,8 +1102,9 @@ record(long=longer, rival=rival)
 #   - [cuBLAS, "{{ cold.cublas.tflops:.0f}}", "{{ cold.cublas.of_peak:.0%}}"]
 # ///
 #
-# And the host? By this clock, a call of ours costs it {{ cold.tuned.host_us:.0f}} µs, and the product of 4096 takes the card {{ cold.tuned.us:.0f}}
-# µs. The product of 2048 is an eighth of the work: there a slow host soon decides the race.
+# And the host? Timed this way, a call of our kernel costs the host {{ cold.tuned.host_us:.0f}} µs, and the product of
+# 4096 takes the card {{ cold.tuned.us:.0f}} µs. The product of 2048 is an eighth of the work: there a slow host soon
+# decides the race.
 
 # %%
 from course_kernels.measure import compare
@@ -1100,12 +1116,13 @@ record(
 # %% [markdown]
 # ## Evenings {.beyond}
 #
-# One idea each. The files are in `src/course_kernels/gemm/`. Read the head of the file first, then its difference from the one
-# before, then measure it yourself. To see the difference, run `git diff --no-index k08_roles.cu k09_registers.cu` in that folder.
+# One idea each. The files are in `src/course_kernels/gemm/`. Read the head of the file first, then its difference from the rung
+# before, then measure the kernel yourself. To see the difference, run `git diff --no-index k08_roles.cu k09_registers.cu` in
+# that folder.
 #
 # ### k07: the widest product
 #
-# {{ burst.nn.n4096.wide:.0f}} TFLOP/s. A tile of 128 × 256, one block on an SM. The difference is [above](#roles).
+# {{ burst.nn.n4096.wide:.0f}} TFLOP/s. It has a tile of 128 × 256, and one block on an SM. The difference is [above](#roles).
 #
 # ### k09, a side note: registers go to those who need them
 #
@@ -1113,13 +1130,14 @@ record(
 # producer gives back all but 40, and each consumer thread takes 232. In `k09_registers.cu` look for `registers_down` and
 # `registers_up`.
 #
-# It also shows why there are *two* consumers. With one, a thread would hold 256 sums, more registers than it can have. They *spill*
-# to memory: {{ code.one_consumer.LDL:.0f}} lines of `LDL` in its machine code, where k08 has {{ code.roles.LDL:.0f}}, and {{ alone.one_consumer:.0f}}
-# TFLOP/s. A good idea in the wrong place.
+# It also shows why there are *two* consumers. With one, a thread would hold 256 sums, more registers than it can have.
+# The sums *spill* to memory: {{ code.one_consumer.LDL:.0f}} lines of `LDL` in its machine code, where k08 has {{ code.roles.LDL:.0f}},
+# and {{ alone.one_consumer:.0f}} TFLOP/s. A good idea in the wrong place.
 #
 # ### k11: one delivery for two blocks
 #
-# {{ burst.nn.n4096.cluster:.0f}} TFLOP/s. Two blocks with tiles one below the other need the same columns of B. Each asks for half of them, and the copy engine delivers to both. In `k11_cluster.cu` look for `load_tile_multicast`, and for
+# {{ burst.nn.n4096.cluster:.0f}} TFLOP/s. Two blocks with tiles one below the other need the same columns of B. Each block asks
+# for half of them, and the copy engine delivers to both. In `k11_cluster.cu` look for `load_tile_multicast`, and see
 # who gives a place back now: the consumers of two blocks.
 #
 # ### k12: C leaves by the copy engine
@@ -1132,8 +1150,9 @@ record(
 #
 # ### k13: another tile for another size
 #
-# {{ burst.nn.n4096.by_size:.0f}} TFLOP/s at 4096. Tile, cluster and order depend on M, N and K, by a model with a few constants
-# in `plans.py`. The kernel is `src/course_kernels/gemm/k13_by_size.cu`; its parts are functions in `by_size.cuh` beside it.
+# {{ burst.nn.n4096.by_size:.0f}} TFLOP/s at 4096. Tile, cluster and order are chosen from M, N and K, by a model with a few
+# constants in `plans.py`. The kernel is `src/course_kernels/gemm/k13_by_size.cu`; its parts are functions in `by_size.cuh`
+# beside it.
 
 # %% [markdown]
 # ## Your turn
@@ -1145,8 +1164,9 @@ record(
 #
 # /// exercise | Predict, change, measure
 # k10 walks the tiles of C in groups of 16 rows (`GROUP`, a macro in its source). First say what will happen to its speed at 4096
-# with groups of 1 and of 64, and why. To answer that, work out how many rows of A and columns of B are under way at once: 132
-# blocks, 128 × 256 each. Then measure it, if you have a Hopper card: change the number, and race the file against its original.
+# with groups of 1 and of 64, and why. To answer that, work out how many rows of A and columns of B are under way at once, with
+# 132 blocks of 128 × 256 each. Then measure it, if you have a Hopper card: change the number, and race the file against its
+# original.
 # /// answer
 # About 132 tiles run at once. In groups of 1 they form rows: at 4096 there are 16 tiles from left to right, so that is all
 # columns of B, and about 8 rows of tiles, one after the other. In groups of 16 they are 16 × 128 = 2048 rows of A and about 8 ×
@@ -1156,7 +1176,7 @@ record(
 # groups of 64.
 # ///
 #
-# Then do it with the grader. The kernel is k12, a later rung with two constants to change: `GROUP`, which is 8 there, and
+# Then do the same with the grader. The kernel is k12, a later rung with two constants to change: `GROUP`, which is 8 there, and
 # `STAGES`, which is 4. Predict first, and put the prediction into `my_labs/ring.py`, after your functions:
 #
 # ```python
@@ -1180,9 +1200,9 @@ record(
 # Would a fifth place in the ring help? Use [Little's law](../lectures/l3_memory.py#how-many-must-be-walking): suppose that a trip
 # takes as long as one step. How many pairs must be under way?
 # /// answer
-# One is multiplied while one travels: two places would be enough, if every trip took that long. Three and four are for trips that
-# take longer, and for the delay with which a consumer gives its place back. A fifth does not fit: five times 48 KiB is 240 KiB, and a
-# block may have 227.
+# One pair is multiplied while one travels: two places would be enough if every trip took that long. Three and four
+# places are for trips that take longer, and for the delay with which a consumer gives its place back. A fifth does not fit:
+# five times 48 KiB is 240 KiB, and a block may have 227.
 # ///
 
 # %% tags=["fold"]
@@ -1211,6 +1231,6 @@ record(alone=Race(field, PROBLEM, square(4096)).burst(rounds=4))
 #
 # You don't beat cuBLAS at math [^shankhdhar2024]. You beat it at logistics.
 #
-# **Where this leads.** Attention has the same ring with a different meal in it: [Attention, as far as it goes](../attention_on_hopper.py).
-# How the clocks, checks and counters of all other pages work: [how every number here is measured](../how_we_measure.py). Each
-# number with its spread: [the ledger](../numbers.md).
+# **Where this leads.** Attention has the same ring with a different meal in it: [Attention, as far as it
+# goes](../attention_on_hopper.py). How the clocks, checks and counters of all other pages work is explained in [how
+# every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).

@@ -13,7 +13,7 @@
 #
 # By the end of this page you can
 #
-# - tell from its number of rows alone whether a multiply waits for bytes or for arithmetic, and where that changes;
+# - tell from the number of rows alone whether a multiply waits for bytes or for arithmetic, and where that changes;
 # - work out how much room one token takes in a model's cache, and how many places a server leaves empty, with reservations
 #   and with pages;
 # - read a paged attention kernel, and type its one new line;
@@ -21,7 +21,7 @@
 # - say which of three medicines a slow server needs: *more rows*, *fewer trips*, or *shorter numbers*.
 #
 # You need [one token](../one_token.py), the page that takes a model apart, and [the roofline](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
-# [The end](#build-it-a-cache-in-pages) has a lab that needs no GPU.
+# [The end of this page](#build-it-a-cache-in-pages) has a lab that needs no GPU.
 #
 # If you are an hour short, read [operations for each byte](#operations-for-each-byte), [reserved, or a page at a time](#reserved-or-a-page-at-a-time),
 # [the receipt](#the-receipt) and [three patients](#three-patients).
@@ -31,11 +31,12 @@
 #
 # A prompt comes in all at once: **prefill**, thousands of rows together. The answer goes out one token at a time: **decode**, one
 # row for each user. For a multiply only one thing differs between the two, the number of rows. The weights are the same, and so
-# is the card. Call that number M, and watch it. (Attention changes its shape as well, from a square to one row
-# against the cache: [further down](#does-decode-always-wait-for-bytes).)
+# is the card. Call that number M, and watch it. (Attention changes its shape as well, from a square to one row against the
+# cache; see [further down](#does-decode-always-wait-for-bytes).)
 #
-# In the kitchen: the banquet and the trickle. At the banquet two hundred guests sit down together, and each pot that comes up from the pantry fills two hundred plates. In the
-# trickle somebody orders a single bite, and for that bite the whole pantry comes down the hall.
+# In the kitchen, these are the banquet and the trickle. At the banquet two hundred guests sit down together, and each
+# pot that comes up from the pantry fills two hundred plates. In the trickle somebody orders a single bite, and for that
+# bite the whole pantry comes down the hall.
 #
 # /// figure | docs/assets/figures/banquet_and_trickle.svg
 # alt: A restaurant with two rhythms. Prefill is a banquet, many plates from one pot and busy cooks; decode is a trickle, one bite at a time, and the cooks wait for bytes.
@@ -58,7 +59,7 @@
 # $$\text{intensity} = \frac{M N K}{M K + K N + M N}$$
 #
 # Compare it with the card's [ridge](../lectures/l1_what_a_gpu_is.py#the-first-roofline), the number of operations that the card
-# can do for each byte that it moves: {{ sheet.peak:.0f}} TFLOP/s over {{ sheet.bandwidth:,.0f}} GB/s, which is {{ ridge:.0f}}
+# can do for each byte that it moves: {{ sheet.peak:.0f}} TFLOP/s divided by {{ sheet.bandwidth:,.0f}} GB/s, which is {{ ridge:.0f}}
 # operations.
 #
 # /// define | ridge = 1000 * sheet.peak / sheet.bandwidth
@@ -89,9 +90,9 @@
 # ///
 # ///
 #
-# For few rows the answer is nearly M itself: almost all bytes are weights, and each weight, two bytes, is used for 2 · M
-# operations. For many rows it is less than M, because by then the bytes of the rows count as well. That is why the crossing comes
-# a few rows above the ridge.
+# For few rows the answer is nearly M itself: almost all bytes are weights, and each weight, two bytes, is used for 2 ·
+# M operations. For many rows the answer is less than M, because by then the bytes of the rows count as well. That is
+# why the crossing comes a few rows above the ridge.
 
 # %% tags=["fold"]
 import torch
@@ -131,7 +132,7 @@ record(
 # %% [markdown]
 # ## The crossing, measured
 #
-# Now the clock: cuBLAS, this one grid, from one row to 4096.
+# Now we measure cuBLAS on this one grid, from one row to 4096.
 #
 # /// predict | 64 rows are 64 times the work of one. How much longer do they take?
 # Write it down before you choose.
@@ -170,7 +171,7 @@ record(
 # ///
 #
 # /// claim | rise.m64.us < 2 * rise.m1.us
-# Nobody optimised anything between one row and 64, and 63 more guests have eaten in no more time, or hardly any more. The weights
+# Nobody optimised anything between one row and 64, and 63 more guests have eaten in no more time, or hardly more. The weights
 # had to come up anyway.
 # /// otherwise
 # From one row to 64 the time grows {{ rise.m64.us / rise.m1.us:.2f}} times on this card.
@@ -187,16 +188,16 @@ record(
 #   - {name: rise.m64, label: "64"}
 #   - {name: rise.m256, label: "256"}
 #   - {name: rise.m4096, label: "4096"}
-# alt: "A roofline with a point for each. One row is far left, at {{ rise.m1.tflops:.1f}} TFLOP/s; 16 and 64 climb along the slope; 256 rows are near the ridge, at {{ rise.m256.tflops:.0f}} TFLOP/s, and 4096 under the flat roof, at {{ rise.m4096.tflops:.0f}}."
+# alt: "A roofline with a point for each number of rows. One row is far left, at {{ rise.m1.tflops:.1f}} TFLOP/s; 16 and 64 climb along the slope; 256 rows are near the ridge, at {{ rise.m256.tflops:.0f}} TFLOP/s, and 4096 under the flat roof, at {{ rise.m4096.tflops:.0f}}."
 # caption: Decode is on the left, prefill on the right, and a server moves between them at every step.
 # ///
 # ///
 #
-# And where does it turn? One row takes {{ rise.m1.us:.1f}} µs, and that is the time for the weights. Among 4096 rows,
-# each costs {{ rise.m4096.us:.1f}} µs ÷ 4096, and that is the time for its arithmetic. Divide the first by the
-# second, and you have the number of rows at which both take equally long: {{ turns:.0f}}. The pencil said
-# {{ crosses:.0f}}. They answer different questions: the pencil uses the two roofs of the data sheet, and the clock
-# shows what the library reaches of each.
+# And where is the turning point? One row takes {{ rise.m1.us:.1f}} µs, and that is the time for the weights. Among 4096 rows,
+# each costs {{ rise.m4096.us:.1f}} µs ÷ 4096, and that is the time for its arithmetic. Divide the first time by the second, and
+# you have the number of rows at which both take equally long: {{ turns:.0f}}. By hand it was
+# {{ crosses:.0f}}. The two numbers answer different questions: the pencil uses the two roofs of the data sheet, and the clock
+# shows how much of each roof the library reaches.
 #
 # /// define | turns = rise.m4096.M * rise.m1.us / rise.m4096.us
 # unit: "1"
@@ -259,10 +260,10 @@ record(
 # With keys and values of d numbers each, two bytes a number, a group of G query heads does 4 · d · G operations for 4 · d bytes:
 # G operations for each byte. With G = 8 that is far below the ridge.
 #
-# **MLA**, multi-head latent attention, is the exception, or almost. For each token it keeps one list of 512 numbers and 64 more,
-# instead of keys and values for 128 heads [^deepseek2024v2], and all 128 query heads use that one list: 2 · 128 · (576 + 512)
-# operations for 2 · 576 bytes. That is {{ mla.h128:.0f}} operations per byte. Is it left or right of the ridge? That depends on the
-# card:
+# **MLA**, multi-head latent attention, is an exception, or almost one. For each token it keeps one list of 512 numbers
+# and 64 more, instead of keys and values for 128 heads [^deepseek2024v2], and all 128 query heads use that one list: 2
+# · 128 · (576 + 512) operations for 2 · 576 bytes. That is {{ mla.h128:.0f}} operations per byte. Is that left or right
+# of the ridge? That depends on the card:
 #
 # | card | ridge, in bf16 | {{ mla.h128:.0f}} is |
 # |---|---:|---|
@@ -270,9 +271,9 @@ record(
 # | H800, throttled under load, according to MLA's makers [^flashmla] | 865 ÷ 3.35 = 258 | just left of it |
 # | H100, by its data sheet [^nvidia-h100] | 989 ÷ 3.35 = 295 | left of it: bytes |
 #
-# The makers round 2 · 128 · (576 + 512) ÷ (2 · 576) up to 2 · 128 = 256, draw the line at 128 heads, and call this decode
-# compute-bound on their card [^flashmla]. Split the heads over eight cards, 16 on each, and it is {{ mla.h16:.0f}}: memory-bound
-# on all three.
+# The makers round 2 · 128 · (576 + 512) ÷ (2 · 576) up to 2 · 128 = 256, draw the line at 128 heads, and call this
+# decode compute-bound on their card [^flashmla]. Split the heads over eight cards, 16 on each, and the intensity is {{ mla.h16:.0f}}:
+# memory-bound on all three.
 #
 # So the sentence on everybody's board, *decode waits for bytes*, lacks a word: *often*. Before you say it, ask how large the
 # group is and where the ridge is.
@@ -309,12 +310,12 @@ record(
 # ## Reserved, or a page at a time
 #
 # How long will an answer be? Nobody knows. The old way is to reserve room for the longest answer that anybody may ask for. In the
-# restaurant: twelve chairs for every party, just in case. The other way comes from operating systems: cut the room into **pages**
-# of a few places, hand them out one at a time, wherever they are, and write down which. That list is the request's
-# **block table** [^kwon2023].
+# restaurant: twelve chairs for every party, just in case. The other way comes from operating systems: cut the room into
+# **pages** of a few places each, hand the pages out one at a time, wherever they are, and write down which pages a
+# request holds. That list is the request's **block table** [^kwon2023].
 #
-# Take six requests that will write 3, 9, 4, 6, 2 and 5 tokens. There are four seats, and a cache of 36 places. Run them, first
-# with twelve places reserved for each, then with pages of four.
+# Take six requests that will write 3, 9, 4, 6, 2 and 5 tokens. There are four seats, and a cache of 36 places. Run these
+# requests, first with twelve places reserved for each, then with pages of four.
 #
 # /// explorable | block_table
 # ask: "With twelve reserved, one seat stays empty for a while. What keeps it empty? And with pages of four: how many places are empty at most?"
@@ -332,21 +333,21 @@ record(
 # caption: Previous and Next go from step to step. A request that is done gives its pages back before the next step.
 # ///
 #
-# You have now seen both. With reservations the room is full while most of it is empty, so a seat stays free, and fewer rows share
-# each weight. With pages, nobody leaves more than part of the last page empty.
+# You have now seen both. With reservations the room is fully booked while most of it is empty, so a seat stays free,
+# and fewer rows share each weight. With pages, nobody leaves more than part of the last page empty.
 #
 # /// exercise | Six longer ones | 5 minutes
-# Six requests of 37, 100, 250, 512, 900 and 1500 tokens. How many places are empty when 2048 are reserved for each? And in pages
-# of 16? What is the most that one request can leave empty with pages?
+# Six requests have 37, 100, 250, 512, 900 and 1500 tokens. How many places are empty when 2048 are reserved for each?
+# And in pages of 16? What is the most that one request can leave empty with pages?
 # /// answer
 # Reserved: 6 × 2048 = 12 288 places for 3299 tokens, so 12 288 − 3299 = 8989 are empty. In pages: 3 + 7 + 16 + 32 + 57 + 94 = 209, so 209 × 16 = 3344 places and 3344 − 3299 = 45 empty. At most 15, in the last page,
 # however long the request is.
 # ///
 #
 # Now a queue of {{ queue.count:,.0f}} requests. Their lengths are drawn by a fixed formula before anything is served: most are
-# short, a few are long. It is the same trace, with the same seed, that [the engine](../an_engine.py) serves.
+# short, a few are long. The queue is the same trace, with the same seed, that [the engine](../an_engine.py) serves.
 #
-# /// predict | Reserve room for {{ queue.longest:,.0f}} tokens for each of them: how much of it stays empty?
+# /// predict | Reserve room for {{ queue.longest:,.0f}} tokens for each request: how much of that room stays empty?
 # - [empty.reserved < 0.4] Less than two fifths
 # - [0.4 <= empty.reserved < 0.7] About half
 # - [empty.reserved >= 0.7] Most of it
@@ -408,7 +409,7 @@ record(
 # ```
 #
 # /// exercise | 37 tokens, three pages | 4 minutes
-# A has pages 7, 2 and 5. Where is token 36? Then write the two lines. A text of 37 tokens must give 37 rows.
+# Request A has pages 7, 2 and 5. Where is token 36? Then write the two lines. A text of 37 tokens must give 37 rows.
 # /// answer
 # 36 = 2 × 16 + 4: the third page, 5, at place 4.
 #
@@ -427,8 +428,8 @@ record(
 # ///
 #
 # And what does the table cost? Take {{ serve.batch:.0f}} requests of {{ serve.held:,.0f}} tokens each, with the heads of an 8B
-# model: once with keys in a row, and once in pages. Both kernels cut a long text into parts for several tables of cooks and merge
-# half plates, as at [the end of W1](w1_flash_attention.py).
+# model: once with the keys in a row, and once with the keys in pages. Both kernels cut a long text into parts for several
+# tables of cooks and merge the half plates, as at [the end of W1](w1_flash_attention.py).
 #
 # /// predict | With keys in pages of 16, scattered anywhere: how much longer does attention take than with keys in a row?
 # - [in_pages.p16.us / in_a_row.us < 1.08] Hardly longer
@@ -452,10 +453,11 @@ record(
 # ///
 #
 # Keys and values of 8 bits have half the bytes, and take {{ short_keys.us / in_pages.p16.us:.0%}} of the time: {{ short_keys.of_peak:.0%}}
-# of bandwidth, where 16 bits reach {{ in_pages.p16.of_peak:.0%}}. So this kernel no longer waits for bytes alone. The clock is
-# not the reason: a reading says {{ short_keys.sm_mhz:.0f}} MHz, and {{ in_pages.p16.sm_mhz:.0f}} with 16 bits.
-# What did not shrink with the bytes is the work for each key: it is still multiplied and weighed, and now must be widened and
-# scaled as well. This run can say no more than that, because it counted no stalls. What short keys do buy is room.
+# of bandwidth, where 16 bits reach {{ in_pages.p16.of_peak:.0%}}. So this kernel no longer waits for bytes alone. The
+# clock is not the reason: one reading of it says {{ short_keys.sm_mhz:.0f}} MHz with 8 bits, and one says {{ in_pages.p16.sm_mhz:.0f}}
+# MHz with 16 bits. What did not shrink with the bytes is the work for each key: the key is still multiplied, its value
+# still weighted, and both must now be widened and scaled as well. This run can say no more than that, because it
+# counted no stalls. What short keys do buy is room.
 #
 # /// claim | gathered.us > 5 * in_pages.p16.us
 # Without a paged kernel you must first gather the pages and then call the library's attention. That takes {{ gathered.us / in_pages.p16.us:.1f}}
@@ -466,11 +468,12 @@ record(
 # ///
 #
 # /// exercise | Why not pages of one token? | 3 minutes
-# No place would be empty. What would it cost? Think of the table, and of the boxes of 32 bytes that [HBM hands out](../lectures/l3_memory.py#ask-for-neighbours).
+# With pages of one token, no place would be empty. What would such pages cost? Think of the table, and of the boxes of 32 bytes
+# that [HBM hands out](../lectures/l3_memory.py#ask-for-neighbours).
 # /// answer
-# A key of 128 numbers in bf16 is 256 bytes, so boxes stay full. But the table has an entry of 4 bytes for each token, which every
-# program that reads the keys must load, and each key is a piece of its own. Pages of 16 make runs of 4096 bytes for a head, and a
-# table a sixteenth as long. Our kernels take pages of 8 tokens or more.
+# A key of 128 numbers in bf16 is 256 bytes, so the boxes stay full. But the table has an entry of 4 bytes for each
+# token, which every program that reads the keys must load, and each key is a piece of its own. Pages of 16 make runs of
+# 4096 bytes for a head, and a table a sixteenth as long. Our kernels take pages of 8 tokens or more.
 # ///
 
 # %% tags=["fold"]
@@ -522,10 +525,10 @@ record(
 # the tensor cores, the other does not. Before a step it makes a plan on the host: which program reads which part of which
 # request. For that the host must know all the lengths.
 #
-# Our kernels read the lengths on the card. There are two, both in `paged_attention/`: `k02_split` cuts every request into the
+# Our kernels read the lengths on the card. We have two, both in `paged_attention/`: `k02_split` cuts every request into the
 # same number of parts, and `k03_even` gives every program the same number of steps, whatever the requests. In both, the last
-# program to finish with a head merges the head's parts. It knows that it is the last from a *ticket*, a counter in memory for
-# each head.
+# program to finish with a head merges the head's parts. A program knows from a *ticket*, a counter in memory for each head,
+# that it is the last.
 #
 # Neither side's time includes what is made only once: their plan and its memory, and our tickets.
 #
@@ -630,7 +633,7 @@ record(
 # - [pays.report.prefill < pays.report.decode] The answer
 # - [pays.report.prefill >= pays.report.decode] The reading
 # /// reveal
-# The reading: {{ pays.report.prefill:.1f}} s, while the answer takes {{ pays.report.decode:.1f}} s.
+# The reading takes longer: {{ pays.report.prefill:.1f}} s, while the answer takes {{ pays.report.decode:.1f}} s.
 #
 # /// table
 # columns: [traffic, tokens in, tokens out, "prefill: reading, s", "attention's part of it, s", "decode: answering, s", "the cache's part of it, s", "decode alone, s"]
@@ -643,9 +646,9 @@ record(
 # ///
 # ///
 #
-# So a chat pays for decode, a report for prefill, and for the agent it depends on one question: is its preface still in the
-# cache? The preface's pages can be shared, and then it is not read again. But every token of the answer still fetches all of
-# them. The other number that decides is how many users share a step.
+# So a chat pays for decode, a report for prefill, and for the agent it depends on one question: is its preface still in
+# the cache? The preface's pages can be shared, and then the preface is not read again. But every token of the answer
+# still fetches all of those pages. The other number that decides is how many users share a step.
 
 # %% tags=["fold"]
 WEIGHTS, USERS, LAYERS, QUERIES = 69_501_714_432, 32, 80, 64  # the receipt of L1
@@ -706,13 +709,13 @@ record(
 # %% [markdown]
 # ## The receipt
 #
-# Now *fewer trips*. Between two multiplies, a model does this: it adds what came by the side road, then [normalises each row](../one_token.py#rmsnorm-forget-how-loud-it-is)
-# and weighs it.
+# Now *fewer trips*. Between two multiplies, a model does this: it adds what came by the side road, then [normalises each
+# row](../one_token.py#rmsnorm-forget-how-loud-it-is) and multiplies it by weights.
 #
 # /// exercise | Before a line is typed | 5 minutes
 # Take five operators: h = x + r, then h², its mean over a row, h × 1/√, × w. For each, write down how many tensors come in from
 # HBM (the pantry) and how many go out to it. One number for each row, or one row for all, is a crumb: leave it out. Then do the
-# same for one kernel that does it all. Why must h be written at all?
+# same for one kernel that does all five. Why must h be written at all?
 # /// answer
 # In and out: 2 + 1, 1 + 1, 1 + 0, 1 + 1, 1 + 1. That is 10. Fused: x and r in, h and y out, 4. And h is the side road of the next
 # layer: another kernel reads it later.
@@ -750,15 +753,15 @@ record(
 # %% [markdown]
 # ## Your kernel: the norm
 #
-# h is in your hand. Do not load it again. Square it, add up, take the mean, add eps, divide by the root, multiply by w; store y.
-# Check it against float64.
+# h is in your hand. Do not load it again. Square it, add up the squares, take the mean, add eps, divide by the root,
+# multiply by w, and store y. Check it against float64.
 #
 # /// exercise | Four more lines | 8 minutes
 # Check N = 1000 and N = 1024, in fp32. Then in fp16. Then in fp16 with inputs ten times as large. Which check will fail, and why?
 # /// answer
-# If you divided by `BLOCK`, 1024 passes and 1000 fails. The first check in fp16 passes, and in the last every y is 0. The square
-# of a number near 14 is about 200, and a thousand of those are 200 000; fp16 ends at 65 504. So the mean is infinite. Widen h *before*
-# it is squared; afterwards is one line too late.
+# If you divided by `BLOCK`, 1024 passes and 1000 fails. The first check in fp16 passes, and in the last one every y is 0.
+# The square of a number near 14 is about 200, and a thousand of those are 200 000; fp16 ends at 65 504. So the mean is
+# infinite. Widen h *before* it is squared; afterwards is one line too late.
 #
 # ```python
 #     h = h.to(tl.float32)
@@ -782,7 +785,8 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # %% [markdown]
 # ### The right column
 #
-# Your kernel is right. Now the receipt: which lines of it touch HBM? The loads and stores of whole tensors; the load of w is a crumb. Count them in your own file.
+# Your kernel is right. Now the receipt: which lines of your kernel touch HBM? The loads and stores of whole tensors; the load
+# of w is a crumb. Count them in your own file.
 #
 # /// exercise | Trips after | 3 minutes
 # Write down the line numbers, and 10 divided by your count. Next to it write the word *forecast*. Which line could you add that
@@ -795,8 +799,8 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # %% [markdown]
 # ## Two kernels, or one
 #
-# The course's own kernel is nearly yours: one program for each row, and the row stays in registers; how many warps share a row
-# depends on the shape.
+# The course's own kernel is nearly the same as yours: one program for each row, and the row stays in registers; how
+# many warps share a row depends on the shape.
 #
 # /// source | src/course_kernels/rms_norm/k02_one_read.py
 # fold: "k02_one_read: add and normalise, the row read once"
@@ -805,12 +809,12 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # PyTorch already has the norm as a single operator. So *eager* here means two kernels: the addition, and the norm of what it
 # wrote. That is x, r in, h out; h in, y out: five trips against four, not ten.
 #
-# /// predict | Four trips instead of five. What becomes of the time, for the {{ fused.rows:,.0f}} rows of a prefill?
+# /// predict | Four trips instead of five. What happens to the time, for the {{ fused.rows:,.0f}} rows of a prefill?
 # - [fused.prefill.ours.us / fused.prefill.eager.us >= 0.9] Nothing that you would notice
 # - [0.6 <= fused.prefill.ours.us / fused.prefill.eager.us < 0.9] About three quarters of it is left
 # - [fused.prefill.ours.us / fused.prefill.eager.us < 0.6] Less than that
 # /// reveal
-# {{ fused.prefill.ours.us / fused.prefill.eager.us:.2f}} of it is left.
+# {{ fused.prefill.ours.us / fused.prefill.eager.us:.2f}} of the time is left.
 #
 # /// table
 # columns: ["add and norm, {{ fused.rows:,.0f}} rows of 4096", "GB, by hand", "GB, counted", "time, µs", "% of bandwidth", "µs for 32 rows"]
@@ -818,7 +822,7 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 #   - ["eager, two kernels", "{{ by_hand.norm.eager / 1e9:.2f}}", "{{ counted.norm.eager.gb:.2f}}", "{{ fused.prefill.eager.us:.0f}}", "{{ fused.prefill.eager.of_peak:.0%}}", "{{ fused.decode.eager.us:.1f}}"]
 #   - [torch.compile, "{{ by_hand.norm.fused / 1e9:.2f}}", "{{ counted.norm.compiled.gb:.2f}}", "{{ fused.prefill.compiled.us:.0f}}", "{{ fused.prefill.compiled.of_peak:.0%}}", "{{ fused.decode.compiled.us:.1f}}"]
 #   - ["ours, one kernel", "{{ by_hand.norm.fused / 1e9:.2f}}", "{{ counted.norm.ours.gb:.2f}}", "{{ fused.prefill.ours.us:.0f}}", "{{ fused.prefill.ours.of_peak:.0%}}", "{{ fused.decode.ours.us:.1f}}"]
-# caption: "Percent of bandwidth counts what the problem needs, for all three. The counter shows a little less than the pencil: what was written last is still in L2 when the kernel ends. 32 rows are one decode step."
+# caption: "For all three kernels, the percentage of bandwidth counts only what the problem needs. The counter shows a little less than the pencil: what was written last is still in L2 when the kernel ends. One decode step has 32 rows."
 # ///
 # ///
 #
@@ -836,13 +840,13 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # /// claim | fused.decode.ours.us < 0.6 * fused.decode.eager.us and door.decode.ours.us < door.decode.eager.us
 # In decode, with 32 rows, there are hardly any bytes to save, and still the fused kernel is ahead of eager: one kernel has one start and one end.
 # /// otherwise
-# In decode, with 32 rows, there are hardly any bytes to save: {{ fused.decode.ours.us:.1f}} µs fused, {{ fused.decode.eager.us:.1f}} µs in two.
+# In decode, with 32 rows, there are hardly any bytes to save: {{ fused.decode.ours.us:.1f}} µs in one fused kernel, {{ fused.decode.eager.us:.1f}} µs in two kernels.
 # ///
 #
 # In class we race an older pair, bias and GELU, from [L3](../lectures/l3_memory.py#do-it-while-you-hold-it). On an {{ l3.gpu.name }}
 # eager takes {{ l3.fuse.eager.us:,.0f}} µs there, `torch.compile` {{ l3.fuse.compiled.us:,.0f}} and the hand-written kernel {{ l3.fuse.cuda.us:,.0f}}.
 # The last two move the same bytes. So bytes do not explain the difference between them: a kernel is bound by its bytes only if
-# everything else fits under them.
+# all its other work fits into the time that the bytes take.
 
 # %% tags=["fold"]
 from course_kernels.measure import count_many
@@ -922,7 +926,7 @@ record(
 # to come close to four times the speed for up to 16 to 32 rows, with a gain that shrinks at 64 to 128 [^frantar2025].
 # ///
 #
-# Now the clock: the grid for gate and up in an 8B model, {{ grid.n:,.0f}} × {{ grid.k:,.0f}}, with one row to 128.
+# Now we measure the grid for gate and up in an 8B model, {{ grid.n:,.0f}} × {{ grid.k:,.0f}}, from one row to 128.
 #
 # /// predict | Four bits against the library's bf16. With how many rows does our kernel lose its lead?
 # - [lead.m16 < 1] With fewer than 16
@@ -1056,9 +1060,9 @@ record(
 # %% [markdown]
 # ## The coach and the bus
 #
-# Back to the first medicine: more rows. Four seats, and six requests that need 3, 9, 4, 6, 2 and 5 steps. The **coach** takes
-# four, and the next ones only when all four are done: *static batching*. The **bus** lets people on and off at every stop: *continuous
-# batching*, scheduling at every step [^yu2022].
+# Back to the first medicine: more rows. There are four seats, and six requests that need 3, 9, 4, 6, 2 and 5 steps. The
+# **coach** takes four requests, and lets the next ones on only when all four are done: *static batching*. The **bus**
+# lets people on and off at every stop: *continuous batching*, scheduling at every step [^yu2022].
 #
 # /// exercise | Lay the slips | 5 minutes
 # Draw two grids, seats by steps. First the coach, then the bus. Count the empty seats, and write M under each step of the bus.
@@ -1069,7 +1073,7 @@ record(
 # | coach | {{ ride.coach.steps:.0f}} | 4 4 4 3 2 2 1 1 1, then 2 2 1 1 1 | {{ ride.coach.empty:.0f}} |
 # | bus | {{ ride.bus.steps:.0f}} | 4 4 4 4 4 3 2 2 2 | {{ ride.bus.empty:.0f}} |
 #
-# A new request does not get on with one row. It brings its whole prompt: a banquet in the middle of the trickle.
+# A new request does not get on with just one row. It brings its whole prompt: a banquet in the middle of the trickle.
 # ///
 #
 # So which M do the kernels of a server see? Here is the queue from above, {{ queue.count:,.0f}} requests and {{ steps.seats:.0f}} seats, run through [the engine's own timetable](../an_engine.py), without a model.
@@ -1184,7 +1188,7 @@ record(
 # Now everything together: a step of the whole 8B shape, with norms, rotations and gates inside the multiplies, five
 # kernels a layer, each starting while the one before it is still ending. [One
 # token](../one_token.py#five-kernels-a-layer) takes that apart for one reader. Here there are {{ bus.rows:.0f}}
-# readers, each with {{ bus.held:.0f}} tokens in the cache. The floor is the time of the bytes, weights and caches, at
+# readers, each with {{ bus.held:.0f}} tokens in the cache. The floor is the time that the bytes of weights and caches take at
 # the speed of a copy.
 #
 # /// predict | What share of its floor does the step with {{ bus.rows:.0f}} rows reach?
@@ -1192,7 +1196,7 @@ record(
 # - [0.72 <= decode_of_floor.b32 < 0.93] 72 % or more, and less than 93 %
 # - [decode_of_floor.b32 >= 0.93] 93 % or more
 # /// reveal
-# {{ decode_of_floor.b32:.0%}}; with one row it is {{ decode_of_floor.b1:.0%}}. `torch.compile` in a CUDA graph: {{ compiled_of_floor.b32:.0%}} and {{ compiled_of_floor.b1:.0%}}.
+# {{ decode_of_floor.b32:.0%}}; with one row it is {{ decode_of_floor.b1:.0%}}. `torch.compile` in a CUDA graph reaches {{ compiled_of_floor.b32:.0%}} and {{ compiled_of_floor.b1:.0%}}.
 #
 # /// table
 # columns: ["", "one row", "{{ bus.rows:.0f}} rows"]
@@ -1207,10 +1211,10 @@ record(
 # And how far is that from the floor? By subtraction it is
 # {{ (1 - decode_of_floor.b32) * full.our_step.ms / full.our_step.T:.1f}} ms for each step, and
 # {{ (1 - decode_of_floor.b1) * one.our_step.ms / one.our_step.T:.1f}} ms with one row. Both have the same number of
-# kernels, so that is not the reason. Nor is the clock, {{ full.our_step.sm_mhz:.0f}} MHz in both readings. With more
-# rows three of the five kernels are different ones; in each, every block has more rows of x to load and more sums to
-# add; and attention reads {{ bus.rows:.0f}} caches. How much can that cost? On their own, relatives of these kernels
-# lose less: on [the grid of gate and up](#shorter-weights) 32 rows take {{ few.bf16.m32.us / few.bf16.m1.us - 1:.0%}}
+# kernels, so that is not the reason. Nor is the clock the reason: it is at {{ full.our_step.sm_mhz:.0f}} MHz in both
+# readings. With more rows three of the five kernels are different ones; in each, every block has more rows of x to load
+# and more sums to add; and attention reads {{ bus.rows:.0f}} caches. How much can that cost? On their own, relatives of
+# these kernels lose less: on [the grid of gate and up](#shorter-weights) 32 rows take {{ few.bf16.m32.us / few.bf16.m1.us - 1:.0%}}
 # longer than one, and [attention over keys in a row](#follow-the-table) reads at
 # {{ in_a_row.gb_per_s / copy.gb_per_s:.0%}} of a copy's speed. So most of the loss arises where kernels meet, in the
 # step itself. We conclude that by subtraction; a timeline of the step would show it, and this run has none.
@@ -1257,12 +1261,14 @@ record(
 # - [2 <= faster < 3] Between two and three times as fast
 # - [faster >= 3] As the bytes say, or nearly
 # /// reveal
-# {{ faster:.2f}} times: {{ one.our_step.ms / one.our_step.T:.2f}} ms a token became {{ short.ms / short.T:.2f}}. That is {{ short_of_floor:.0%}}
+# {{ faster:.2f}} times: {{ one.our_step.ms / one.our_step.T:.2f}} ms per token became {{ short.ms / short.T:.2f}} ms. That is
+# {{ short_of_floor:.0%}}
 # of its own floor, where the step in 16 bits reaches {{ decode_of_floor.b1:.0%}} of its own.
 #
 # Why not four times, by the bytes? The head was not rounded, and it is {{ head_gb:.2f}} GB of the {{ step_gb.bits4:.2f}} that are
-# left; the scales and the cache are in there, too. And why is this step further from its floor? What is not bytes did not shrink
-# with them: just as many kernels begin and end, with less to read in between, and every word of eight weights must be unpacked.
+# left; the scales and the cache are in there, too. And why is this step further from its floor? The work other than reading did
+# not shrink with the bytes: just as many kernels begin and end, with less to read in between, and every word of eight weights
+# must be unpacked.
 # ///
 #
 # /// define | faster = (one.our_step.us / one.our_step.T) / (short.us / short.T)
@@ -1311,7 +1317,7 @@ record(
 # Three servers are ill.
 #
 # - **A** has only half of its seats taken, although its memory is full.
-# - **B** waits for bytes, at four rows a step.
+# - **B** waits for bytes, at four rows per step.
 # - **C** runs ten small kernels between two multiplies.
 #
 # /// exercise | One medicine each | 4 minutes
@@ -1330,8 +1336,8 @@ record(
 # %% [markdown]
 # ## Build it: add and norm in one kernel {.beyond}
 #
-# The kernel from class once more, and now it is graded. Write it in Triton, in CUDA C++, or in NumPy alone. A row is added,
-# measured and divided, all while you hold it. The answer to the last task is not on any page.
+# This is the kernel from class once more, and now it is graded. Write it in Triton, in CUDA C++, or in NumPy alone. A
+# row is added, measured and divided, all while you hold it. The answer to the last task is not on any page.
 #
 # The lab passes x, g, r and expects y, s, in this order: what was w and h in class is g and s here, and eps is 1e-5
 # here and was 1e-6 in class. If your file from class is in `my_labs/`, begin with
@@ -1355,15 +1361,16 @@ record(
 #
 # /// exercise | Three lines to take along | 4 minutes
 # 1. One sentence: why does a weight matrix wait for bytes in decode, but not in prefill?
-# 2. Pages of 16 tokens, a request of 100. How many places are empty?
+# 2. Pages hold 16 tokens, and a request has 100. How many places are empty?
 # 3. Three elementwise operators in a row, each reading one tensor and writing one. How many trips are left when they are fused?
 # /// answer
-# 1. In decode each weight that is fetched meets one row, or a few; in prefill as many as the prompt has tokens.
+# 1. In decode each weight that is fetched meets one row, or a few; in prefill it meets as many rows as the prompt has tokens.
 # 2. Seven pages: 7 × 16 = 112, and 112 − 100 = 12. Never more than 15.
 # 3. Two instead of six: the first read and the last write.
 # ///
 #
 # **You can now** ask a serving kernel three things: *how many rows, how many trips, how many bits?* The first is M, the second is fusion, the third is short numbers. And you can say of each what it cannot cure.
 #
-# **Where this leads.** All of it together, in a server that you can read: [an engine](../an_engine.py), with the coach and the
-# bus racing over this very queue. The multiply, [size by size](../multiply_on_hopper.py). Each number with its spread: [the ledger](../numbers.md).
+# **Where this leads.** All of it comes together in a server that you can read, [an engine](../an_engine.py), where the coach
+# and the bus race over this very queue. For the multiply alone, read [the multiply, size by size](../multiply_on_hopper.py).
+# Each number with its spread: [the ledger](../numbers.md).
