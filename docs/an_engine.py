@@ -274,7 +274,7 @@ record(
 # kinds:
 #   - {label: "an answer, from its first token to its last", look: full}
 #   - {label: "the next one in that seat", look: striped}
-# alt: "Twelve lanes of time. Above, the coach: in every batch some seats write briefly and are then empty until the longest answer of the batch is done; the coach needs all the time that is drawn to serve the queue. Below, the bus: as long as somebody waits, one answer follows another in every seat; then the seats empty one by one. The bus is done long before the coach."
+# alt: "Twelve lanes of time. Above, the coach: in every batch some seats write briefly and are then empty until the longest answer of the batch is done; for the whole queue the coach needs all of the time that is drawn. Below, the bus: as long as somebody waits, one answer follows another in every seat; then the seats empty one by one. The bus is done long before the coach."
 # caption: Where a lane is white, nobody writes in that seat. Each answer is put into the lowest seat that is free when it begins.
 # ///
 #
@@ -584,11 +584,12 @@ record(
 # ///
 #
 # /// claim | token.bus < 0.6 * token.coach and worst.bus < 0.6 * worst.coach
-# A token of the bus takes {{ token.bus / token.coach:.2f}} of the coach's energy, and even the bus's more expensive run stays
-# under six tenths of the coach's cheaper one. In an average step the coach has {{ queue.tokens / steps.coach:.1f}} seats taken,
-# the bus {{ queue.tokens / steps.bus:.1f}}. The weights come up in every step, however many people share them.
+# A token from the bus takes {{ token.bus / token.coach:.2f}} of the energy of one from the coach, and even the bus's
+# more expensive run stays under six tenths of the coach's cheaper one. In an average step the coach has {{ queue.tokens / steps.coach:.1f}}
+# seats taken, the bus {{ queue.tokens / steps.bus:.1f}}. The weights come up in every step, however many people share
+# them.
 # /// otherwise
-# A token of the bus takes {{ token.bus:.2f}} J, one of the coach {{ token.coach:.2f}} J.
+# A token from the bus takes {{ token.bus:.2f}} J, one from the coach {{ token.coach:.2f}} J.
 # ///
 #
 # And look at the last two rows. If you rent a card, you pay for hours. So throughput sets the price, whatever the

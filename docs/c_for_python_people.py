@@ -218,7 +218,7 @@ for literal in ("1.1", "1.1f"):
 
 # %% [markdown]
 # `FMUL` multiplies floats, `DMUL` multiplies doubles, `F2F` converts. One missing letter, and one instruction has become
-# three. The middle one runs on the double-precision units, and many cards have only a few of those. So put `f` after
+# three. The middle instruction runs on the double-precision units, and many cards have only a few of those. So put `f` after
 # every literal in a kernel, and write `expf`, `fmaxf`, `sqrtf` rather than `exp`, `fmax`, `sqrt`.
 #
 # ### 4. A float runs out of digits
@@ -508,8 +508,9 @@ extern "C" __global__ void scale() {
 #
 # ### A template: the same function, written twice
 #
-# `template <bool VECTORS>` before a function turns it into a stencil with a hole. `load_4<true>` and `load_4<false>` are two
-# functions, each compiled with its own value in the hole. `template <int N>` takes a number, `template <typename T>` a type.
+# `template <bool VECTORS>` before a function turns the function into a stencil with a hole. `load_4<true>` and
+# `load_4<false>` are two functions, each compiled with its own value in the hole. `template <int N>` takes a number,
+# `template <typename T>` a type.
 #
 # /// predict | The function below has an if in it, and both kernels call it. How many of the two compiled kernels have a branch?
 # - [ ] Both
@@ -612,7 +613,7 @@ extern "C" __global__ void too_long() {
 # ### alignas: where a thing may begin
 #
 # A load of 16 bytes needs an address that is a multiple of 16. A float may begin at any multiple of 4, and so may a
-# list of floats. `alignas(16)` in front of it says: begin at a multiple of 16.
+# list of floats. `alignas(16)` in front of a list says: begin at a multiple of 16.
 #
 # /// predict | One char, then four floats: 17 bytes. How large is a struct of these, without alignas and with alignas(16) before the floats?
 # - [ ] 17 and 17

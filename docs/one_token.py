@@ -753,7 +753,7 @@ record(
 # And now our own kernels. Every part of the layer can be swapped for a different one that does the same, one at a time,
 # so that we see what each one gains. First, a single part: attention.
 #
-# The pencil comes first, as always. What can a better attention save? It reads the cache, and the cache is
+# The pencil comes first, as always. What can a better attention save? Attention reads the cache, and the cache is
 # {{ step.cache_gb:.2f}} of {{ step.gb:.2f}} GB. So an attention kernel that read nothing would save {{ step.cache_gb / step.gb:.1%}}
 # of the bytes. If a swap gains more than that, bytes are not the reason: plain attention is several small kernels, one
 # after the other, that pass their scores on through memory.

@@ -780,7 +780,7 @@ record(
 #
 # More differences:
 #
-# - **Compile errors.** The interpreter is Python, so it runs much that the compiler refuses. It also treats `and`
+# - **Compile errors.** The interpreter is Python, so it runs much that the compiler refuses. The interpreter also treats `and`
 #   between two masks as Python does, and silently drops one of them; the compiler warns. Write `&`.
 # - **Reading past the end.** A little way outside, it reads whatever happens to be there. Often that is a 0, and the sum comes
 #   out right. Far outside, the process dies without a word.
@@ -938,8 +938,8 @@ for wrong in (
 # One program takes one row of N numbers, N at most BLOCK: subtract the largest, take `tl.exp`, divide by the sum. Which `other`
 # does the load need, and why does the sum then need no mask of its own?
 # /// answer
-# `other=-float("inf")`. It is never the largest, as long as the row has one number. And exp(−∞) is 0, so a seat without a number
-# adds nothing to the sum. The store still needs the mask.
+# `other=-float("inf")`. This value is never the largest, as long as the row has one number. And exp(−∞) is 0, so a seat
+# without a number adds nothing to the sum. The store still needs the mask.
 # ///
 
 # %% [markdown]

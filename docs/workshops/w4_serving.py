@@ -1208,7 +1208,7 @@ record(
 # caption: "The shape of Llama 3.1 8B, random weights, bf16, all in CUDA graphs. A copy of 4 GiB, in this run: {{ copy.gb_per_s:,.0f}} GB/s."
 # ///
 #
-# And how far is that from the floor? By subtraction it is
+# And how far is that from the floor? By subtraction the distance is
 # {{ (1 - decode_of_floor.b32) * full.our_step.ms / full.our_step.T:.1f}} ms for each step, and
 # {{ (1 - decode_of_floor.b1) * one.our_step.ms / one.our_step.T:.1f}} ms with one row. Both have the same number of
 # kernels, so that is not the reason. Nor is the clock the reason: it is at {{ full.our_step.sm_mhz:.0f}} MHz in both
