@@ -10,36 +10,37 @@
 #
 # By the end of this page you can
 #
-# - read a step of the ladder as a diff, and say before you run it which counter must move;
-# - check that it moved, and by how much;
-# - work out by hand what a tile asks of an SM: issue slots, bytes from shared memory, blocks across the card;
-# - say why the last kernel is not faster, and point at the number that says so.
+# - read a step of the ladder as a diff, and say before you run the kernel which counter must change;
+# - check that this counter changed, and by how much;
+# - work out by hand what a tile demands of an SM and of the card: issue slots, bytes from shared memory, and blocks;
+# - say why the last kernel is not faster, and point to the number that shows the reason.
 #
-# **The headline: {{ ladder.persistent.of_peak:.0%}} of peak, in plain fp32, by a kernel you can read.** The naive one
-# reaches {{ ladder.naive.of_peak:.1%}}. The library, cuBLAS, reaches {{ ladder.cublas.of_peak:.0%}}, so we end at **{{ sgemm.last_of_cublas:.1%}}
-# of the library**.
+# **The headline: {{ ladder.persistent.of_peak:.0%}} of peak, in plain fp32, by a kernel that you can read.** The
+# naive kernel reaches {{ ladder.naive.of_peak:.1%}}. The library, cuBLAS, reaches {{ ladder.cublas.of_peak:.0%}}, so
+# we end at **{{ sgemm.last_of_cublas:.1%}} of the library**.
 #
 # [The previous lecture](l4_the_gemm_ladder.py) climbed the first five steps. Each of them moved fewer bytes: first
-# from HBM, then from shared memory. It ended with three complaints: lanes queue at the banks, one instruction fetches
-# one word, and everybody stands idle while the next tile comes in. Each complaint becomes a step here, and there are
-# more steps besides.
+# from HBM, then from shared memory. That lecture ended with three faults of the last kernel: lanes queue at the
+# banks, one instruction fetches only one word, and everybody stands idle while the next tile comes in. Each of these
+# faults leads to a step here.
 
 # %% [markdown]
 # ## The whole ladder, once
 #
-# Here are twelve kernels and the library, side by side, in one run: they take turns on the same two matrices of 4096 ×
-# 4096 numbers. Each answer was checked first. TF32 is off, and the check would notice if it were not.
+# Here are twelve kernels and the library, measured side by side in one run: they take turns on the same two matrices
+# of 4096 × 4096 numbers. Each answer was checked first. TF32 is off, and the check of the answers would notice if it
+# were on.
 #
-# Eleven of the twelve are steps of the ladder. Number 8 is a *side note*: it is a sound idea from good books, but on this
-# card, at this size, it does not pay by itself. You will see why, and that is worth as much as a step.
+# Eleven of the twelve are steps of the ladder. Number 8 is a *side note*: it is a sound idea from good books, but on
+# this card, at this size, the idea does not pay by itself. You will see why, and knowing why is worth as much as a
+# step.
 #
-# The last two, 11 and 12, need a word of warning: each is a **tuning bundle**. Several changes go in at once, as they do in a
-# library, so the measurement is of the step as a whole and not of any single change. [Further down](#one-change-at-a-time) we
-# take some of them out again, one at a time.
+# The last two, 11 and 12, need a word of warning: each is a **tuning bundle**. Several changes are made at once, so
+# we measure the step as a whole. [Further down](#one-change-at-a-time) we undo some of these changes, one at a time.
 #
-# The core of the page is the lab and steps 6, 7 and 9: each of the three hinges on a different counter. The other steps are
-# folded, and so is the section on [what holds the last one back](#why-is-the-last-one-not-faster). Unfold them when you want
-# to go all the way up.
+# The core of the page is the lab and steps 6, 7 and 9: each of these three steps changes a different counter. The
+# other steps are folded away, and so is the section on
+# [what holds the last one back](#why-is-the-last-one-not-faster). Unfold them to climb all the way up.
 
 # %% tags=["fold"]
 import torch
@@ -133,13 +134,14 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 # ///
 #
 # /// claim | sgemm.first_of_cublas < 0.015 and abs(sgemm.last_of_cublas - 1) < 0.07
-# From {{ sgemm.first_of_cublas:.1%}} of the library to {{ sgemm.last_of_cublas:.1%}}. Call that level, and no more: on a
-# different card either may be ahead, though hardly by as much as 7 %. Always read the second column beside the third. The library
-# itself is at {{ ladder.cublas.of_peak:.0%}} of the data sheet, so a kernel that equals it still leaves {{ 1 - ladder.cublas.of_peak:.0%}}
-# of the card unused. *Where that part goes* is the last question of this page.
+# The naive kernel is at {{ sgemm.first_of_cublas:.1%}} of the library, and kernel 12 is at
+# {{ sgemm.last_of_cublas:.1%}}. Regard the last kernel and the library as equally fast: on a different card either of
+# them may be ahead, though hardly by as much as 7 %. Always read the second column together with the third. The
+# library itself is at {{ ladder.cublas.of_peak:.0%}} of the data sheet, so a kernel that equals it still leaves
+# {{ 1 - ladder.cublas.of_peak:.0%}} of the card unused. The last question of this page is *where that part goes*.
 # /// otherwise
-# From {{ sgemm.first_of_cublas:.1%}} of the library to {{ sgemm.last_of_cublas:.1%}}. The library itself is at
-# {{ ladder.cublas.of_peak:.0%}} of the data sheet.
+# The naive kernel is at {{ sgemm.first_of_cublas:.1%}} of the library, and kernel 12 is at
+# {{ sgemm.last_of_cublas:.1%}}. The library itself is at {{ ladder.cublas.of_peak:.0%}} of the data sheet.
 # ///
 #
 # /// claim | ladder.naive.us > 5 * ladder.coalesced.us and ladder.coalesced.us > ladder.shared_tiles.us and ladder.shared_tiles.us > ladder.register_column.us and ladder.register_column.us > ladder.register_tile.us
@@ -150,19 +152,20 @@ record(ladder=compare(LADDER, square, seconds=0.3))
 #
 # So the times are no longer a secret. The predictions below ask for something else: what the *counters* will say.
 #
-# Others have climbed this before us. The best-known ladder, Boehm's, ended at 93.7 % of cuBLAS on an RTX A6000, and three of its
-# twelve kernels were slower than an earlier one [^boehm2022]. It is a fine text. On a different card, different steps pay, as you
-# will see.
+# Other people have climbed such a ladder before us. The best-known ladder, Boehm's, ended at 93.7 % of cuBLAS on an
+# RTX A6000, and three of its twelve kernels were slower than an earlier one [^boehm2022]. On a different card,
+# different steps pay, as you will see.
 
 # %% [markdown]
 # ## Every other instruction costs a multiply-add
 #
-# You know [what an SM can do in one tick](l4_the_gemm_ladder.py#what-an-sm-can-do-in-one-tick). Each of its four schedulers
-# has one *issue slot* (the kitchen's *call*): one instruction, for one warp. The card is at its peak when all four issue *multiply
-# and add* in every tick. **Every other instruction takes the place of a multiply-add**: a fetch, an address, a barrier.
+# You know [what an SM can do in one tick](l4_the_gemm_ladder.py#what-an-sm-can-do-in-one-tick). Each of its four
+# schedulers has one *issue slot* per tick (the kitchen's *call*): it issues one instruction for one warp. The card is
+# at its peak when all four schedulers issue a *multiply-add* in every tick. **Every other instruction takes the place
+# of a multiply-add**, whether it fetches a number, computes an address or waits at a barrier.
 #
-# So the first bound is a share: how many of the instructions are multiply-adds? Take one thread and one step along K. It
-# holds 8 × 8 sums. It needs 8 numbers of A and 8 of B.
+# So the first bound is a share: how many of the instructions are multiply-adds? Take one thread and one step along K.
+# The thread holds 8 × 8 sums, and needs 8 numbers of A and 8 of B.
 
 
 # %%
@@ -198,13 +201,14 @@ record(by_hand=by_hand)
 # caption: By hand, for a single thread. Addresses, the loop and the barriers are not included.
 # ///
 #
-# The last column is the second bound. Shared memory (the tray) delivers {{ l3.per_clock.shared:.0f }} bytes in a tick, as [you measured](l3_memory.py#how-much-at-once),
-# and the lanes can do 128 multiply-adds in a tick. So the budget is **one byte for each multiply-add**, and an 8 × 8 tile uses up
-# all of it. What saves us is that lanes want the *same* numbers: a number that several lanes of a warp want leaves shared memory
-# only once. (Step 8 takes a closer look at that *once*.)
+# The last column is the second bound. Shared memory (the tray) delivers {{ l3.per_clock.shared:.0f }} bytes per tick,
+# as [you measured](l3_memory.py#how-much-at-once), and the lanes can do 128 multiply-adds per tick. So the budget is
+# **one byte per multiply-add**, and an 8 × 8 tile uses up all of this budget. What saves us is that several lanes
+# want the *same* numbers: a number that several lanes of a warp want leaves shared memory only once. (Step 8 takes a
+# closer look at the words *only once*.)
 #
-# Now ask the hardware. This is the only visit to the counters on this page, for all its kernels. It stays folded, and
-# later sections quote from it.
+# Now ask the hardware. The next cell, which stays folded, reads the counters of all the kernels on this page. Later
+# sections quote its counts.
 
 # %% tags=["fold"]
 from course_kernels.measure import count_many
@@ -318,21 +322,21 @@ record(
 # caption: Nsight Compute counted the first two columns on one launch; the last one is timed.
 # ///
 #
-# **Issue slots used × share of multiply-adds.** Every step on this page works on one of the two. It makes the share larger
-# (fewer other instructions) or uses more of the slots (less waiting). And the product of the two nearly *is* the
-# percentage of peak. We come back to that at the end.
+# **Issue slots used × share of multiply-adds.** Every step on this page improves one of these two factors: it makes
+# the share of multiply-adds larger (fewer other instructions) or uses more of the slots (less waiting). And the
+# product of the two factors nearly *is* the percentage of peak.
 #
 # /// exercise | A 4 × 4 register tile | 3 minutes
-# With 16-byte loads, how many of its instructions are multiply-adds? How many bytes does one multiply-add take from shared
-# memory? Which of the two bounds is worse?
+# With 16-byte loads, how many of the instructions for this tile are multiply-adds? How many bytes does one
+# multiply-add take from shared memory? Which of the two bounds is lower?
 # /// answer
-# 16 multiply-adds, 4 + 4 numbers, two loads: 16 of 18 instructions are multiply-adds. 32 bytes for 16 multiply-adds is 2
-# bytes each, and the budget is one. So for a single thread shared memory is worse. If lanes want the same numbers, it
-# may still work.
+# 16 multiply-adds need 4 + 4 numbers, or two loads: 16 of 18 instructions are multiply-adds. 32 bytes for 16
+# multiply-adds is 2 bytes each, and the budget is one. So for a single thread shared memory is the lower bound. If
+# several lanes want the same numbers, the tile may still work.
 # ///
 #
-# Now it is your turn. Everything that follows builds on the register tile of step 5. In the lab you write it yourself, from the
-# prediction to the 8 × 8 square. It needs nothing from the rest of this page, so do it now, or after reading.
+# Now it is your turn. Everything that follows builds on the register tile of step 5. In the lab you write this tile
+# yourself. The lab needs nothing from the rest of this page, so do it now, or after you have read the page.
 #
 # /// lab | register_tile
 # ///
@@ -340,34 +344,36 @@ record(
 # %% [markdown]
 # ## 6 · Sixteen bytes in every access
 #
-# The register tile moves its numbers one by one: from global memory (down the hall), into shared memory, and out to C. `float4` moves four
-# neighbours in one instruction.
+# The kernel with the register tile moves its numbers one by one: from global memory (down the hall), into shared
+# memory, and out to C. With `float4`, one instruction moves four neighbouring numbers.
 #
 # /// figure | docs/assets/figures/sgemm_vector_loads.svg
 # alt: "What a thread carries for one step of eight along K. Number by number: 8 loads from global memory and 8 stores into shared memory, 16 instructions. Sixteen bytes at a time: 2 loads, and 5 stores, because the four numbers of A go to four rows of the tile: 7 instructions."
 # ///
 #
-# Four neighbours must *be* neighbours. In A and B they are: along a row. But from shared memory a thread wants 8 numbers of A
-# that are *one below the other*, so the tile of A is transposed, once, on the way in. That costs four stores of one
-# number each.
+# But the four numbers must *be* neighbours in memory. In A and B they are neighbours along a row. But from shared
+# memory a thread wants 8 numbers of A that are *one below the other*, so the tile of A is transposed, once, on the
+# way in. That costs four stores of one number each.
 #
 # /// diff | src/course_kernels/sgemm/k05_register_tile.cu | src/course_kernels/sgemm/k06_vectorised.cu
 # title: "What changes: k05_register_tile.cu → k06_vectorised.cu"
 # ///
 #
-# `template`, `alignas` and the other C++ that is new from here on are explained [on the page on C](../c_for_python_people.py#five-more-words-for-the-top-of-the-ladder).
+# `template`, `alignas` and the other features of C++ that are new from here on are explained
+# [on the page on C](../c_for_python_people.py#five-more-words-for-the-top-of-the-ladder).
 #
-# Besides the instructions in the picture, each load from global memory needs an address and, before that, a question: am I still
-# inside the matrix? Two loads instead of eight mean a quarter of the questions.
+# Besides the instructions in the picture, each load from global memory needs an address and, before that, a check: is
+# the thread still inside the matrix? Two loads instead of eight mean a quarter of these checks.
 #
 # /// predict | The bytes stay the same. What falls: loads from shared memory, instructions that carry, or both?
 # - [vital.vectorised.loads < 0.8 * vital.register_tile.loads and vital.vectorised.carried < 0.8 * vital.register_tile.carried] Both
 # - [vital.vectorised.loads >= 0.8 * vital.register_tile.loads and vital.vectorised.carried < 0.8 * vital.register_tile.carried] Only the instructions that carry
 # - [vital.vectorised.loads < 0.8 * vital.register_tile.loads and vital.vectorised.carried >= 0.8 * vital.register_tile.carried] Only the loads from shared memory
 # /// reveal
-# Loads from shared memory for one multiply-add: {{ vital.register_tile.loads:.4f }} before, {{ vital.vectorised.loads:.4f }} now. Instructions that
-# carry, from global memory and into shared memory: {{ vital.register_tile.carried:.4f }} before, {{ vital.vectorised.carried:.4f }} now. By hand,
-# {{ carried.one_by_one:.4f }} and {{ carried.by_four:.4f }}.
+# There were {{ vital.register_tile.loads:.4f }} loads from shared memory per multiply-add before, and there are
+# {{ vital.vectorised.loads:.4f }} now. There were {{ vital.register_tile.carried:.4f }} instructions per multiply-add
+# that carry numbers, from global memory and into shared memory, and there are {{ vital.vectorised.carried:.4f }} now.
+# By hand, we get {{ carried.one_by_one:.4f }} and {{ carried.by_four:.4f }}.
 #
 # /// table
 # turned: true
@@ -379,18 +385,20 @@ record(
 # ///
 #
 # /// claim | abs(vital.register_tile.loads / by_hand.t8x8_by16.loads - 1) < 0.1 and abs(vital.vectorised.loads / by_hand.t8x8_by16.loads - 1) < 0.1
-# Look at the loads from shared memory: {{ vital.register_tile.loads:.4f }} for one multiply-add *before* the change, where the
-# source reads single numbers and the pencil says {{ by_hand.t8x8_by4.loads:.2f }}. **The compiler got there first.** It saw that
-# these numbers are neighbours and took 16 bytes at a time without being asked. On the way in it could not do so. There the source
-# of kernel 5 gives neighbouring numbers to neighbouring threads, and no thread has four in a row. Read the counter before you
-# improve something that is already done.
+# Look at the loads from shared memory: there were {{ vital.register_tile.loads:.4f }} per multiply-add *before* the
+# change, although the source reads single numbers, and by hand we get {{ by_hand.t8x8_by4.loads:.2f }}. **The
+# compiler got there first.** It saw that these numbers are neighbours and loaded 16 bytes at a time without being
+# asked. For the loads from global memory the compiler could not do so. There the source of kernel 5 gives
+# neighbouring numbers to neighbouring threads, and no thread has four in a row. Read the counter before you make an
+# improvement that the compiler has already made.
 # /// otherwise
-# Loads from shared memory for one multiply-add: {{ vital.register_tile.loads:.4f }} before and {{ vital.vectorised.loads:.4f }} now; the
-# pencil says {{ by_hand.t8x8_by4.loads:.4f }} and {{ by_hand.t8x8_by16.loads:.4f }}.
+# There were {{ vital.register_tile.loads:.4f }} loads from shared memory per multiply-add before, and there are
+# {{ vital.vectorised.loads:.4f }} now. By hand we get {{ by_hand.t8x8_by4.loads:.4f }} and
+# {{ by_hand.t8x8_by16.loads:.4f }}.
 # ///
 # ///
 #
-# For 512 multiply-adds of a thread, that is 16 instructions before and 7 now.
+# For 512 multiply-adds, a thread needed 16 carrying instructions before, and needs 7 now.
 
 # %%
 record(
@@ -402,46 +410,52 @@ record(
 
 # %% [markdown]
 # /// claim | ladder.register_tile.us > ladder.vectorised.us and vital.vectorised.carried < 0.7 * vital.register_tile.carried
-# **{{ ladder.vectorised.of_peak:.1%}} of peak**, {{ ladder.register_tile.us / ladder.vectorised.us:.2f }} times the speed of
-# the register tile. Now {{ vital.vectorised.share:.1%}} of all instructions are multiply-adds; before, it was {{ vital.register_tile.share:.1%}}.
+# **{{ ladder.vectorised.of_peak:.1%}} of peak**, {{ ladder.register_tile.us / ladder.vectorised.us:.2f }} times the
+# speed of the register tile. Now {{ vital.vectorised.share:.1%}} of all instructions are multiply-adds, compared with
+# {{ vital.register_tile.share:.1%}} before.
 # /// otherwise
-# {{ ladder.vectorised.of_peak:.1%}} of peak, against {{ ladder.register_tile.of_peak:.1%}}; {{ vital.vectorised.share:.1%}}
-# of all instructions are multiply-adds; before, it was {{ vital.register_tile.share:.1%}}.
+# The kernel reaches {{ ladder.vectorised.of_peak:.1%}} of peak, compared with {{ ladder.register_tile.of_peak:.1%}}
+# before. Now {{ vital.vectorised.share:.1%}} of all instructions are multiply-adds, compared with
+# {{ vital.register_tile.share:.1%}} before.
 # ///
 #
-# **Why not faster?** A load from shared memory takes {{ vital.vectorised.turns_a_load:.1f }} wavefronts, and {{ vital.vectorised.conflicts:.1f }}
-# of them are spent in queues.
+# **Why not faster?** A load from shared memory takes {{ vital.vectorised.turns_a_load:.1f }} wavefronts, and
+# {{ vital.vectorised.conflicts:.1f }} of these are lost in queues.
 #
 # /// exercise | Sixteen bytes need an address | 2 minutes
 # K is 1023. Row 1 of A begins 4092 bytes after row 0. Can a thread read its first four numbers with one load of 16 bytes?
 # What must the kernel do?
 # /// answer
-# No: 4092 is not a multiple of 16, and a 16-byte load must begin at one. The kernel checks once whether K and N are multiples of 4.
-# If not, it fetches number by number. These are the *ugly sizes* in a [table further down](#from-small-to-large-and-ugly-ones).
+# No: 4092 is not a multiple of 16, and the address of a 16-byte load must be a multiple of 16. The kernel checks once
+# whether K and N are multiples of 4. If not, it fetches the numbers one by one. Such sizes are the *ugly sizes* in a
+# [table further down](#from-small-to-large-and-ugly-ones).
 # ///
 
 # %% [markdown]
 # ## 7 · Eight lanes, thirty-two banks {#7-nobody-queues}
 #
-# 32 lanes ask for 16 bytes each. Shared memory has 32 banks (the windows) of 4 bytes: 128 bytes in one wavefront (a turn). That
-# serves eight lanes at a time, as long as no two of them want different words in one bank.
+# 32 lanes ask for 16 bytes each. Shared memory has 32 banks (the windows) of 4 bytes, so one wavefront (a turn)
+# delivers 128 bytes. A wavefront can serve eight lanes, as long as no two of them want different words in the same
+# bank.
 #
-# In kernel 6 a thread owns 8 columns side by side. Its neighbour begins 8 words further on. Look at what that does to
-# the banks.
+# In kernel 6 a thread owns 8 columns side by side. The columns of the next thread begin 8 words further on. Look at
+# what that does to the banks.
 #
 # /// figure | docs/assets/figures/sgemm_windows.svg
 # alt: "Eight lanes read 16 bytes each from 32 banks. If a thread owns 8 neighbouring columns, lanes 0 to 3 use banks 0 to 3, 8 to 11, 16 to 19 and 24 to 27, and lanes 4 to 7 want the same banks again: two wavefronts, and half of the banks idle. If a thread owns 4 columns and another 4 further on, the eight lanes cover all 32 banks: one wavefront."
 # ///
 #
-# So hand out the columns differently. A thread still owns 8, but four here and four half a tile further on. They are the same
-# sums, only dealt to different threads. And the tile of A, which is written column by column, gets four spare words at the end of
-# each row, so that the *writers* do not collide at one bank either.
+# So hand out the columns differently. A thread still owns 8 columns, but now four of them lie half a tile further on.
+# The sums are the same, but they are distributed differently among the threads. And the tile of A, which is written
+# column by column, gets four spare words at the end of each row, so that the threads that *write* do not collide at
+# one bank either.
 #
 # /// diff | src/course_kernels/sgemm/k06_vectorised.cu | src/course_kernels/sgemm/k07_conflict_free.cu
 # title: "What changes: k06_vectorised.cu → k07_conflict_free.cu"
 # ///
 #
-# First count it on your fingers: eight neighbouring lanes, 16 bytes of B each, and the longest queue.
+# First count the wavefronts on your fingers: eight neighbouring lanes want 16 bytes of B each. How long is the
+# longest queue?
 
 # %%
 from collections import Counter
@@ -470,8 +484,9 @@ record(
 # - [vital.conflict_free.turns_a_load < 0.8 * vital.vectorised.turns_a_load] Wavefronts for one load
 # - [vital.conflict_free.registers < 0.9 * vital.vectorised.registers] Registers of a thread
 # /// reveal
-# Wavefronts for one load: {{ vital.conflict_free.turns_a_load:.2f }} now, {{ vital.vectorised.turns_a_load:.2f }} before. The loads
-# themselves: {{ vital.vectorised.loads:.3f }} and {{ vital.conflict_free.loads:.3f }} for one multiply-add.
+# One load takes {{ vital.conflict_free.turns_a_load:.2f }} wavefronts now, compared with
+# {{ vital.vectorised.turns_a_load:.2f }} before. There were {{ vital.vectorised.loads:.3f }} loads per multiply-add
+# before, and there are {{ vital.conflict_free.loads:.3f }} now.
 #
 # /// table
 # turned: true
@@ -484,45 +499,48 @@ record(
 #
 # /// claim | ladder.vectorised.us > ladder.conflict_free.us and vital.conflict_free.turns_a_load < 0.8 * vital.vectorised.turns_a_load
 # **{{ ladder.conflict_free.of_peak:.1%}} of peak**, {{ ladder.vectorised.us / ladder.conflict_free.us:.2f }} times
-# the speed of kernel 6, as the wavefronts for each load fell from {{ vital.vectorised.turns_a_load:.2f }} to
+# the speed of kernel 6, and the number of wavefronts per load fell from {{ vital.vectorised.turns_a_load:.2f }} to
 # {{ vital.conflict_free.turns_a_load:.2f}}.
 # /// otherwise
-# {{ ladder.conflict_free.of_peak:.1%}} of peak, against {{ ladder.vectorised.of_peak:.1%}}; wavefronts for one load:
-# {{ vital.conflict_free.turns_a_load:.2f }} now, {{ vital.vectorised.turns_a_load:.2f }} before.
+# The kernel reaches {{ ladder.conflict_free.of_peak:.1%}} of peak, compared with {{ ladder.vectorised.of_peak:.1%}}
+# before. One load took {{ vital.vectorised.turns_a_load:.2f }} wavefronts before, and takes
+# {{ vital.conflict_free.turns_a_load:.2f }} now.
 # ///
 #
 # /// claim | abs(vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load - 2 * (queue.side_by_side - queue.interleaved)) < 0.1
-# Do your fingers agree with the counter? They counted eight lanes. A warp is four times eight, so a load of B took 4 × 2
-# wavefronts before and takes 4 × 1 now. Every second load is a load of B. The others are of A, and A is read as before. So the
-# average must fall by 2, and it fell by
+# Does the count on your fingers agree with the counter? You counted for eight lanes. A warp has four times eight
+# lanes, so a load of B took 4 × 2 wavefronts before and takes 4 × 1 now. Every second load is a load of B. The other
+# loads fetch A, and A is read as before. So the average must fall by 2, and it fell by
 # {{ vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load:.2f }}.
 # /// otherwise
-# By hand the average load should take 2 wavefronts fewer, and it takes {{ vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load:.2f }}
-# fewer.
+# By hand, the average load should take 2 wavefronts fewer than before; according to the counter it takes
+# {{ vital.vectorised.turns_a_load - vital.conflict_free.turns_a_load:.2f }} fewer.
 # ///
 # ///
 #
-# **Why not faster?** One suspicion: a warp spans 16 threads of a row, so it still wants 128 different numbers of B in every step.
-# The next section tests that.
+# **Why not faster?** We have a suspicion: a row of a warp is 16 threads wide, so the warp still wants 128 different
+# numbers of B in every step. The next section tests this suspicion.
 #
 # /// exercise | Pad or interleave? | 3 minutes
-# You could also have left the columns side by side and padded. Where would the spare words have to go, so that lanes 0 to 7
-# meet 32 banks, and why is it awkward with 16-byte loads?
+# You could also have left the columns side by side and added padding. Where would the spare words have to go, so that
+# lanes 0 to 7 use all 32 banks, and why is such padding awkward with 16-byte loads?
 # /// answer
-# Between the columns of lane 3 and lane 4: four spare words after every 32. Then lane 4 begins at bank 4. It works, but a row is
-# no longer in one piece. The code that stores B has to step over the gaps too, and each gap must be exactly 16 bytes.
-# Interleaving needs no spare words.
+# Between the columns of lane 3 and lane 4: four spare words after every 32. Then lane 4 begins at bank 4. The padding
+# works, but a row is no longer in one piece. The code that stores B has to step over the gaps too, and each gap must
+# be exactly 16 bytes. Interleaving needs no spare words.
 # ///
 #
 # ### Shared memory is a roof, too {.beyond}
 #
 # /// claim | vital.vectorised.turns > 0.26 and vital.conflict_free.turns < 0.24 and vital.conflict_free.short_scoreboard < 0.5 * vital.vectorised.short_scoreboard
-# The last line of the table above is a roof. For one multiply-add of a warp, shared memory took {{ vital.vectorised.turns:.3f }}
-# wavefronts, and it has only 0.25 to give. So with its queues kernel 6 could never have passed {{ 0.25 / vital.vectorised.turns:.0%}}
-# of peak. It was well below even that. What its warps felt was the *wait*: for each instruction they spent {{ vital.vectorised.short_scoreboard:.2f }}
-# ticks waiting for bytes from shared memory, and now it is {{ vital.conflict_free.short_scoreboard:.2f }}.
+# The last line of the table above is a roof. For one multiply-add of a warp, shared memory took
+# {{ vital.vectorised.turns:.3f }} wavefronts, and at peak speed it can give only 0.25. So kernel 6, with its queues,
+# could never have exceeded {{ 0.25 / vital.vectorised.turns:.0%}} of peak. The kernel was well below even that. What
+# slowed its warps down was the *wait*: for each instruction they spent {{ vital.vectorised.short_scoreboard:.2f }}
+# ticks waiting for bytes from shared memory, and now they spend {{ vital.conflict_free.short_scoreboard:.2f }}.
 # /// otherwise
-# For one multiply-add of a warp, shared memory takes {{ vital.conflict_free.turns:.3f }} wavefronts; before, it took {{ vital.vectorised.turns:.3f }}.
+# For one multiply-add of a warp, shared memory takes {{ vital.conflict_free.turns:.3f }} wavefronts, compared with
+# {{ vital.vectorised.turns:.3f }} before.
 # ///
 
 # %% [markdown]
@@ -535,9 +553,10 @@ record(
 # caption: The closer to a square, the less there is to fetch.
 # ///
 #
-# So seat the warp in 4 rows of 8. Its 32 × 64 sums are its **warp tile**. Of [the three
-# tiles](l4_the_gemm_ladder.py#the-words-for-tiles), it is the one that our kernels did not have yet. CUTLASS gives
-# the same advice: make it large, so that the warp reuses what it has read [^cutlass-gemm].
+# So seat the warp in 4 rows of 8. Its 32 × 64 sums are its **warp tile**. Of
+# [the three tiles](l4_the_gemm_ladder.py#the-words-for-tiles), the warp tile is the one that our kernels did not have
+# yet. CUTLASS gives the same advice: make the warp tile large, so that the warp reuses what it has read
+# [^cutlass-gemm].
 #
 # /// diff | src/course_kernels/sgemm/k07_conflict_free.cu | src/course_kernels/sgemm/k08_warp_tiles.cu
 # title: "What changes: k07_conflict_free.cu → k08_warp_tiles.cu"
@@ -548,8 +567,9 @@ record(
 # - [vital.warp_tiles.turns / vital.conflict_free.turns < 0.85 and vital.warp_tiles.loads / vital.conflict_free.loads >= 0.85] The same number of loads, a third fewer wavefronts
 # - [vital.warp_tiles.loads / vital.conflict_free.loads < 0.85] A third fewer loads
 # /// reveal
-# Loads for one multiply-add: {{ vital.warp_tiles.loads:.4f }} now, {{ vital.conflict_free.loads:.4f }} before. Wavefronts:
-# {{ vital.warp_tiles.turns:.4f }} now, {{ vital.conflict_free.turns:.4f }} before.
+# There are {{ vital.warp_tiles.loads:.4f }} loads per multiply-add now, compared with
+# {{ vital.conflict_free.loads:.4f }} before. There are {{ vital.warp_tiles.turns:.4f }} wavefronts per multiply-add
+# now, compared with {{ vital.conflict_free.turns:.4f }} before.
 #
 # /// table
 # turned: true
@@ -560,68 +580,74 @@ record(
 # ///
 #
 # /// claim | abs(vital.warp_tiles.turns / vital.conflict_free.turns - 1) < 0.03
-# **Here the pencil was wrong.** A third fewer numbers, and not one wavefront saved. Why? A load of 16 bytes is too much for one
-# wavefront, so shared memory serves the lanes of a warp in groups. A number that two *groups* want leaves shared memory twice,
-# whatever the pencil says about the warp. Take eight neighbouring lanes again. In both kernels they are in one row. They want
-# eight times 16 bytes of B, which is a full wavefront, and all of them want the same 16 bytes of A. For such a group nothing has
-# changed. (NVIDIA does not say which lanes form a group. The counter shows that there are groups: {{ vital.warp_tiles.turns_a_load:.1f }}
-# wavefronts for a load without a queue.)
+# **Here the count by hand was wrong.** The warp wants a third fewer numbers, but not one wavefront is saved. Why? A
+# load of 16 bytes per lane is too much for one wavefront, so shared memory serves the lanes of a warp in groups. A
+# number that two *groups* want leaves shared memory twice, whatever we worked out by hand for the whole warp. Take
+# eight neighbouring lanes again. In both kernels these lanes are in one row. They want eight times 16 bytes of B,
+# which is a full wavefront, and all of them want the same 16 bytes of A. For such a group nothing has changed.
+# (NVIDIA does not say which lanes form a group. The counter shows that there are groups: a load without any queue
+# takes {{ vital.warp_tiles.turns_a_load:.1f }} wavefronts.)
 # /// otherwise
-# Wavefronts for one multiply-add: {{ vital.warp_tiles.turns:.3f }} now, {{ vital.conflict_free.turns:.3f }} before.
+# There were {{ vital.conflict_free.turns:.3f }} wavefronts per multiply-add before, and there are
+# {{ vital.warp_tiles.turns:.3f }} now.
 # ///
 # ///
 #
 # /// claim | abs(ladder.warp_tiles.us / ladder.conflict_free.us - 1) < 0.06
-# And the clock does not show a difference either: {{ ladder.conflict_free.us:.0f }} µs before, {{ ladder.warp_tiles.us:.0f }}
-# now. That is a tie, to within the 6 % that we vouch for. So the warp tile is not a step of this ladder. It stays in the kernels
-# that follow, because if you read CUTLASS you will meet it at every turn, and because on tensor cores it is the warp that
-# multiplies, and its tile is what it multiplies.
+# And the time does not show a difference either: the kernel took {{ ladder.conflict_free.us:.0f }} µs before, and
+# takes {{ ladder.warp_tiles.us:.0f }} µs now. That is a tie, to within the 6 % that we vouch for. So the warp tile is
+# not a step of this ladder. It stays in the kernels that follow, for two reasons: if you read CUTLASS you will meet
+# warp tiles everywhere, and on tensor cores a whole warp multiplies together, and the warp tile is what it works on.
 # /// otherwise
-# {{ ladder.conflict_free.us:.0f }} µs before, {{ ladder.warp_tiles.us:.0f }} now.
+# The kernel took {{ ladder.conflict_free.us:.0f }} µs before, and takes {{ ladder.warp_tiles.us:.0f }} µs now.
 # ///
 #
-# **Why not faster?** Shared memory is hardly the reason: for each instruction the warps wait {{ vital.warp_tiles.short_scoreboard:.2f }}
-# ticks for it, and {{ vital.warp_tiles.long_scoreboard:.2f }} for what comes from further away. Everybody stops twice in each
-# step: once until the tile has arrived, and once until all are done with it. The next step counts what that costs.
+# **Why not faster?** Shared memory is hardly the reason: for each instruction the warps wait
+# {{ vital.warp_tiles.short_scoreboard:.2f }} ticks for shared memory, and {{ vital.warp_tiles.long_scoreboard:.2f }}
+# ticks for numbers from further away. All warps stop twice in each step: once until the tile has arrived, and once
+# until every warp is done with the tile. The next step counts what these stops cost.
 #
 # /// exercise | The best seats
-# 32 threads, 8 × 8 sums each. Try 4 × 8, 8 × 4, 2 × 16 and 32 × 1. How many numbers does the warp want in each step?
+# A warp has 32 threads, with 8 × 8 sums each. Seat the threads in 4 × 8, 8 × 4, 2 × 16 and 32 × 1. How many numbers
+# does the warp want in each step?
 # /// answer
-# 4 × 8: 32 + 64 = 96. 8 × 4: the same. 2 × 16: 144. 32 × 1: 256 + 8 = 264. Nearly square wins, because a square has the
-# shortest fence for its area.
+# 4 × 8: 32 + 64 = 96. 8 × 4: the same. 2 × 16: 144. 32 × 1: 256 + 8 = 264. The shapes that are nearly square win,
+# because for its area a square has the shortest fence.
 # ///
 
 # %% [markdown]
 # ## 9 · Fetch while you multiply
 #
-# So far, every step of the outer loop has had two halves. The whole block fetches, waits, multiplies, and waits again. While
-# it fetches, its lanes are idle, unless another block on the SM is at work.
+# So far, every step of the outer loop has had two halves. The whole block fetches and waits, and then it multiplies
+# and waits again. While a block fetches, the lanes are idle, unless another block on the SM is at work.
 #
 # /// figure | docs/assets/figures/sgemm_two_trays.svg
 # alt: "Two time lines. With one buffer, fetch 0, multiply 0, fetch 1, multiply 1, fetch 2, multiply 2 come one after the other. With two buffers, tile 1 is fetched while tile 0 is multiplied, and so on: the last multiplication ends earlier."
 # ///
 #
-# Two things are new. First, there is a second buffer: while one tile is being used, the next is on its way. Second,
-# there is `cp.async`, an instruction that copies up to 16 bytes from global memory *straight to shared memory*. A
-# plain load puts them into registers, which have to be kept free until they come. `cp.async` does not go through
-# registers at all [^nvidia-ampere]. You order now, and ask later whether the order has arrived.
+# Two things are new. First, there is a second buffer: while one tile is being used, the next tile is on its way.
+# Second, there is `cp.async`, an instruction that copies up to 16 bytes from global memory *straight into shared
+# memory*. A plain load puts the bytes into registers, which have to be kept free until the bytes arrive. `cp.async`
+# does not use registers for the data [^nvidia-ampere]. You order the bytes now, and ask later whether they have
+# arrived.
 #
 # /// diff | src/course_kernels/sgemm/k08_warp_tiles.cu | src/course_kernels/sgemm/k09_asynchronous.cu
 # title: "What changes: k08_warp_tiles.cu → k09_asynchronous.cu"
 # ///
 #
-# Now look at the reasons for *waiting*. When a warp cannot be issued, the counters note why. `barrier`: it is waiting for the
-# other warps of its block. `long scoreboard`: for bytes from L2 or HBM. `short scoreboard`: for bytes from shared memory. The
-# numbers in the answer are ticks: how long the warps of one scheduler, taken together, wait for that reason per instruction
-# issued.
+# Now look at the reasons for *waiting*. When a warp cannot be issued, the counters record why. `barrier` means that
+# the warp is waiting for the other warps of its block. `long scoreboard` means that it is waiting for bytes from L2
+# or HBM. `short scoreboard` means that it is waiting for bytes from shared memory. The numbers in the answer are ticks:
+# they say how long the warps of one scheduler, taken together, wait for that reason per instruction issued.
 #
 # /// predict | Which wait must shrink?
 # - [vital.asynchronous.long_scoreboard >= 0.8 * vital.warp_tiles.long_scoreboard and vital.asynchronous.barrier >= 0.8 * vital.warp_tiles.barrier and vital.asynchronous.short_scoreboard < 0.8 * vital.warp_tiles.short_scoreboard] The one for shared memory
 # - [vital.asynchronous.long_scoreboard < 0.8 * vital.warp_tiles.long_scoreboard] Above all, the one for global memory
 # - [vital.asynchronous.long_scoreboard >= 0.8 * vital.warp_tiles.long_scoreboard and vital.asynchronous.barrier < 0.8 * vital.warp_tiles.barrier] Only the one for each other
 # /// reveal
-# The wait for global memory: {{ vital.asynchronous.long_scoreboard:.2f }} now and {{ vital.warp_tiles.long_scoreboard:.2f }}
-# before. The wait for each other: {{ vital.asynchronous.barrier:.2f }} and {{ vital.warp_tiles.barrier:.2f }}.
+# The wait for global memory is {{ vital.asynchronous.long_scoreboard:.2f }} ticks now, compared with
+# {{ vital.warp_tiles.long_scoreboard:.2f }} before. The wait of the warps for each other is
+# {{ vital.asynchronous.barrier:.2f }} ticks now, compared with {{ vital.warp_tiles.barrier:.2f }} before.
 #
 # /// table
 # turned: true
@@ -642,35 +668,40 @@ record(
 # ///
 #
 # /// claim | ladder.conflict_free.us > ladder.asynchronous.us and ladder.warp_tiles.us > ladder.asynchronous.us and vital.asynchronous.long_scoreboard + vital.asynchronous.barrier < 0.6 * (vital.warp_tiles.long_scoreboard + vital.warp_tiles.barrier)
-# **{{ ladder.asynchronous.of_peak:.1%}} of peak**, {{ ladder.conflict_free.us / ladder.asynchronous.us:.2f }} times the speed of
-# kernel 7. An instruction is issued in {{ vital.asynchronous.issued:.0%}} of the ticks; before, it was {{ vital.warp_tiles.issued:.0%}}.
+# **{{ ladder.asynchronous.of_peak:.1%}} of peak**, {{ ladder.conflict_free.us / ladder.asynchronous.us:.2f }} times
+# the speed of kernel 7. An instruction is issued in {{ vital.asynchronous.issued:.0%}} of the ticks, compared with
+# {{ vital.warp_tiles.issued:.0%}} before.
 # /// otherwise
-# {{ ladder.asynchronous.of_peak:.1%}} of peak, against {{ ladder.conflict_free.of_peak:.1%}}; issue slots used: {{ vital.asynchronous.issued:.1%}}
-# now, {{ vital.warp_tiles.issued:.1%}} before.
+# The kernel reaches {{ ladder.asynchronous.of_peak:.1%}} of peak, compared with {{ ladder.conflict_free.of_peak:.1%}}
+# before. It uses {{ vital.asynchronous.issued:.1%}} of the issue slots, compared with
+# {{ vital.warp_tiles.issued:.1%}} before.
 # ///
 #
-# **Why not faster?** Hardly anybody waits for global memory any more. But in {{ 1 - vital.asynchronous.issued:.0%}} of the ticks
-# nothing is issued, and {{ 1 - vital.asynchronous.share:.0%}} of the instructions are not multiply-adds.
+# **Why not faster?** Hardly any warp waits for global memory any more. But in {{ 1 - vital.asynchronous.issued:.0%}}
+# of the ticks nothing is issued, and {{ 1 - vital.asynchronous.share:.0%}} of the instructions are not multiply-adds.
 # ///
 #
 # /// exercise | One barrier | 3 minutes
-# Kernel 8 has two barriers in each step, kernel 9 has one. What does that one barrier promise? And why may a thread order the
-# next tile only *after* it?
+# Kernel 8 has two barriers in each step, and kernel 9 has only one. What does that one barrier guarantee? And why may
+# a thread order the next tile only *after* the barrier?
 # /// answer
-# It promises two things: this step's tile has arrived, for all of us; and all of us are done with the tile of the previous step.
-# The next tile goes into *that* buffer. If you order it before the barrier, a slow warp may still be reading from there.
+# The barrier guarantees two things: this step's tile has arrived for all threads, and all threads are done with the
+# tile of the previous step. The next tile goes into the buffer of *that* previous tile. If you order the next tile
+# before the barrier, a slow warp may still be reading from that buffer.
 # ///
 #
 # ### What it costs {.beyond}
 #
 # /// claim | vital.asynchronous.share < 0.97 * vital.warp_tiles.share and vital.asynchronous.carried < vital.warp_tiles.carried and extra_calls.asynchronous > 1.5 * extra_calls.warp_tiles
-# There is a price, and you see it in the share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}}
-# now. The carrying is not the cause: there are {{ vital.asynchronous.carried:.4f }} such instructions for one multiply-add, down from {{ vital.warp_tiles.carried:.4f }}.
-# What has grown is the number of instructions that neither carry, nor load from shared memory, nor multiply: from {{ extra_calls.warp_tiles:.3f }}
-# to {{ extra_calls.asynchronous:.3f }}. Very likely they are addresses and questions. `cp.async` cannot transpose a tile on the
-# way, so A is copied number by number, each from its own place to its own place.
+# There is a price, and you see it in the share of multiply-adds: it was {{ vital.warp_tiles.share:.1%}} before, and
+# is {{ vital.asynchronous.share:.1%}} now. The instructions that carry numbers are not the cause: there are
+# {{ vital.asynchronous.carried:.4f }} of them per multiply-add, down from {{ vital.warp_tiles.carried:.4f }}. What
+# has grown is the number of instructions per multiply-add that neither carry, nor load from shared memory, nor multiply:
+# from {{ extra_calls.warp_tiles:.3f }} to {{ extra_calls.asynchronous:.3f }}. Very likely these instructions compute
+# addresses and check the edges. `cp.async` cannot transpose a tile on the way, so A is copied one number at a time,
+# and each number needs its own two addresses.
 # /// otherwise
-# The share of multiply-adds: {{ vital.warp_tiles.share:.1%}} before, {{ vital.asynchronous.share:.1%}} now.
+# The share of multiply-adds was {{ vital.warp_tiles.share:.1%}} before, and is {{ vital.asynchronous.share:.1%}} now.
 # ///
 
 # %% [markdown]
@@ -689,19 +720,19 @@ record(
 # title: "What changes: k09_asynchronous.cu → k10_tuned.cu"
 # ///
 #
-# This is the one step without an idea of its own: the same kernel with different constants, and a third buffer, because there is
-# room for it. Which constants? Nobody works that out on paper. You try them out. The ones in the launcher, listed by compute
-# capability,
-# come from [a race of shapes](#which-shape). That race cannot tell all of them apart, and on a different card a different shape
-# may be the best.
+# This is the only step without an idea of its own: it is the same kernel with different constants, and with a third
+# buffer, because there is room for one. Which constants are best? Nobody works that out on paper. You try them out.
+# The constants in the launcher, listed by compute capability, come from [a race of shapes](#which-shape). Some shapes
+# in that race are too close to rank, and on a different card a different shape may be the best.
 #
 # /// predict | Half as many warps fit on an SM. In what share of the ticks is an instruction still issued?
 # - [vital.tuned.issued / vital.asynchronous.issued < 0.8] In far fewer
 # - [0.8 <= vital.tuned.issued / vital.asynchronous.issued < 0.97] In somewhat fewer
 # - [vital.tuned.issued / vital.asynchronous.issued >= 0.97] In as many, or more
 # /// reveal
-# {{ vital.tuned.issued:.1%}} now, {{ vital.asynchronous.issued:.1%}} before. Occupancy was {{ vital.asynchronous.occupancy:.0%}}
-# and is now {{ vital.tuned.occupancy:.0%}}.
+# An instruction is issued in {{ vital.tuned.issued:.1%}} of the ticks, compared with
+# {{ vital.asynchronous.issued:.1%}} before. Occupancy was {{ vital.asynchronous.occupancy:.0%}} before, and is now
+# {{ vital.tuned.occupancy:.0%}}.
 #
 # /// table
 # turned: true
@@ -712,52 +743,54 @@ record(
 # ///
 #
 # /// claim | ladder.asynchronous.us > ladder.tuned.us and vital.tuned.occupancy < vital.asynchronous.occupancy
-# **{{ ladder.tuned.of_peak:.1%}} of peak**, {{ ladder.asynchronous.us / ladder.tuned.us:.2f }} times the speed of kernel 9, with
-# *fewer* warps on the SM. {{ vital.tuned.share:.1%}} of the instructions are multiply-adds; the pencil said {{ by_hand.t16x8_by16.share:.1%}},
-# without the addresses and the loop.
+# **{{ ladder.tuned.of_peak:.1%}} of peak**, {{ ladder.asynchronous.us / ladder.tuned.us:.2f }} times the speed of
+# kernel 9, with *fewer* warps on the SM. {{ vital.tuned.share:.1%}} of the instructions are multiply-adds; by hand we
+# got {{ by_hand.t16x8_by16.share:.1%}}, without the addresses and the loop.
 # /// otherwise
-# {{ ladder.tuned.of_peak:.1%}} of peak, against {{ ladder.asynchronous.of_peak:.1%}}; occupancy
-# {{ vital.tuned.occupancy:.0%}} now, {{ vital.asynchronous.occupancy:.0%}} before.
+# The kernel reaches {{ ladder.tuned.of_peak:.1%}} of peak, compared with {{ ladder.asynchronous.of_peak:.1%}} before.
+# Occupancy is {{ vital.tuned.occupancy:.0%}}, compared with {{ vital.asynchronous.occupancy:.0%}} before.
 # ///
 #
 # **Why not faster?** In {{ 1 - vital.tuned.issued:.0%}} of the ticks nothing is issued, even now.
 #
 # /// claim | vital.tuned.dispatch_stall > max(vital.tuned.long_scoreboard, vital.tuned.short_scoreboard, vital.tuned.barrier, vital.tuned.wait, vital.tuned.mio_throttle, vital.tuned.math_pipe_throttle, vital.tuned.lg_throttle)
-# And the longest wait that we counted among warps that could not be issued has a new name, *dispatch*: {{ vital.tuned.dispatch_stall:.2f }}
-# ticks for each instruction.
+# And the longest wait that we counted has a name that is new to you, *dispatch*: {{ vital.tuned.dispatch_stall:.2f }}
+# ticks per instruction.
 # /// otherwise
 # For each instruction the warps wait {{ vital.tuned.dispatch_stall:.2f }} ticks for something called *dispatch*.
 # ///
 # ///
 #
 # /// exercise | Why not 16 × 16?
-# On paper a 16 × 16 register tile reads 32 numbers for 256 multiply-adds. What is the argument against it?
+# On paper a 16 × 16 register tile reads 32 numbers for 256 multiply-adds. What is the argument against such a tile?
 # /// answer
-# The 256 sums alone need 256 registers, and a thread can have 255. Some would *spill* into local memory, which is in
-# HBM. 16 × 8 is about as large as it gets.
+# The 256 sums alone need 256 registers, and a thread can have 255. Some sums would *spill* into local memory, which
+# is in HBM. 16 × 8 is about the largest register tile that is possible.
 # ///
 
 # %% [markdown]
 # ## 11 · Two drawers {.beyond}
 #
-# *Dispatch* is the way from the issue slot to the lanes. What can hold up a multiply-add there, when all its numbers are
-# already in registers? The registers themselves.
+# *Dispatch* is the path from the issue slot to the lanes. What can hold up a multiply-add there, when all its numbers
+# are already in registers? The registers themselves.
 #
-# A thread's registers are in two banks: think of two drawers, one for the even register numbers and one for the odd. NVIDIA does
-# not say so; others found it by experiment on the Volta generation [^jia2018]. A multiply-add needs three numbers: one of A, one
-# of B, and the sum. By their rule two of them may come out of one drawer in a tick, but three may not. For this card we take the
-# rule as a guess, and see what the counters make of it.
+# A thread's registers are in two banks: think of two drawers, one for the even register numbers and one for the odd
+# register numbers. NVIDIA does not document this; Jia and others found it by experiment on the Volta generation
+# [^jia2018]. A multiply-add needs three numbers: one of A, one of B, and the sum. By their rule two of these numbers
+# may come out of the same drawer in one tick, but three may not. For this card we take the rule as a guess, and see
+# whether the counters agree with it.
 #
 # /// figure | docs/assets/figures/sgemm_register_banks.svg
 # alt: "Registers in two drawers, even and odd. With 16-byte stores, sums 0 to 3 are in four registers in a row, as b 0 to 3 are, so sum 0 is in the drawer of b 0. If a is there too, all three numbers come from one drawer: 2 ticks. If they are stored one by one, the compiler may put sum 0 across from b 0, and every multiply-add takes 1 tick."
 # ///
 #
-# Who decides which register a number is in? The compiler does. And so do you, without knowing it. A 16-byte *store*
+# Who decides which register a number is in? The compiler does, and so do you, without knowing it. A 16-byte *store*
 # needs four sums in four registers in a row. A 16-byte *load* puts four numbers of B into four registers in a row. So
-# sum number c and b number c easily end up in the same drawer, and then it is a coin toss whether *a* is there too.
-# **The stores that we made wide in step 6 can tie the compiler's hands.**
+# sum number c and b number c easily end up in the same drawer, and then it is a matter of chance whether *a* is in
+# that drawer too. **The stores that we made wide in step 6 can tie the compiler's hands.**
 #
-# Do not take our word for it. Count it, in the machine code of our own kernels: the next one, number 11, stores C number by number.
+# Do not take our word for it. Count the multiply-adds that take all three numbers from one drawer, in the machine
+# code of our own kernels. The next kernel, number 11, stores the numbers of C one by one.
 
 # %%
 import re
@@ -793,14 +826,15 @@ record(
     }
 )
 
-# %% [markdown]
-# (The count ignores numbers that are *still at hand*; the exercise below does not. Number 12 comes in the next section.)
+# %% [markdown] (This count ignores numbers that are *still at hand*; the exercise below takes them into account.
+# Kernel 12 comes in the next section.)
 #
-# So store C number by number. It happens once, at the very end, and in the loop the compiler is free. That is one of
-# five changes, because this step is a tuning bundle. There is one fewer buffer. The multiply-adds walk along a row of
-# sums and back along the next one, so that each multiply-add still has one number at hand from the last. The next
-# numbers are read from shared memory while the current ones are multiplied. And instead of computing an address for
-# every copy, a thread keeps a pointer into A and one into B, and advances both.
+# So store the numbers of C one by one. These stores happen only once, at the very end, and in the loop the compiler
+# is free. That is one of five changes, because this step is a tuning bundle. There is one fewer buffer. The
+# multiply-adds go along one row of sums and back along the next row, so that each multiply-add still has one number
+# at hand from the multiply-add before. The next numbers are read from shared memory while the current ones are
+# multiplied. And instead of computing an address for every copy, a thread keeps one pointer into A and one into B,
+# and advances both.
 #
 # /// diff | src/course_kernels/sgemm/k10_tuned.cu | src/course_kernels/sgemm/k11_register_banks.cu
 # title: "What changes: k10_tuned.cu → k11_register_banks.cu"
@@ -812,9 +846,10 @@ record(
 # - [vital.register_banks.share > 1.02 * vital.tuned.share and vital.register_banks.dispatch_stall < 0.8 * vital.tuned.dispatch_stall] Both of these
 # - [vital.register_banks.share <= 1.02 * vital.tuned.share and vital.register_banks.dispatch_stall >= 0.8 * vital.tuned.dispatch_stall] Neither of these
 # /// reveal
-# Multiply-adds: {{ vital.register_banks.share:.1%}} of the instructions now, {{ vital.tuned.share:.1%}} before. Waiting for dispatch:
-# {{ vital.tuned.dispatch_stall:.2f }} before, {{ vital.register_banks.dispatch_stall:.2f }} now. Wavefronts for one multiply-add:
-# {{ vital.tuned.turns:.3f }} and {{ vital.register_banks.turns:.3f }}.
+# Multiply-adds are {{ vital.register_banks.share:.1%}} of the instructions now, compared with
+# {{ vital.tuned.share:.1%}} before. The wait for dispatch was {{ vital.tuned.dispatch_stall:.2f }} ticks before, and
+# is {{ vital.register_banks.dispatch_stall:.2f }} now. A multiply-add took {{ vital.tuned.turns:.3f }} wavefronts
+# before, and takes {{ vital.register_banks.turns:.3f }} now.
 #
 # /// table
 # turned: true
@@ -826,34 +861,37 @@ record(
 #
 # /// claim | ladder.tuned.us > ladder.register_banks.us and vital.register_banks.dispatch_stall < 0.8 * vital.tuned.dispatch_stall and drawer.register_banks < 0.5 * drawer.tuned and vital.register_banks.share > 1.02 * vital.tuned.share
 # **{{ ladder.register_banks.of_peak:.1%}} of peak**, {{ ladder.tuned.us / ladder.register_banks.us:.3f }} times the
-# speed of kernel 10. An instruction is issued in {{ vital.register_banks.issued:.1%}} of the ticks, against
-# {{ vital.tuned.issued:.1%}}, and a larger share of the instructions multiplies. The wait for dispatch fell to
-# {{ vital.register_banks.dispatch_stall / vital.tuned.dispatch_stall:.0%}} of what it was, as the rule of the drawers
-# predicts. That is not proof: the bundle changed five things at once. [Further down](#one-change-at-a-time) we change
-# just one. But from the source alone you would never have thought to look there. First a reason for waiting pointed
-# to it, and then the machine code did.
+# speed of kernel 10. An instruction is issued in {{ vital.register_banks.issued:.1%}} of the ticks, compared with
+# {{ vital.tuned.issued:.1%}} before, and a larger share of the instructions are multiply-adds. The wait for dispatch
+# fell to {{ vital.register_banks.dispatch_stall / vital.tuned.dispatch_stall:.0%}} of what it was, as the rule of the
+# drawers predicts. That is not proof: the bundle changed five things at once. [Further down](#one-change-at-a-time)
+# we change just one thing. But from the source alone you would never have thought of looking at the registers. First
+# the counter for a wait pointed to them, and then the machine code did.
 # /// otherwise
-# {{ ladder.register_banks.of_peak:.1%}} of peak, against {{ ladder.tuned.of_peak:.1%}}; waiting for dispatch: {{ vital.register_banks.dispatch_stall:.2f }}
-# now, {{ vital.tuned.dispatch_stall:.2f }} before.
+# The kernel reaches {{ ladder.register_banks.of_peak:.1%}} of peak, compared with {{ ladder.tuned.of_peak:.1%}}
+# before. The wait for dispatch is {{ vital.register_banks.dispatch_stall:.2f }} ticks, compared with
+# {{ vital.tuned.dispatch_stall:.2f }} before.
 # ///
 # ///
 #
-# **Why not faster?** One suspicion: the stores at the end go out number by number, and an instruction fills only a quarter of
-# each sector of 32 bytes. It happens once, so it can hardly matter much. But averaged over the whole run, {{ 1 - vital.register_banks.rooms:.1%}}
-# of the SMs are empty.
+# **Why not faster?** We have a suspicion: the stores at the end write one number per thread, and an instruction fills
+# only a quarter of each sector of 32 bytes. The stores happen only once, so they can hardly matter much. But averaged
+# over the whole run, {{ 1 - vital.register_banks.rooms:.1%}} of the SMs are empty.
 #
 # /// exercise | Which of these cost an extra tick?
-# By the rule of the drawers: (a) R8 += R2 × R5. (b) R8 += R2 × R4. (c) R9 += R3 × R7. (d) R8 += R2 × R4, where R2 is still at hand from
-# the multiply-add before.
+# Apply the rule of the drawers. (a) R8 += R2 × R5. (b) R8 += R2 × R4. (c) R9 += R3 × R7. (d) R8 += R2 × R4, where R2
+# is still at hand from the multiply-add before.
 # /// answer
-# (b) and (c): three from one drawer. (a) takes two and one. (d) takes only two numbers out of the drawer, so it costs nothing
-# extra. That is the point of walking there and back; the machine code marks such a register with `.reuse`.
+# (b) and (c): each takes three numbers from one drawer. (a) takes two numbers from one drawer and one from the other.
+# (d) takes only two numbers out of the drawer, so it costs nothing extra. That is why the multiply-adds go along one
+# row and back along the next; the machine code marks such a register with `.reuse`.
 # ///
 
 # %% [markdown]
 # ## 12 · Nobody idles at the end {.beyond}
 #
-# A block computes one tile of C, and one block fills an SM (a room). How many tiles are there, and how many SMs? By hand:
+# A block computes one tile of C, and one block fills an SM (a room). How many tiles are there, and how many SMs? Work
+# it out by hand:
 
 # %%
 sms = torch.cuda.get_device_properties(0).multi_processor_count
@@ -876,24 +914,26 @@ record(
     waves={f"n{N}": waves(N, *tiles_here().block) for N in SIZES},
 )
 
-# %% [markdown]
-# At 4096: {{ waves.n4096.tiles:.0f }} tiles for {{ sms:.0f }} SMs are {{ waves.n4096.tiles / sms:.2f }} *waves*, so
-# {{ waves.n4096.rounds:.0f }} rounds. In the last one some SMs are empty. Over all rounds {{ waves.n4096.full:.1%}} of the places
-# are used, if all tiles take equally long. No idea inside the tile can recover the rest.
+# %% [markdown] At 4096 there are {{ waves.n4096.tiles:.0f }} tiles for {{ sms:.0f }} SMs. That is
+# {{ waves.n4096.tiles / sms:.2f }} *waves*, so it takes {{ waves.n4096.rounds:.0f }} rounds. In the last round some
+# SMs are empty. Over all rounds {{ waves.n4096.full:.1%}} of the places are used, if all tiles take equally long. No
+# change within the tile can recover the rest.
 #
 # /// figure | docs/assets/figures/sgemm_last_wave.svg
 # alt: "Ten tiles in four SMs take three waves, and in the last one two SMs are idle. Below, the last two tiles are cut along K: each is shared by two SMs, and the whole job ends half a wave earlier."
 # ///
 #
-# So change two things. Let the blocks **stay**: start as many as the card has places for, once, and let each take tile after tile.
-# Such a kernel is called *persistent*. And when there are too few tiles left for all blocks, lay them end to end and cut them
-# into equal lengths *along K*. A block that has a piece of a tile *adds* it to C. The idea is known as stream-K [^osama2023].
+# So change two things. Let the blocks **stay**: start only as many blocks as the card has places for, and let each
+# block process one tile after another. Such a kernel is called *persistent*. And when there are too few tiles left
+# for all blocks, lay these tiles end to end and cut them into equal lengths *along K*. A block that has computed a
+# piece of a tile *adds* the result to C. The idea is known as stream-K [^osama2023].
 #
-# But this step is a bundle again, with two more changes. The next tiles are ordered right after the barrier. And number 11 stored
-# C number by number, to keep the drawers in order. Here is a way to have both tidy drawers and wide stores. The libraries do not
-# compute A × B but **α × A × B**, with a number α that the caller gives; so does this kernel, and the caller gives 1. The
-# products with α are *new* numbers, in registers of their own. Four of those can be side by side and go out as 16 bytes. The sums
-# stay where they were.
+# But this step is a bundle again, with two more changes. The next tiles are ordered right after the barrier. And the
+# stores are wide again. Kernel 11 stored the numbers of C one by one, to keep the drawers in order. Here is a way to
+# have both tidy drawers and wide stores. The libraries do not compute A × B but **α × A × B**, with a number α that
+# the caller gives. This kernel does the same, and its caller gives 1. The products with α are *new* numbers, in
+# registers of their own. Four of these products can be side by side and be stored as 16 bytes. The sums stay where
+# they were.
 #
 # /// diff | src/course_kernels/sgemm/k11_register_banks.cu | src/course_kernels/sgemm/k12_persistent.cu
 # title: "What changes: k11_register_banks.cu → k12_persistent.cu"
@@ -902,9 +942,10 @@ record(
 # /// predict | {{ waves.n4096.full:.0%}} of the places are used. How much of the rest do we get back, in time?
 # All of it, part of it, or less than nothing? Pick one, and say why.
 # /// reveal
-# The SMs are in use for {{ vital.persistent.rooms:.1%}} of the ticks; before, it was
-# {{ vital.register_banks.rooms:.1%}}. The kernel takes {{ ladder.persistent.us / ladder.register_banks.us:.3f }}
-# times as long. If we had got all of the rest back, it would be {{ waves.n4096.full:.3f }}; if none, 1.
+# The SMs are in use for {{ vital.persistent.rooms:.1%}} of the ticks, compared with
+# {{ vital.register_banks.rooms:.1%}} before. The kernel takes
+# {{ ladder.persistent.us / ladder.register_banks.us:.3f }} times as long. If we had got all of the rest back, this
+# factor would be {{ waves.n4096.full:.3f }}; if we had got nothing back, it would be 1.
 #
 # /// table
 # turned: true
@@ -915,14 +956,15 @@ record(
 # ///
 #
 # **{{ ladder.persistent.of_peak:.1%}} of peak**, {{ ladder.register_banks.us / ladder.persistent.us:.3f }} times the
-# speed of kernel 11, and the last step of the ladder. At this size the clock cannot confirm the step: two cards
-# differ by about as much. So look at the counters. Further down, with [smaller
-# matrices](#from-small-to-large-and-ugly-ones), the clock does confirm it.
+# speed of kernel 11, and the last step of the ladder. At this size the times cannot confirm the gain: two cards
+# differ by about as much. So look at the counters. Further down, with
+# [smaller matrices](#from-small-to-large-and-ugly-ones), the times do confirm the gain.
 #
 # /// claim | vital.persistent.rooms > 1.01 * vital.register_banks.rooms and vital.persistent.issued > 1.01 * vital.register_banks.issued
-# The counters are clear. The empty SMs are gone: SMs are in use {{ vital.persistent.rooms / vital.register_banks.rooms:.3f }}
-# times as much, and instructions are issued in {{ vital.persistent.issued:.1%}} of the ticks, against {{ vital.register_banks.issued:.1%}}.
-# Four things changed at once, and [further down](#one-change-at-a-time) we take three of them apart.
+# The counters are clear. Hardly any SM is empty now: SMs are in use
+# {{ vital.persistent.rooms / vital.register_banks.rooms:.3f }} times as much as before, and instructions are issued
+# in {{ vital.persistent.issued:.1%}} of the ticks, compared with {{ vital.register_banks.issued:.1%}} before. Four
+# things changed at once, and [further down](#one-change-at-a-time) we take three of them apart.
 # /// otherwise
 # The SMs are in use for {{ vital.persistent.rooms:.1%}} of the ticks, and instructions are issued in {{ vital.persistent.issued:.1%}}.
 # Four things changed at once, and [further down](#one-change-at-a-time) we take three of them apart.
@@ -930,34 +972,38 @@ record(
 # ///
 #
 # /// claim | counted.persistent.read_bytes > 1.5 * counted.register_banks.read_bytes and vital.persistent.share < 0.995 * vital.register_banks.share and vital.persistent.l2_hits < vital.register_banks.l2_hits
-# It has its price. {{ counted.persistent.read_bytes / counted.register_banks.read_bytes:.1f}} times as many bytes come from HBM:
-# blocks that work on pieces are at *different places along K* at the same moment, so perhaps they no longer want the same strips
-# of A and B. Nobody was waiting for HBM, so it hardly hurts here. And a smaller share of the instructions multiplies, {{ vital.persistent.share:.1%}}
-# instead of {{ vital.register_banks.share:.1%}}: very likely because a loop that may begin and end anywhere along K has more to
+# The new kernel has its price. {{ counted.persistent.read_bytes / counted.register_banks.read_bytes:.1f}} times as
+# many bytes come from HBM: blocks that work on pieces are at *different places along K* at the same moment, so
+# perhaps they no longer want the same strips of A and B. Nobody was waiting for HBM, so the extra bytes hardly hurt
+# here. And a smaller share of the instructions are multiply-adds, {{ vital.persistent.share:.1%}} instead of
+# {{ vital.register_banks.share:.1%}}, very likely because a loop that may begin and end anywhere along K has more to
 # compute.
 # /// otherwise
-# {{ counted.persistent.read_bytes / 1e6:.0f }} MB come from HBM; before, it was {{ counted.register_banks.read_bytes / 1e6:.0f }}.
+# {{ counted.persistent.read_bytes / 1e6:.0f }} MB come from HBM, compared with
+# {{ counted.register_banks.read_bytes / 1e6:.0f }} MB before.
 # ///
 #
-# There is one more price, and it is not time. Which block adds first differs from run to run, and fp32 sums depend on the order.
-# So the last bits of some sums may differ between two runs of the *same* kernel. If you must have the same bits every day, stay
-# with kernel 11.
+# There is one more price, and it is not paid in time. Which block adds its part first differs from run to run, and
+# fp32 sums depend on the order of the additions. So the last bits of some sums may differ between two runs of the
+# *same* kernel. If you must have the same bits in every run, stay with kernel 11.
 #
-# **Why not faster?** That is a question for the last kernel of the ladder, and it gets a [section of its own](#why-is-the-last-one-not-faster).
+# **Why not faster?** This is the last kernel of the ladder, and the question gets a
+# [section of its own](#why-is-the-last-one-not-faster).
 #
 # /// exercise | The last wave
-# A card has 100 SMs, one block fits on each, and all tiles take equally long. How full is the card with 100, 101, 150 and 1050
-# tiles?
+# A card has 100 SMs, one block fits on each SM, and all tiles take equally long. How full is the card with 100, 101,
+# 150 and 1050 tiles?
 # /// answer
-# 100: one round, all places taken. 101: two rounds, 101 of 200 places. 150: 150 of 200. 1050: eleven rounds, 1050 of 1100 places.
-# One tile too many can cost half the card, but with many rounds it hardly shows.
+# 100 tiles: one round, all places taken. 101: two rounds, 101 of 200 places. 150: 150 of 200. 1050: eleven rounds,
+# 1050 of 1100 places. One tile too many can cost half the card, but with many rounds the loss is hardly noticeable.
 # ///
 
 # %% [markdown]
 # ## What holds the last one back? {#why-is-the-last-one-not-faster .beyond}
 #
-# Take kernel 12 apart, and put the library beside it. Percent of peak is a product of three things: the clock, the issue slots used, and the
-# share. First the clock, read while a kernel runs for a second.
+# Take kernel 12 apart, and put the library beside it. The percentage of peak is the product of three factors: the
+# clock rate, the issue slots used, and the share of multiply-adds. First comes the clock rate, read while a kernel
+# runs for a second.
 
 # %% tags=["fold"]
 from course_kernels.measure import samples
@@ -1026,43 +1072,48 @@ record(
 # ///
 #
 # /// claim | abs(product.persistent / ladder.persistent.of_peak - 1) < 0.12 and abs(product.cublas / ladder.cublas.of_peak - 1) < 0.12
-# Compare the product of the three with the timed number: {{ product.persistent:.1%}} and {{ ladder.persistent.of_peak:.1%}} for
-# ours, {{ product.cublas:.1%}} and {{ ladder.cublas.of_peak:.1%}} for the library. In our run the two differ by {{ abs(product.persistent / ladder.persistent.of_peak - 1):.1%}}
-# and {{ abs(product.cublas / ladder.cublas.of_peak - 1):.1%}}. Clock, counters and time come from three separate visits to the
-# card, and on a different day they may differ by more: what we vouch for is less than 12 %. That is enough to say that no large
-# part is hidden: if you want more, you must raise one of the three.
+# Compare the product of the three factors with the percentage that was timed: {{ product.persistent:.1%}} and
+# {{ ladder.persistent.of_peak:.1%}} for our kernel, {{ product.cublas:.1%}} and {{ ladder.cublas.of_peak:.1%}} for
+# the library. In our run the two differ by {{ abs(product.persistent / ladder.persistent.of_peak - 1):.1%}} and
+# {{ abs(product.cublas / ladder.cublas.of_peak - 1):.1%}}. Clock, counters and time come from three separate visits
+# to the card, and on a different day they may differ by more: we vouch for a difference of less than 12 %. That is
+# enough to say that no large factor is missing: if you want more speed, you must raise one of the three.
 # /// otherwise
-# The product of the three is {{ product.persistent:.1%}}; the timed number is {{ ladder.persistent.of_peak:.1%}}.
+# The product of the three factors is {{ product.persistent:.1%}}, and the percentage that was timed is
+# {{ ladder.persistent.of_peak:.1%}}.
 # ///
 #
 # /// claim | load.cublas.mhz > 0.92 * l1.card.clock_mhz and load.persistent.mhz > 0.92 * l1.card.clock_mhz
-# The clock is hardly to blame. Under the library it runs at {{ load.cublas.mhz:.0f }} MHz, of at most {{ l1.card.clock_mhz:.0f }},
-# at {{ load.cublas.watt:.0f }} W. We expect it to stay above 92 % of its maximum on other cards of this model, too.
+# The clock is hardly to blame. While the library runs, the clock is at {{ load.cublas.mhz:.0f }} MHz, with a maximum
+# of {{ l1.card.clock_mhz:.0f }} MHz, and the card draws {{ load.cublas.watt:.0f }} W. We expect the clock to stay
+# above 92 % of its maximum on other cards of this model, too.
 # /// otherwise
-# The clock runs at {{ load.cublas.mhz:.0f }} MHz under load, of {{ l1.card.clock_mhz:.0f }}.
+# The clock runs at {{ load.cublas.mhz:.0f }} MHz under load; its maximum is {{ l1.card.clock_mhz:.0f }} MHz.
 # ///
 #
-# [The first lecture](l1_what_a_gpu_is.py#the-peak-by-hand) had a kernel that only multiplies and adds, in registers. It reached
-# {{ l1.fma.of_peak:.1%}} of peak. Nothing that we have run on these lanes goes beyond that. Our last kernel reaches {{ ladder.persistent.tflops / l1.fma.tflops:.1%}}
-# of *it*, the library {{ ladder.cublas.tflops / l1.fma.tflops:.1%}}.
+# [The first lecture](l1_what_a_gpu_is.py#the-peak-by-hand) had a kernel that only multiplies and adds, in registers.
+# That kernel reached {{ l1.fma.of_peak:.1%}} of peak. Nothing that we have run on these lanes goes beyond that. Our
+# last kernel reaches {{ ladder.persistent.tflops / l1.fma.tflops:.1%}} of *that kernel's* speed, and the library
+# reaches {{ ladder.cublas.tflops / l1.fma.tflops:.1%}}.
 #
 # /// claim | vital.persistent.share < 0.95 and vital.persistent.issued < 0.9 and vital.persistent.rooms > 0.98
-# So what is missing? {{ 1 - vital.persistent.share:.1%}} of the instructions are not multiply-adds: loads from shared memory,
-# copies, addresses, the loop. And in {{ 1 - vital.persistent.issued:.1%}} of the ticks nothing is issued. SMs are hardly ever
-# empty any more, in {{ 1 - vital.persistent.rooms:.1%}} of the ticks. But with two warps for each scheduler there is little to
-# fall back on when both have to wait.
+# So what is missing? {{ 1 - vital.persistent.share:.1%}} of the instructions are not multiply-adds: they load from
+# shared memory, copy, compute addresses, or run the loop. And in {{ 1 - vital.persistent.issued:.1%}} of the ticks
+# nothing is issued. SMs are hardly ever empty any more: only in {{ 1 - vital.persistent.rooms:.1%}} of the ticks. But
+# a scheduler has only two warps, and when both have to wait, there is no other warp to issue.
 # /// otherwise
 # {{ 1 - vital.persistent.share:.1%}} of the instructions are not multiply-adds, and in {{ 1 - vital.persistent.issued:.1%}} of
 # the ticks nothing is issued.
 # ///
 #
 # /// claim | vital.cublas.issued > vital.persistent.issued and vital.cublas.share < vital.persistent.share and vital.cublas.turns > 1.1 * vital.persistent.turns
-# And the library? It is built in a similar way: as many warps, nearly all the registers. It takes *more* wavefronts
-# of shared memory, {{ vital.cublas.turns:.3f }} against our {{ vital.persistent.turns:.3f }}. A smaller share of its
-# instructions multiplies, {{ vital.cublas.share:.1%}} against {{ vital.persistent.share:.1%}}. In return it issues a
-# little more often, in {{ vital.cublas.issued:.1%}} of the ticks against {{ vital.persistent.issued:.1%}}. These are
-# two ways to the same height. A kernel with the library's slots and our share would reach
-# {{ vital.cublas.issued * vital.persistent.share:.1%}}.
+# And what about the library? Its kernel is built in a similar way: it has as many warps as ours, and uses nearly all
+# the registers. It takes *more* wavefronts of shared memory, {{ vital.cublas.turns:.3f }} per multiply-add against
+# our {{ vital.persistent.turns:.3f }}. A smaller share of its instructions are multiply-adds,
+# {{ vital.cublas.share:.1%}} against our {{ vital.persistent.share:.1%}}. In return it issues an instruction a little
+# more often, in {{ vital.cublas.issued:.1%}} of the ticks against our {{ vital.persistent.issued:.1%}}. These are two
+# ways to the same speed. A kernel that used as many issue slots as the library's and had our share of multiply-adds
+# would reach {{ vital.cublas.issued * vital.persistent.share:.1%}}.
 # /// otherwise
 # The library issues in {{ vital.cublas.issued:.1%}} of the ticks, and {{ vital.cublas.share:.1%}} of its instructions are multiply-adds.
 # ///
@@ -1076,7 +1127,7 @@ record(
 # alt: "The tiles of C as a grid of 12 by 12; 24 of them are worked on at a time. Row after row, they cover two rows and need 2 strips of A and all 12 of B, 14 together. In bands of four rows, they need 4 strips of A and 6 of B, 10 together."
 # ///
 #
-# Would it pay? Ask the counters before you write it.
+# Would a better order pay? Ask the counters before you write such a kernel.
 
 # %%
 record(
@@ -1088,12 +1139,13 @@ record(
 
 # %% [markdown]
 # /// claim | counted.persistent.read_bytes / ladder.persistent.us / 1e3 < 0.1 * l3.card.bandwidth and vital.persistent.long_scoreboard < 0.05
-# A and B together are {{ (square_bytes.a + square_bytes.b) / 1e6:.0f }} MB. Kernel 12 reads {{ counted.persistent.read_bytes / 1e6:.0f }}
-# MB from HBM, and L2 answers {{ vital.persistent.l2_hits:.0%}} of its requests. So there is something to save. But spread over so
-# much arithmetic it is {{ counted.persistent.read_bytes / ladder.persistent.us / 1e3 / l3.card.bandwidth:.1%}} of what HBM can
-# deliver, and the wait for global memory is {{ vital.persistent.long_scoreboard:.2f }} ticks per instruction. You would save
-# something that nobody is waiting for. Tensor cores want the same bytes in a fraction of the time, so there you would have to ask
-# again.
+# A and B together are {{ (square_bytes.a + square_bytes.b) / 1e6:.0f }} MB. Kernel 12 reads
+# {{ counted.persistent.read_bytes / 1e6:.0f }} MB from HBM, and L2 answers {{ vital.persistent.l2_hits:.0%}} of its
+# requests. So there are bytes to save. But spread over the time that the arithmetic takes, these bytes are
+# {{ counted.persistent.read_bytes / ladder.persistent.us / 1e3 / l3.card.bandwidth:.1%}} of what HBM can deliver, and
+# the wait for global memory is {{ vital.persistent.long_scoreboard:.2f }} ticks per instruction. You would save bytes
+# that nobody is waiting for. Tensor cores need the same bytes in a fraction of the time, so with tensor cores you
+# would have to ask again.
 # /// otherwise
 # A and B together are {{ (square_bytes.a + square_bytes.b) / 1e6:.0f }} MB; kernel 12 reads {{ counted.persistent.read_bytes / 1e6:.0f }}
 # MB from HBM.
@@ -1101,7 +1153,8 @@ record(
 #
 # ### Which shape?
 #
-# The tiles of steps 10 to 12 come from here: six shapes of kernel 11, the same source with different constants, in one race.
+# The tiles of steps 10 to 12 were chosen by this race: six shapes of kernel 11, all from the same source with
+# different constants.
 
 # %% tags=["fold"]
 import numpy as np
@@ -1177,24 +1230,27 @@ record(
 # ///
 #
 # /// claim | shape.wide.us < 1.07 * min(shape.small.us, shape.square.us, shape.tall.us, shape.turned.us, shape.flat.us)
-# We keep the last one. We do not claim that it is the best: several shapes are closer together than two cards are, and this race
-# cannot put them in order. It does say that with this one we give away less than 7 %. The 8 × 8 tile of steps 5 to 9 takes
-# {{ shape.small.us / shape.wide.us:.2f }} times as long, even with all the other ideas in it.
+# We keep the last shape. We do not claim that it is the best: several shapes differ by less than two cards do, and
+# this race cannot put them in order. But the race does show that we give away less than 7 % with this shape. The 8 ×
+# 8 tile of steps 5 to 9 takes {{ shape.small.us / shape.wide.us:.2f }} times as long, even with all the other ideas
+# of kernel 11.
 # /// otherwise
 # The 8 × 8 tile of steps 5 to 9 takes {{ shape.small.us / shape.wide.us:.2f }} times as long as the shape that we keep.
 # ///
 #
 # /// claim | abs(shape.flat.us / shape.wide.us - 1) < 0.06
-# And compare the last two rows: the same block and register tiles, and a warp that is flat or square. The ratio is {{ shape.flat.us / shape.wide.us:.3f }}.
-# If that is a difference at all, it is less than 6 %. It is the side note of step 8 once more.
+# And compare the last two rows: they have the same block and register tiles, but the warp tile is flat in one and
+# square in the other. The ratio of their times is {{ shape.flat.us / shape.wide.us:.3f }}. If there is any
+# difference, it is less than 6 %. This confirms the side note, step 8.
 # /// otherwise
-# A flat warp takes {{ shape.flat.us / shape.wide.us:.3f }} times as long as a square one.
+# A flat warp tile takes {{ shape.flat.us / shape.wide.us:.3f }} times as long as a square warp tile.
 # ///
 #
 # ### One change at a time
 #
-# Here are five changes, each to one piece of kernel 12. Same race, same check. Look at the **bold** one first: it stores the sums
-# themselves, without α, and is otherwise identical, letter for letter.
+# Here are five changes, each to one part of kernel 12. The race and the check are the same as before. Look at the row
+# in **bold** first: this kernel stores the sums themselves, without α, and its source is otherwise identical to that
+# of kernel 12, letter for letter.
 
 # %% tags=["fold"]
 import tempfile
@@ -1272,60 +1328,65 @@ record(
 # ///
 #
 # /// claim | idea.sums_themselves.us > 1.08 * idea.unchanged.us and one_drawer_without_alpha > 0.3 and drawer.persistent < 0.05
-# **Here are the two drawers on their own.** Without α the 16-byte stores need the *sums* side by side. In the machine
-# code {{ one_drawer_without_alpha:.0%}} of the multiply-adds then take all three numbers from one drawer; with α it
-# is {{ drawer.persistent:.0%}}. The kernel takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }} times as long.
-# Nothing else in the source was changed. We did not look at what else the compiler moved, and we did not count the
-# wait for dispatch here. So it is strong support for the drawers, but not proof.
+# **Here are the two drawers on their own.** Without α, the 16-byte stores need the *sums* side by side. In the
+# machine code {{ one_drawer_without_alpha:.0%}} of the multiply-adds then take all three numbers from one drawer;
+# with α, {{ drawer.persistent:.0%}} of them do. Without α, the kernel takes
+# {{ idea.sums_themselves.us / idea.unchanged.us:.3f }} times as long. Nothing else in the source was changed. We did
+# not look at what else the compiler changed, and we did not count the wait for dispatch here. So the result strongly
+# supports the rule of the drawers, but it is not proof.
 # /// otherwise
 # Without α the sums themselves are stored, and the kernel takes {{ idea.sums_themselves.us / idea.unchanged.us:.3f }}
 # times as long.
 # ///
 #
 # /// claim | idea.one_way.us > 0.98 * idea.unchanged.us
-# The walk there and back is meant to pay too. Always starting from the left, with fewer numbers still at hand, takes
-# {{ idea.one_way.us / idea.unchanged.us:.3f }} times as long in this race. On a different card it may be less. We
-# vouch only for this: the walk back does not cost you more than 2 %.
+# Going along one row of sums and back along the next is meant to pay too. A kernel that always starts from the left
+# has fewer numbers still at hand, and takes {{ idea.one_way.us / idea.unchanged.us:.3f }} times as long in this race.
+# On a different card the factor may be smaller. We vouch only for this: going back along the next row does not cost
+# you more than 2 %.
 # /// otherwise
-# Multiply-adds always from the left: {{ idea.one_way.us / idea.unchanged.us:.3f }} times as long.
+# A kernel whose multiply-adds always start from the left takes {{ idea.one_way.us / idea.unchanged.us:.3f }} times as
+# long.
 # ///
 #
-# You can also see the two halves of step 12 separately. Blocks that stay, and nothing else, take
-# {{ idea.no_sharing.us / idea.kernel_11.us:.3f }} times as long as kernel 11. With the last wave shared as well it is
-# {{ idea.unchanged.us / idea.kernel_11.us:.3f }}. Do not read an order into figures that are so close together: two
-# cards differ by about as much. The arithmetic says that *sharing* should pay and that *staying* only makes it
-# possible. This race alone cannot prove it.
+# You can also see the two halves of step 12 separately. With blocks that stay, and no sharing, the kernel takes
+# {{ idea.no_sharing.us / idea.kernel_11.us:.3f }} times as long as kernel 11. With the last wave shared as well, it
+# takes {{ idea.unchanged.us / idea.kernel_11.us:.3f }} times as long. Do not rank figures that are so close together:
+# two cards differ by about as much. The arithmetic says that *sharing* should pay and that *staying* only makes it
+# possible. This race alone cannot prove that.
 #
 # /// claim | idea.three_trays.us > 0.99 * idea.unchanged.us
-# A third buffer would give each tile one more step to arrive. It takes
-# {{ idea.three_trays.us / idea.unchanged.us:.3f }} times as long in this race, and we do not expect it to save as
-# much as 1 % anywhere. Nobody was waiting for tiles any more.
+# A third buffer would give each tile one more step to arrive. With three buffers the kernel takes
+# {{ idea.three_trays.us / idea.unchanged.us:.3f }} times as long in this race, and we do not expect the third buffer
+# to save as much as 1 % anywhere. Nobody was waiting for tiles any more.
 # /// otherwise
-# The extra buffer: {{ idea.three_trays.us / idea.unchanged.us:.3f }} of the time.
+# With the extra buffer the kernel takes {{ idea.three_trays.us / idea.unchanged.us:.3f }} of the time.
 # ///
 #
 # /// claim | abs(idea.in_bands.us / idea.unchanged.us - 1) < 0.06
-# The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}. To within 6 % it changes nothing, as the counters predicted.
+# With a different order of the tiles the kernel takes {{ idea.in_bands.us / idea.unchanged.us:.3f }} times as long.
+# To within 6 % the order changes nothing, as the counters predicted.
 # /// otherwise
-# The order of the tiles: {{ idea.in_bands.us / idea.unchanged.us:.3f }}.
+# With a different order of the tiles the kernel takes {{ idea.in_bands.us / idea.unchanged.us:.3f }} times as long.
 # ///
 #
 # /// exercise | How wide a band?
 # 16 blocks run at a time, and C has 8 × 8 tiles. How many strips of A and B are needed at a time in bands of 1, 2, 4 and 8 rows?
 # /// answer
-# One row at a time: 2 rows of 8, so 2 + 8 = 10. Bands of 2: 2 + 8 = 10. Bands of 4: 4 + 4 = 8. Bands of 8: 8 + 2 = 10. The square wins.
+# One row at a time: 2 rows of 8, so 2 + 8 = 10. Bands of 2: 2 + 8 = 10. Bands of 4: 4 + 4 = 8. Bands of 8: 8 + 2 = 10.
+# The square needs the fewest strips.
 # ///
 
 # %% [markdown]
 # ## From small to large, and ugly ones
 #
-# One size says little. A kernel must be right at every size, which is why you take care of the edges in the lab. Some
-# sizes are *ugly*: 1000 is a multiple of 8 but not of any tile, and in a matrix of 1023 or 4095 columns most rows do
-# not even begin at an address where a 16-byte access may begin.
+# One size tells you little. A kernel must be right at every size, which is why you take care of the edges in the lab.
+# Some sizes are *ugly*: 1000 is a multiple of 8 but not of any tile, and in a matrix with 1023 or 4095 columns most
+# rows do not even begin at an address where a 16-byte access is allowed.
 #
 # ### Size by size, beside the library {.beyond}
 #
-# Here are the last two steps beside the library, from 128 to 8192.
+# Here are the last two steps beside the library, at sizes from 128 to 8192.
 
 # %%
 UGLY = (1000, 1023, 4095)
@@ -1377,76 +1438,85 @@ record(
 # ///
 #
 # /// claim | smooth.whole.n1024.of_compute < 0.4 * smooth.whole.n4096.of_compute and smooth.shared.n1024.us < 0.5 * smooth.whole.n1024.us
-# At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} SMs. So with kernel 11 {{ 1 - waves.n1024.full:.0%}} of
-# the card is empty. Kernel 12 cuts those tiles along K and gives every SM work: {{ smooth.whole.n1024.us / smooth.shared.n1024.us:.1f }}
-# times the speed. That it helps *small* matrices is a bonus that we had not asked for.
+# At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} SMs. So with kernel 11,
+# {{ 1 - waves.n1024.full:.0%}} of the card is empty. Kernel 12 cuts those tiles along K and gives every SM work, and
+# it runs at {{ smooth.whole.n1024.us / smooth.shared.n1024.us:.1f }} times the speed of kernel 11. That cutting the
+# tiles helps *small* matrices is a bonus that we had not asked for.
 # /// otherwise
-# At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} SMs. Kernel 11 reaches {{ smooth.whole.n1024.of_compute:.1%}}
-# of peak, kernel 12 {{ smooth.shared.n1024.of_compute:.1%}}.
+# At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} SMs. Kernel 11 reaches
+# {{ smooth.whole.n1024.of_compute:.1%}} of peak, and kernel 12 reaches {{ smooth.shared.n1024.of_compute:.1%}}.
 # ///
 #
 # /// claim | abs(smooth.shared.n2048.us / smooth.whole.n2048.us - 1) < 0.06
-# At 2048 there is next to nothing to gain. {{ waves.n2048.tiles:.0f }} tiles nearly fill the SMs, and cutting them takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }}
-# times as long as leaving them whole: the same, to within 6 %. We reach {{ smooth.shared.n2048.tflops / smooth.cublas.n2048.tflops:.1%}}
-# of the library.
+# At 2048 there is next to nothing to gain. {{ waves.n2048.tiles:.0f }} tiles nearly fill the SMs. Cutting the tiles
+# takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }} times as long as leaving them whole: the two times
+# are the same, to within 6 %. We reach {{ smooth.shared.n2048.tflops / smooth.cublas.n2048.tflops:.1%}} of the
+# library.
 # /// otherwise
 # At 2048 kernel 12 takes {{ smooth.shared.n2048.us / smooth.whole.n2048.us:.3f }} times as long as kernel 11.
 # ///
 #
-# How we compare with the library depends on the size. At 512 we reach {{ smooth.shared.n512.tflops / smooth.cublas.n512.tflops:.0%}}
-# of it. A tile of 128 × 256 is a choice for large matrices. Most likely the library also has smaller ones and picks among them;
-# we have not looked. And a job this short differs more from card to card than a long one: take that as the figure of one run.
+# How we compare with the library depends on the size. At 512 we reach
+# {{ smooth.shared.n512.tflops / smooth.cublas.n512.tflops:.0%}} of the library's speed. A tile of 128 × 256 is a
+# choice for large matrices. Most likely the library also has smaller tiles and picks among them; we have not looked.
+# And the time of such a short job differs more from card to card than the time of a long job, so take this figure as
+# the result of one run.
 #
 # /// claim | smooth.shared.n1024.tflops > 1.02 * smooth.cublas.n1024.tflops
-# At 1024 the shared tiles win: {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of the library.
+# At 1024 the kernel with shared tiles wins, with {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of
+# the library's speed.
 # /// otherwise
-# At 1024 we reach {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of the library.
+# At 1024 we reach {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of the library's speed.
 # ///
 #
 # /// claim | smooth.shared.n512.host_us > 1.2 * smooth.shared.n512.us
-# And these are times on the card. At 512 kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs, and its caller is
-# busy for {{ smooth.shared.n512.host_us:.0f }} µs, in which Python allocates C, clears a part of it, and writes the
-# order. In this race the caller does other work between its calls, which very likely makes it slower; the library's
-# caller takes {{ smooth.cublas.n512.host_us:.0f }} µs. If yours is as slow when it calls over and over, the card
-# waits. Then a faster caller is worth more than a faster kernel.
+# And these are only the times on the card. At 512, kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs, and its
+# caller is busy for {{ smooth.shared.n512.host_us:.0f }} µs. In that time Python allocates C, clears a part of it,
+# and writes the order. In this race the caller does other work between its calls, which very likely makes the caller
+# slower; the library's caller takes {{ smooth.cublas.n512.host_us:.0f }} µs. If your caller is as slow as ours when
+# it calls the kernel over and over, the card has to wait. Then a faster caller is worth more than a faster kernel.
 # /// otherwise
-# And these are times on the card. At 512 kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs; its caller is busy for
-# {{ smooth.shared.n512.host_us:.0f }} µs.
+# And these are only the times on the card. At 512, kernel 12 works for {{ smooth.shared.n512.us:.0f }} µs, and its
+# caller is busy for {{ smooth.shared.n512.host_us:.0f }} µs.
 # ///
 #
 # /// claim | abs(smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops - 1) < 0.07 and abs(smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops - 1) < 0.07
-# At 4096 and at 8192 the two are level: {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} and {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}}
-# of the library in this race. On a different card either may be ahead, and we expect less than 7 % between them. Do not make more
-# of this than it is. The library does this for every type, shape and layout there is, and we do it for one.
+# At 4096 and at 8192 our kernel and the library are level: we reach
+# {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} and
+# {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}} of the library's speed in this race. On a different
+# card either of them may be ahead, and we expect them to differ by less than 7 %. Do not make too much of this. The
+# library is this fast for many types, shapes and layouts, and we are this fast for one.
 # /// otherwise
-# At 4096 we reach {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} of the library, at 8192 {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}}.
+# At 4096 we reach {{ smooth.shared.n4096.tflops / smooth.cublas.n4096.tflops:.1%}} of the library's speed, and at
+# 8192 we reach {{ smooth.shared.n8192.tflops / smooth.cublas.n8192.tflops:.1%}}.
 # ///
-#
-# Now the ugly ones.
+# Now come the ugly sizes.
 #
 # /// claim | ugly.shared.n4095.us > 1.02 * smooth.shared.n4096.us and ugly.shared.n1023.tflops < 0.85 * ugly.cublas.n1023.tflops
-# 4095 is a little *less* work than 4096, and yet kernel 12 takes
-# {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.2f }} times as long, because it goes number by number instead of
-# four at once. For the library it is {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.2f }} times. Small matrices
-# show it better. At 1023 we reach {{ ugly.shared.n1023.tflops / ugly.cublas.n1023.tflops:.0%}} of the library, and at
-# 1000, where four numbers still go at once, {{ ugly.shared.n1000.tflops / ugly.cublas.n1000.tflops:.0%}}.
+# Size 4095 is a little *less* work than 4096, and yet kernel 12 takes
+# {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.2f }} times as long, because it moves one number at a time instead
+# of four. The library takes {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.2f }} times as long. With small
+# matrices the difference is clearer. At 1023 we reach {{ ugly.shared.n1023.tflops / ugly.cublas.n1023.tflops:.0%}} of
+# the library's speed. At 1000, where the kernel still moves four numbers at a time, we reach
+# {{ ugly.shared.n1000.tflops / ugly.cublas.n1000.tflops:.0%}}.
 # /// otherwise
-# 4095 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.3f }} times as long as 4096, with the library
-# {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.3f }} times as long.
+# With kernel 12, size 4095 takes {{ ugly.shared.n4095.us / smooth.shared.n4096.us:.3f }} times as long as 4096; with
+# the library, it takes {{ ugly.cublas.n4095.us / smooth.cublas.n4096.us:.3f }} times as long.
 # ///
 #
 # /// exercise | Pick a tile
-# A card has 132 SMs, with one block on each. For 1024 × 1024, how full is it with block tiles of 128 × 256, 128 × 128 and 64 ×
-# 64, without any sharing? What does the smaller tile cost?
+# A card has 132 SMs, with one block on each. For a C of 1024 × 1024, how full is the card with block tiles of 128 ×
+# 256, 128 × 128 and 64 × 64, if tiles are not shared? What does the smaller tile cost?
 # /// answer
-# 32 tiles take 32 of 132 places, 64 tiles 64 of 132, and 256 tiles 256 of the 264 in two rounds. The smaller tile carries more
-# bytes for each multiply-add, from L2 and from shared memory, and has fewer sums in each thread. So it is slower where the large
-# one fills the card, and faster where the large one leaves SMs without work.
+# 32 tiles take 32 of 132 places, 64 tiles take 64 of 132, and 256 tiles take 256 of the 264 places in two rounds. The
+# smaller tile carries more bytes per multiply-add, from L2 and from shared memory, and has fewer sums in each thread.
+# So the smaller tile is slower where the large tile fills the card, and faster where the large tile leaves SMs
+# without work.
 # ///
 #
 # ### Try a tile
 #
-# Try any tile that you can think of, beside those that were measured.
+# Try any tile that you can think of, and compare it with the tiles that were measured.
 #
 # /// explorable | tiles
 # ask: At 1024 × 1024, which block tile gives every SM work? How much more does it carry for that?
@@ -1515,8 +1585,8 @@ record(
 # %% [markdown]
 # ## Few tiles, long K {.beyond}
 #
-# Now take this to the extreme: a small C with a very long K. Model layers have such shapes when few rows meet a long sum.
-# Here cutting K does more than fill the last wave: everything depends on it.
+# Now take this to the extreme: a small C with a very long K. Layers of a model have such shapes when C has few rows
+# and each sum is long. Here cutting K does more than fill the last wave: the whole speed depends on it.
 #
 # /// figure | docs/assets/figures/sgemm_split_k.svg
 # alt: "Above: four tiles of C, one block for each, walk the whole of K, and 4 of 16 SMs work. Below: K is cut in four, four blocks work on each tile, 16 of 16 SMs work, and the four parts are added up in C: once more all of C for each piece of K."
@@ -1546,9 +1616,10 @@ record(
 # - [few.m4096.shared.us / few.m4096.whole.us < 0.5 * few.m128.shared.us / few.m128.whole.us] At 4096 × 4096, where there is the most work
 # - [0.5 * few.m4096.shared.us / few.m4096.whole.us <= few.m128.shared.us / few.m128.whole.us <= 2 * few.m4096.shared.us / few.m4096.whole.us] About the same everywhere
 # /// reveal
-# Shared over whole, from top to bottom: {{ few.m128.shared.us / few.m128.whole.us:.3f }},
-# {{ few.m256.shared.us / few.m256.whole.us:.3f }}, {{ few.m512.shared.us / few.m512.whole.us:.2f }},
-# {{ few.m1024.shared.us / few.m1024.whole.us:.2f }}, {{ few.m4096.shared.us / few.m4096.whole.us:.2f }} of the time.
+# From the smallest shape to the largest, the kernel that cuts K takes
+# {{ few.m128.shared.us / few.m128.whole.us:.3f }}, {{ few.m256.shared.us / few.m256.whole.us:.3f }},
+# {{ few.m512.shared.us / few.m512.whole.us:.2f }}, {{ few.m1024.shared.us / few.m1024.whole.us:.2f }}, and
+# {{ few.m4096.shared.us / few.m4096.whole.us:.2f }} of the time of kernel 11, which does not cut it.
 #
 # /// table
 # columns: ["M × N × K", "% of peak, 11: whole K", "% of peak, 12: shared", "% of peak, cuBLAS", "12, % of cuBLAS", "times the speed of 11"]
@@ -1565,56 +1636,60 @@ record(
 # With 256 × 256 sums of 16384 products, kernel 11 keeps two SMs busy. Kernel 12 keeps all of them busy, and is
 # {{ few.m256.whole.us / few.m256.shared.us:.0f }} times as fast. *This* is what cutting K is for.
 # /// otherwise
-# With 256 × 256 sums of 16384 products, cutting K makes it {{ few.m256.whole.us / few.m256.shared.us:.1f }} times as fast.
+# With 256 × 256 sums of 16384 products, cutting K makes the multiply {{ few.m256.whole.us / few.m256.shared.us:.1f }}
+# times as fast.
 # ///
 # ///
 #
 # /// claim | abs(few.m256.shared.us / few.m256.cublas.us - 1) < 0.07 and abs(few.m512.shared.us / few.m512.cublas.us - 1) < 0.07
-# It is level with the library at 256 × 256 and at 512 × 512, with {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} and
-# {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}} of its speed here. If you measure again, we expect less than 7 % between the
-# two.
+# Kernel 12 is level with the library at 256 × 256 and at 512 × 512, with
+# {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} and
+# {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}} of its speed here. If you measure again, we expect the two
+# to differ by less than 7 %.
 # /// otherwise
-# At 256 × 256 it reaches {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} of the library, at 512 × 512
-# {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}}.
+# At 256 × 256 kernel 12 reaches {{ few.m256.shared.tflops / few.m256.cublas.tflops:.0%}} of the library's speed, and
+# at 512 × 512 it reaches {{ few.m512.shared.tflops / few.m512.cublas.tflops:.0%}}.
 # ///
 #
 # /// claim | few.m1024.shared.us < few.m1024.cublas.us
-# At 1024 × 1024 × 8192 we are ahead of it, with {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.0%}}. That is
-# one source file, without a list of special cases.
+# At 1024 × 1024 × 8192 we are ahead of the library, with {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.0%}}
+# of its speed. Our kernel is one source file, without a list of special cases.
 # /// otherwise
-# At 1024 × 1024 × 8192 it reaches {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.1%}} of the library.
+# At 1024 × 1024 × 8192 kernel 12 reaches {{ few.m1024.shared.tflops / few.m1024.cublas.tflops:.1%}} of the library's
+# speed.
 # ///
 #
 # /// claim | few.m128.shared.tflops < 0.8 * few.m128.cublas.tflops
-# With a single tile it loses: {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the library at 128 × 128. There are two
-# suspects. Each block multiplies a tile of 128 × 256, and half of it is outside C. And all blocks add to the *same* few numbers
-# of C. We have not separated the two. A smaller tile would at least waste less.
+# With a single tile kernel 12 loses: it reaches {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the
+# library's speed at 128 × 128. There are two possible reasons. Each block multiplies a tile of 128 × 256, and half of
+# it is outside C. And all blocks add to the *same* few numbers of C. We have not separated the two. A smaller tile
+# would at least waste less work.
 # /// otherwise
-# At 128 × 128 it reaches {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the library.
+# At 128 × 128 kernel 12 reaches {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the library's speed.
 # ///
 #
 # /// claim | few.m256.whole.error > 6 * few.m256.shared.error
-# There is a small bonus: many short sums round less than one long one. The worst error at 256 × 256 × 16384 is {{ few.m256.shared.error:.1e}}
-# shared and
-# {{ few.m256.whole.error:.1e}} whole.
+# There is a small bonus: many short sums lose less to rounding than one long sum. The worst error at 256 × 256 ×
+# 16384 is {{ few.m256.shared.error:.1e}} with shared tiles and {{ few.m256.whole.error:.1e}} with whole tiles.
 # /// otherwise
-# The worst error at 256 × 256 × 16384 is {{ few.m256.shared.error:.1e}} shared and {{ few.m256.whole.error:.1e}} whole.
+# The worst error at 256 × 256 × 16384 is {{ few.m256.shared.error:.1e}} with shared tiles and
+# {{ few.m256.whole.error:.1e}} with whole tiles.
 # ///
 #
 # /// exercise | How many pieces?
-# C has 12 tiles, the card has 132 SMs, and K is 8192. How many pieces does each tile get? If a tile is 128 × 256 in fp32, how
-# many bytes are added to C, and how large is C itself?
+# C has 12 tiles, the card has 132 SMs, and K is 8192. Into how many pieces is each tile cut? If a tile is 128 × 256
+# in fp32, how many bytes are added to C, and how large is C itself?
 # /// answer
-# 132 / 12 = 11 pieces for each. A piece is 128 × 256 × 4 bytes = 128 KiB, so 132 × 128 KiB = 16.5 MiB are added to a C of
-# 12 × 128 KiB = 1.5 MiB. All of it stays in L2, but each byte of C is still added to eleven times.
+# 132 / 12 = 11 pieces for each tile. A piece is 128 × 256 × 4 bytes = 128 KiB, so 132 × 128 KiB = 16.5 MiB are added
+# to a C of 12 × 128 KiB = 1.5 MiB. All of this stays in L2, but each number of C is still added to eleven times.
 # ///
 
 # %% [markdown]
 # ## The same in bf16 {#the-same-in-bf16-and-a-wall}
 #
-# Numbers half as long mean half the bytes to fetch. Take the structure of kernel 8 and feed it bf16. The numbers
-# become fp32 on their way into shared memory, and are multiplied and added up as before. We race it against the
-# library, which uses a different kind of instruction.
+# Numbers half as long mean half as many bytes to fetch. Take the structure of kernel 8 and feed it numbers in bf16.
+# The numbers become fp32 on their way into shared memory, and are multiplied and added up as before. We race this
+# kernel against the library, which uses a different kind of instruction.
 
 # %%
 from course_kernels.gemm import k01_cuda_cores
@@ -1648,38 +1723,42 @@ record(
 # ///
 #
 # /// claim | half.ours.tflops < 0.07 * half.cublas.tflops and 1 < half.ours.tflops / ladder.warp_tiles.tflops < 1.2
-# Two whole lectures, and **{{ half.ours.tflops / half.cublas.tflops:.1%}} of the library**. The kernel is not at fault. It does
-# {{ half.ours.tflops / ladder.warp_tiles.tflops:.2f }} times the multiply-adds that kernel 8 does in fp32 in the same time. At
-# the speed of kernel 12 it would reach {{ ladder.persistent.tflops / half.cublas.tflops:.1%}}. As far as we know, a lane has no
-# faster multiply-add that takes bf16 and adds up in fp32. (There is one for pairs of 16-bit numbers. It keeps the sums in 16 bits
-# too, which is not what we want.) The library does not use the lanes, as [the next lecture](l6_tensor_cores.py#when-the-tensor-cores-stand-still)
-# shows by counting. Beside them, in every SM, is a machine that does a whole small matrix multiply in one instruction: a *tensor
-# core*.
+# After two whole lectures, we reach **{{ half.ours.tflops / half.cublas.tflops:.1%}} of the library**. The kernel
+# itself is not at fault: it does {{ half.ours.tflops / ladder.warp_tiles.tflops:.2f }} times as many multiply-adds as
+# kernel 8 does in fp32 in the same time. At the speed of kernel 12 it would reach
+# {{ ladder.persistent.tflops / half.cublas.tflops:.1%}} of the library. As far as we know, a lane has no faster
+# multiply-add that takes bf16 and adds up in fp32. (There is a multiply-add for pairs of 16-bit numbers. It keeps the
+# sums in 16 bits too, which is not what we want.) The library does not use the lanes, as
+# [the next lecture](l6_tensor_cores.py#when-the-tensor-cores-stand-still) shows by counting. Every SM also has
+# machines that do a whole small matrix multiply in one instruction: the *tensor cores*.
 # /// otherwise
 # {{ half.ours.tflops / half.cublas.tflops:.1%}} of the library, which uses tensor cores.
 # ///
 # ///
 #
 # /// exercise | What would the best possible kernel on the lanes reach? | 3 minutes
-# Suppose a kernel had every lane multiply and add, in fp32, in every tick. What percentage of this card's bf16 peak is that?
+# Suppose that every lane did a multiply-add in fp32 in every tick. What percentage of this card's bf16 peak would
+# that be?
 # /// answer
-# The fp32 peak over the bf16 peak: {{ ladder.cublas.tflops / ladder.cublas.of_peak:.0f}} of
+# The fp32 peak divided by the bf16 peak: {{ ladder.cublas.tflops / ladder.cublas.of_peak:.0f}} of
 # {{ half.cublas.tflops / half.cublas.of_peak:.0f }} TFLOP/s, or
-# {{ ladder.cublas.tflops / ladder.cublas.of_peak / (half.cublas.tflops / half.cublas.of_peak):.1%}}. That is the wall, and no
-# tiling gets you over it.
+# {{ ladder.cublas.tflops / ladder.cublas.of_peak / (half.cublas.tflops / half.cublas.of_peak):.1%}}. That is the
+# wall, and no choice of tiles gets you over it.
 # ///
 
 # %% [markdown]
 # ## Before you leave the ladder
 #
-# **You can now** read a step as a diff and ask three questions before you run it.
+# **You can now** read a step as a diff and ask three questions before you run the kernel.
 #
-# 1. *Which of the three does it raise?* The clock, the issue slots used, or the share.
-# 2. *Which counter shows it?* Loads, wavefronts, a wait, hits in L2, registers.
+# 1. *Which of the three factors does the step raise?* The clock rate, the issue slots used, or the share of
+#    multiply-adds.
+# 2. *Which counter shows the change?* It may be loads, wavefronts, a wait, hits in L2, or registers.
 # 3. *What is the next bound?* Name it before you look.
 #
 # And you know the three tiles by name: block, warp and register. With them you can read CUTLASS in its own words.
 #
-# **Where this leads.** The wall above has a door. [The next lecture](l6_tensor_cores.py) goes through it: a small matrix multiply
-# as *one instruction*. To see how the clock and the counters of this page work, read [how every number here is measured](../how_we_measure.py).
-# For each number with its spread, see [the ledger](../numbers.md).
+# **Where this leads.** The wall above has a door. [The next lecture](l6_tensor_cores.py) goes through that door: a
+# small matrix multiply as *one instruction*. To see how the clock and the counters of this page work, read
+# [how every number here is measured](../how_we_measure.py). For each number with its spread, see
+# [the ledger](../numbers.md).

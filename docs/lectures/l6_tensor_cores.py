@@ -10,38 +10,41 @@
 #
 # By the end of this page you can
 #
-# - say what one instruction of a tensor core does, which lane holds what, and how many bytes feed it;
+# - say what one instruction of a tensor core does, which lane holds which numbers, and how many bytes the instruction
+#   needs;
 # - read four kernels that climb from the first such instruction to Hopper's own, and say what each is waiting for;
-# - choose between TF32, fp16, bf16 and FP8, knowing what each costs in precision and buys in speed;
+# - choose between TF32, fp16, bf16 and FP8, knowing what each of them costs in precision and gains in speed;
 # - tell from counters when tensor cores are idle, and why.
 #
-# **The headline: {{ climb.triton.of_peak:.0%}} of peak, in bf16, by a Triton kernel.** The warp tiles of the ladder, without
-# tensor cores, reach {{ climb.cuda_cores.of_peak:.1%}}. All the ordinary lanes together, at the same clock and without losing a
-# tick, would come to {{ mill.cores / mill.sheet:.0%}}. You cannot tune your way across that gap. You need a different unit.
+# **The headline: {{ climb.triton.of_peak:.0%}} of peak, in bf16, by a Triton kernel.** The kernel with the warp tiles
+# of the ladder, without tensor cores, reaches {{ climb.cuda_cores.of_peak:.1%}}. All the ordinary lanes together, at
+# the same clock rate and without losing a tick, would reach {{ mill.cores / mill.sheet:.0%}}. You cannot close that
+# gap by tuning.
 #
-# If you are an hour short, read [the one instruction](#a-tiny-matmul-in-one-instruction), [the climb](#the-climb) and
-# [when the tensor cores stand still](#when-the-tensor-cores-stand-still), and leave the lab for another day.
+# If you have an hour less than this page needs, read three sections,
+# [A tiny matmul in one instruction](#a-tiny-matmul-in-one-instruction), [The climb](#the-climb) and
+# [When the tensor cores stand still](#when-the-tensor-cores-stand-still), and leave the lab for another day.
 
 # %% [markdown]
 # ## A tiny matmul in one instruction
 #
-# For two lectures the threads have multiplied by hand: one lane, one multiply-add, one tick. Look around the SM once
-# more: in each of its four quarters is a machine that nobody has used yet. In the kitchen it is a *mill*.
+# For two lectures the threads have multiplied by hand: one lane, one multiply-add, one tick. But each of the four
+# quarters of an SM has a machine that you have not used yet. In the kitchen it is a *mill*.
 #
-# You cannot put in single numbers. You put in a *tile* of A and a tile of B, and it adds their product to a tile of sums. And one
-# thread cannot drive it. It takes all 32 threads of a warp, at the same moment, each with its part of the tiles in its registers.
+# You put in a *tile* of A and a tile of B, and the machine adds their product to a tile of sums. All 32 threads of a
+# warp must drive it together, each with its part of the tiles in its registers.
 #
-# The machine is a **tensor core**. Its operation is a **matrix multiply-accumulate**, *MMA* for short: D = A × B + C. The first
-# such instruction is called `mma.sync`, here in the size `m16n8k16` [^ptx-isa]: A has 16 rows, B has 8 columns, and there are
-# 16 steps along k.
+# The machine is a **tensor core**. Its operation is a **matrix multiply-accumulate**, *MMA* for short: D = A × B + C.
+# The first such instruction that we use is called `mma.sync`, here in the size `m16n8k16` [^ptx-isa]: A has 16 rows,
+# B has 8 columns, and there are 16 steps along k.
 #
 # /// figure | docs/assets/figures/tensor_one_instruction.svg
 # alt: "Three grids: A with 16 by 16 cells, B above with 16 by 8, C with 16 by 8. Lane 0 holds eight cells of A in rows 0 and 8, four of B in column 0 and four of C in rows 0 and 8. Lane 5 holds its own cells, one row and two columns further."
 # caption: One instruction, 32 lanes. A and B come from registers, and the sums stay in registers.
 # ///
 #
-# Which lane holds which number is fixed, and the rule is odd. For A you can write it in one line. Let us see whether 32
-# lanes that follow it hold all of A, each number once.
+# Which lane holds which number is fixed, and the rule is odd. For A the rule takes one line. Do 32 lanes that follow
+# it hold all of A, each number once?
 
 # %%
 from collections import Counter
@@ -59,9 +62,8 @@ for m in (0, 1, 8):
 held = Counter(lane_of_a(m, k) for m in range(16) for k in range(16))
 print(len(held), "lanes,", set(held.values()), "numbers of A in each")
 
-# %% [markdown]
-# Now run it: one warp, one instruction, two small matrices, and the true product beside it. Look at what the compiler
-# made of our line: the card has its own name for the instruction.
+# %% [markdown] Now run the instruction, with one warp and two small matrices, and compare the result with the true
+# product. The card has its own name for the instruction.
 
 # %%
 import torch
@@ -89,23 +91,23 @@ record(
     }
 )
 
-# %% [markdown]
-# The line in C++ that became this:
+# %% [markdown] This is the line in C++ from which it was compiled:
 #
 # /// source | src/course_kernels/gemm/one_instruction.cu#instruction
 # ///
 #
 # /// claim | one.multiplies == 1 and one.exact == 1
-# {{ one.instructions:.0f }} machine instructions, and **one** of them is the matmul: `HMMA.16816`, with H for half-width numbers
-# and 16816 for 16, 8 and 16. All the others compute addresses and move numbers.
+# {{ one.instructions:.0f }} machine instructions, and **one** of them is the matmul: `HMMA.16816`, with H for
+# half-width numbers and 16816 for 16, 8 and 16. All the other instructions compute addresses and move numbers.
 # /// otherwise
-# {{ one.instructions:.0f }} machine instructions, {{ one.multiplies:.0f }} of them multiply matrices.
+# {{ one.instructions:.0f }} machine instructions, and {{ one.multiplies:.0f }} of them multiply matrices.
 # ///
 #
 # ### What it eats
 #
-# By hand: one instruction does 16 × 8 sums of 16 products each, with a multiplication and an addition for each product.
-# How many must an SM do in each tick to reach the data sheet's peak? And how many bytes go in?
+# One instruction computes 16 × 8 sums of 16 products each, with a multiplication and an addition for each product.
+# How many such instructions must an SM do per tick to reach the data sheet's peak? And how many bytes do these
+# instructions need?
 
 # %%
 from course_kernels.measure.machine import machine_for
@@ -138,27 +140,26 @@ print("FLOPs of one mma.m16n8k16:", mma_flops)
 print("bytes of A and B that go in:", mma_bytes)
 print(f"instructions in each tick, for one SM: {peak / mma_flops:.2f}")
 
-# %% [markdown]
-# The data sheet's peak in bf16 is {{ mill.sheet:.0f }} FLOPs in each tick of an SM's clock, at the 1830 MHz that it assumes
-# [^lockwood-h100]. That is *one* `mma.m16n8k16` in each tick. There are four tensor cores, so each does one in four ticks.
-# The 128 ordinary lanes of the SM together do {{ mill.cores:.0f }} FLOPs in a tick: the tensor cores do {{ mill.sheet / mill.cores:.0f}}
-# times as much.
+# %% [markdown] The data sheet's peak in bf16 is {{ mill.sheet:.0f }} FLOPs per tick of an SM's clock, at the 1830 MHz
+# that the data sheet assumes [^lockwood-h100]. That is *one* `mma.m16n8k16` per tick. An SM has four tensor cores, so
+# each of them does one such instruction in four ticks. The 128 ordinary lanes of the SM together do
+# {{ mill.cores:.0f }} FLOPs per tick: the tensor cores do {{ mill.sheet / mill.cores:.0f}} times as much.
 #
-# And they consume {{ mill.bytes:.0f }} bytes in each tick. You know from [the lecture on memory](l3_memory.py) how many
-# bytes shared memory (the tray) delivers: 128.
+# And the tensor cores consume {{ mill.bytes:.0f }} bytes per tick. You know from
+# [the lecture on memory](l3_memory.py) how many bytes shared memory (the tray) delivers per tick: 128.
 #
 # /// predict | Suppose every instruction fetched its A and its B from shared memory. What share of the peak would be left?
 # - [ ] All of it
 # - [ ] A half
 # - [x] A sixth
 # /// reveal
-# {{ mill.ticks:.0f }} ticks of fetching for one tick of multiplying: a sixth. A tensor core is not fast or slow. It is fed or
-# it is hungry.
+# {{ mill.ticks:.0f }} ticks of fetching for one tick of multiplying leave a sixth. A tensor core that is not fed is
+# idle.
 # ///
 #
-# So a warp must use what it has fetched more than once, exactly as in the [register tile](l4_the_gemm_ladder.py). Let it
-# hold a *warp tile* of C, say 64 × 64. For a step of 16 along k it fetches 64 rows of A and 64 columns of B, once, and runs
-# 4 × 8 = 32 instructions on them.
+# So a warp must use each number several times, as a thread does with its [register tile](l4_the_gemm_ladder.py). Let
+# the warp hold a *warp tile* of C, say 64 × 64. For a step of 16 along k the warp fetches 64 rows of A and 64 columns
+# of B, once, and runs 4 × 8 = 32 instructions on them.
 
 # %%
 TILES = ((16, 8), (32, 32), (64, 32), (64, 64), (64, 128), (64, 256))
@@ -175,38 +176,39 @@ record(
     feed={tile: quantity(found, "B") for tile, found in feed.items()},
 )
 
-# %% [markdown]
-# Shared memory delivers 128 bytes in a tick. With a warp tile of 64 × 64, each instruction needs {{ feed.m64n64:.0f }}. That is
-# all there is, with nothing left for storing the next tiles. A larger tile would need less. But 64 × 64 sums in fp32 take 128
-# registers in each thread, and a thread has at most 255. Keep 64 × 256 in mind: {{ feed.m64n256:.0f }} bytes. One
-# warp cannot hold it. Four can.
+# %% [markdown] Shared memory delivers 128 bytes per tick. With a warp tile of 64 × 64, each instruction needs
+# {{ feed.m64n64:.0f }} bytes. Nothing is left for storing the next tiles. A larger tile would need less, but 64 × 64
+# sums in fp32 take 128 registers in each thread, and a thread has at most 255. Keep a tile of 64 × 256 in mind: it
+# needs {{ feed.m64n256:.0f }} bytes per instruction. One warp cannot hold such a tile, but four can.
 #
 # /// exercise | TF32 and FP8 | 3 minutes
-# The same instruction exists for TF32, as `m16n8k8`, with 4 bytes per number, and for 8-bit numbers, as `m16n8k32`. How many
-# FLOPs is that in each case, and how many bytes of A and B?
+# The same instruction exists for TF32, as `m16n8k8`, with 4 bytes per number, and for 8-bit numbers, as `m16n8k32`.
+# In each case, how many FLOPs does the instruction do, and how many bytes of A and B does it need?
 # /// answer
-# TF32: 2 × 16 × 8 × 8 = 2048 FLOPs, and 4 × (16 × 8 + 8 × 8) = 768 bytes. FP8: 2 × 16 × 8 × 32 = 8192 FLOPs and
-# 1 × (16 × 32 + 32 × 8) = 768 bytes. It is always 768: four registers of A and two of B in each lane. Only the meaning
-# of the bits changes. So numbers half as wide buy twice the FLOPs for the same bytes, and that is the whole idea of
-# short formats.
+# TF32: 2 × 16 × 8 × 8 = 2048 FLOPs, and 4 × (16 × 8 + 8 × 8) = 768 bytes. FP8: 2 × 16 × 8 × 32 = 8192 FLOPs and 1 ×
+# (16 × 32 + 32 × 8) = 768 bytes. The number of bytes is always 768: four registers of A and two of B in each lane. So
+# numbers half as wide give twice as many FLOPs for the same bytes, and that is the whole idea of short formats.
 # ///
 
 # %% [markdown]
 # ## How fast can it go at all? {.beyond}
 #
-# Before you climb, see how high the ceiling is. Give the tensor cores tiles that are already in registers, the same ones again
-# and again, and count ticks. Nothing is carried, so this is the best that any kernel can hope for.
+# Before you climb, see how high the ceiling is. Give the tensor cores the same tiles again and again, tiles that are
+# already where the instruction wants them, and count ticks. Nothing is carried, so this is the best that any kernel
+# can hope for.
 #
-# Hopper has *two* such instructions. You know `mma.sync`: one warp, operands in registers. The other is `wgmma`, for
-# *warpgroup matrix multiply-accumulate*. Four warps, a **warpgroup**, together give one order: 64 rows of A times up
-# to 256 columns of B. B stays in shared memory [^ptx-isa], and A may stay there too. Nobody carries them by hand.
+# Hopper has *two* such instructions. You know the first, `mma.sync`: one warp runs it, and its operands are in
+# registers. The other is `wgmma`, for *warpgroup matrix multiply-accumulate*. Four warps, a **warpgroup**, together
+# give one order: 64 rows of A times up to 256 columns of B. B stays in shared memory [^ptx-isa], and A may stay there
+# too. No thread has to carry A or B.
 #
 # /// predict | With nothing to carry, how much of the data sheet's peak does mma.sync reach on this card?
 # - [rate.mma / mill.sheet >= 0.85] Nearly all
 # - [0.5 <= rate.mma / mill.sheet < 0.85] About two thirds
 # - [rate.mma / mill.sheet < 0.5] About a third
 # /// reveal
-# {{ rate.mma / mill.sheet:.0%}}. And `wgmma`, at its widest: {{ rate.wgmma.n256 / mill.sheet:.0%}}.
+# `mma.sync` reaches {{ rate.mma / mill.sheet:.0%}}. And `wgmma`, with 256 columns, reaches
+# {{ rate.wgmma.n256 / mill.sheet:.0%}}.
 # ///
 
 # %%
@@ -266,48 +268,50 @@ record(
 # ///
 #
 # /// claim | rate.mma < 0.8 * rate.wgmma.n256
-# This is the most important fact on the page. On this card, `mma.sync` tops out at {{ rate.mma / mill.sheet:.0%}} of
-# the data sheet, with 16 warps on the SM and nothing to carry. A kernel that does carry tiles can hardly hope for
-# more, however well it is tuned. The previous generation did not have `wgmma`, and much code still uses only
-# `mma.sync`. To get the rest out of a Hopper card you must use `wgmma`. NVIDIA does not say *why* that is so, and
-# nothing that we count here explains it.
+# This is the most important fact on the page. On this card, `mma.sync` reaches at most {{ rate.mma / mill.sheet:.0%}}
+# of the data sheet's peak, with 16 warps on the SM and nothing to carry. A kernel that does carry tiles can hardly
+# hope for more, however well it is tuned. The previous generation did not have `wgmma`, and much code still uses only
+# `mma.sync`. To get the rest of the speed out of a Hopper card you must use `wgmma`. NVIDIA does not say *why* that
+# is so, and nothing that we count here explains it.
 # /// otherwise
-# On this card `mma.sync` reaches {{ rate.mma:.0f }} FLOPs in a tick, `wgmma` {{ rate.wgmma.n256:.0f }}.
+# On this card `mma.sync` reaches {{ rate.mma:.0f }} FLOPs per tick, and `wgmma` reaches {{ rate.wgmma.n256:.0f }}.
 # ///
 #
 # /// claim | max(abs(rate.wgmma.n8 / forecast.n8 - 1), abs(rate.wgmma.n16 / forecast.n16 - 1), abs(rate.wgmma.n32 / forecast.n32 - 1), abs(rate.wgmma.n64 / forecast.n64 - 1), abs(rate.wgmma.n256 / forecast.n256 - 1)) < 0.12
-# And `wgmma` has to be *wide*. By hand: one order with N columns is 2 × 64 × N × 16 FLOPs, and the tensor cores of an SM do {{ mill.flops:.0f}}
-# in a tick: N / 2 ticks of multiplying. For that, shared memory must deliver 64 rows of A and N columns of B, 32 bytes each. At
-# 128 bytes in a tick that leaves {{ forecast.n8:.0f }} FLOPs in a tick for 8 columns, {{ forecast.n16:.0f }} for 16, {{ forecast.n32:.0f }}
-# for 32. From 64 on the tensor core is the limit. Measured: {{ rate.wgmma.n8:.0f }}, {{ rate.wgmma.n16:.0f }}, {{ rate.wgmma.n32:.0f }},
-# {{ rate.wgmma.n64:.0f }}. One division predicts the curve, to within 12 % if you measure again. A narrow order
-# is not slow. It is hungry.
+# And `wgmma` has to be *wide*. Work it out by hand: one order with N columns takes 2 × 64 × N × 16 FLOPs, and the
+# tensor cores of an SM do {{ mill.flops:.0f}} FLOPs per tick. So an order takes N / 2 ticks of multiplying. For each
+# order, shared memory must deliver 64 rows of A and N columns of B, 32 bytes each. At 128 bytes per tick that allows
+# {{ forecast.n8:.0f }} FLOPs per tick for 8 columns, {{ forecast.n16:.0f }} for 16, and {{ forecast.n32:.0f }} for 32.
+# From 64 columns on, the tensor core is the limit. We measured {{ rate.wgmma.n8:.0f }}, {{ rate.wgmma.n16:.0f }},
+# {{ rate.wgmma.n32:.0f }} and, for 64 columns, {{ rate.wgmma.n64:.0f }}. This one division predicts the curve, to
+# within 12 % if you measure again. A narrow order is not slow. It is hungry.
 # /// otherwise
-# With 8 columns `wgmma` reaches {{ rate.wgmma.n8:.0f }} FLOPs in a tick, by hand {{ forecast.n8:.0f }}; with 256 it reaches
-# {{ rate.wgmma.n256:.0f }}.
+# With 8 columns `wgmma` reaches {{ rate.wgmma.n8:.0f }} FLOPs per tick, and by hand we get {{ forecast.n8:.0f }};
+# with 256 columns it reaches {{ rate.wgmma.n256:.0f }}.
 # ///
 #
 # /// claim | abs(rate.held.n16 / rate.held.n8 / 2 - 1) < 0.08 and rate.held.n8 > 1.2 * rate.wgmma.n8
-# With A in registers only B comes from shared memory, and the narrow orders are better off: {{ rate.held.n8:.0f }} FLOPs in a
-# tick at 8 columns. But the tensor cores are not fully used. An order of 8 columns is 2 × 64 × 8 × 16 FLOPs. Divide, and you find that
-# it took {{ 16384 / rate.held.n8:.1f }} ticks, and one of 16 columns {{ 32768 / rate.held.n16:.1f }}: the same, to within 8 %. It
-# seems that handing over A takes that long, no matter how many columns it is multiplied by.
+# With A in registers, only B comes from shared memory, and the narrow orders do better: {{ rate.held.n8:.0f }} FLOPs
+# per tick at 8 columns. But the tensor cores are not fully used. An order of 8 columns takes 2 × 64 × 8 × 16 FLOPs.
+# Divide, and you find that such an order took {{ 16384 / rate.held.n8:.1f }} ticks, and an order of 16 columns took
+# {{ 32768 / rate.held.n16:.1f }}: the same, to within 8 %. It seems that passing A to the tensor cores takes that
+# long, no matter how many columns A is multiplied by.
 # /// otherwise
-# With A in registers: {{ rate.held.n8:.0f }} FLOPs in a tick at 8 columns, {{ rate.held.n16:.0f }} at 16.
+# With A in registers, `wgmma` reaches {{ rate.held.n8:.0f }} FLOPs per tick at 8 columns, and {{ rate.held.n16:.0f }}
+# at 16.
 # ///
 #
 # /// claim | 0.9 < rate.e4m3 / rate.wgmma.n256 / 2 < 1.1 and 0.9 < 2 * rate.tf32.wgmma / rate.wgmma.n256 < 1.1
-# Numbers of half the width go through twice as fast, as you worked out: TF32 {{ rate.tf32.wgmma:.0f }}, bf16 {{ rate.wgmma.n256:.0f }},
-# FP8 {{ rate.e4m3:.0f }} FLOPs in a tick.
+# Numbers of half the width are multiplied twice as fast, as you worked out: TF32 reaches {{ rate.tf32.wgmma:.0f }}
+# FLOPs per tick, bf16 {{ rate.wgmma.n256:.0f }}, and FP8 {{ rate.e4m3:.0f }}.
 # /// otherwise
-# TF32 {{ rate.tf32.wgmma:.0f }}, bf16 {{ rate.wgmma.n256:.0f }}, FP8 {{ rate.e4m3:.0f }} FLOPs in a tick.
+# TF32 reaches {{ rate.tf32.wgmma:.0f }} FLOPs per tick, bf16 {{ rate.wgmma.n256:.0f }}, and FP8 {{ rate.e4m3:.0f }}.
 # ///
 #
 # ### Ask the assembler
 #
-# Much of what is written about these instructions is a little wrong. You do not have to take anybody's word for it: the
-# assembler either
-# takes a line or refuses it. You do not even need a GPU.
+# Much of what is written about these instructions is a little wrong. You do not have to take anybody's word for it:
+# the assembler either accepts a line or rejects it. You do not even need a GPU.
 
 # %% tags=["fold"]
 import re
@@ -414,50 +418,52 @@ record(
 # **k depends on the type.** You will read `m64nNk16` as *the* shape of `wgmma`. It is the shape for 16-bit numbers.
 # TF32 has k = 8 and 8-bit numbers have k = 32: always 32 bytes along k.
 # /// otherwise
-# This assembler takes different shapes than we expected; trust the list above.
+# This assembler accepts different shapes from those that we expected; trust the list above.
 # ///
 #
 # /// claim | takes.wgmma_a_in_registers == 1 and takes.wgmma_b_in_registers == 0
-# **A may come from registers. B may not.** [Attention](../workshops/w1_flash_attention.py) on Hopper can use that. It multiplies
-# twice, and the result of the first multiply is already in registers, so it can go into the second one as A.
+# **A may come from registers. B may not.** [Attention](../workshops/w1_flash_attention.py) on Hopper can use that.
+# Attention multiplies twice, and the result of the first multiplication is already in registers, so it can be used as
+# A in the second.
 # /// otherwise
 # For where A and B may be, see the list.
 # ///
 #
 # /// claim | takes.wmma_e4m3 == 0 and takes.wmma_bf16 == 1 and takes.mma_sync_e4m3 == 1
-# **WMMA does not have FP8**, though you will read that it does. (WMMA is a C++ library; the climb below begins with it.)
-# `mma.sync` takes FP8, but look at what it becomes on this card: `F2FP`, a conversion to fp16, and `HMMA`. The line compiles, but
-# no 8-bit multiply takes place. On Hopper, FP8 means `wgmma`.
+# **WMMA does not have FP8**, though you will read that it does. (WMMA is a C++ library; the climb below begins with
+# it.) `mma.sync` accepts FP8, but look at what the instruction becomes on this card: `F2FP`, a conversion to fp16,
+# and `HMMA`. The line compiles, but no 8-bit multiply takes place. On Hopper, FP8 means `wgmma`.
 # /// otherwise
 # For what WMMA and `mma.sync` do with FP8, see the list.
 # ///
 #
-# **The card has its own names.** `wgmma` is the name in PTX. In machine code look for `HGMMA`, for `QGMMA` with 8-bit floating
-# point, for `IGMMA` with integers. If you search a SASS listing for `wgmma`, you find nothing and conclude that the tensor cores
-# are not used.
+# **The card has its own names.** `wgmma` is the name in PTX. In machine code look for `HGMMA`, for `QGMMA` with 8-bit
+# floating point, and for `IGMMA` with integers. If you search a SASS listing for `wgmma`, you will find nothing and
+# wrongly conclude that the tensor cores are not used.
 #
 # /// exercise | How wide?
 # A warpgroup keeps its sums in registers, in fp32. How many registers of each thread do the sums of one
 # `m64n256k16` take? And why is there no `m64n512k16`?
 # /// answer
-# 64 × 256 sums over 128 threads are 128 in each thread: half of the 255 registers that a thread can have. With 512
-# columns it would be 256, one more than there are.
+# 64 × 256 sums shared by 128 threads are 128 sums in each thread: half of the 255 registers that a thread can have.
+# With 512 columns it would be 256, one more than a thread can have.
 # ///
 
 # %% [markdown]
 # ## The climb
 #
-# Four kernels use the tensor cores, each built on one idea: WMMA, `mma.sync`, `wgmma`, Triton. Before them comes one that does
-# not. All of them run interleaved on the same matrices: 4096 × 4096 × 4096, bf16 in and out, sums in fp32. Beside
-# them run cuBLAS and cuBLASLt, a second interface to NVIDIA's own kernels.
+# Four kernels use the tensor cores, each built on one idea: WMMA, `mma.sync`, `wgmma` and Triton. Before them comes a
+# kernel that does not use the tensor cores. All of them take turns on the same matrices: 4096 × 4096 × 4096, with
+# inputs and outputs in bf16 and sums in fp32. Beside them run cuBLAS and cuBLASLt, a second interface to NVIDIA's own
+# kernels.
 #
 # /// predict | Which of the first three steps multiplies the speed the most?
 # - [climb.cuda_cores.us / climb.wmma.us > max(climb.wmma.us / climb.mma_sync.us, climb.mma_sync.us / climb.wgmma.us)] From the lanes to WMMA
 # - [climb.wmma.us / climb.mma_sync.us > max(climb.cuda_cores.us / climb.wmma.us, climb.mma_sync.us / climb.wgmma.us)] From WMMA to `mma.sync`
 # - [climb.mma_sync.us / climb.wgmma.us > max(climb.cuda_cores.us / climb.wmma.us, climb.wmma.us / climb.mma_sync.us)] From `mma.sync` to `wgmma`
 # /// reveal
-# {{ climb.cuda_cores.us / climb.wmma.us:.1f }} times, then {{ climb.wmma.us / climb.mma_sync.us:.1f }} times, then
-# {{ climb.mma_sync.us / climb.wgmma.us:.2f }} times. Each step gets its reasons below.
+# The steps multiply the speed by {{ climb.cuda_cores.us / climb.wmma.us:.1f }}, by
+# {{ climb.wmma.us / climb.mma_sync.us:.1f }} and by {{ climb.mma_sync.us / climb.wgmma.us:.2f }}.
 # ///
 
 # %%
@@ -537,26 +543,29 @@ record(
 # what: our Triton kernel over cuBLAS, bf16, 8192 × 8192 × 8192, speed
 # ///
 #
-# Nothing here reaches the data sheet's peak, not even the libraries. The clock alone cannot tell you why. [Counters can](#when-the-tensor-cores-stand-still).
+# Nothing here reaches the data sheet's peak, not even the libraries. The times alone cannot tell you why.
+# [Counters can](#when-the-tensor-cores-stand-still).
 #
 # ### Without tensor cores
 #
-# This is the ladder of the last two lectures, up to its warp tiles, with one change: numbers come in as bf16, two bytes each, and
-# are converted to fp32 before a thread multiplies them. Tiles and multiply-adds are the same.
+# This kernel is the ladder of the last two lectures, up to its warp tiles, with one change: numbers arrive as bf16,
+# two bytes each, and are converted to fp32 before a thread multiplies them.
 #
 # /// claim | climb.cuda_cores.of_peak < 0.06 and climb.cublas.us < 0.08 * climb.cuda_cores.us
-# It contains nearly everything you have learnt, and it reaches {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Warp
-# tiles in fp32 reached {{ l5.ladder.warp_tiles.tflops:.0f }} TFLOP/s, [a lecture ago](l5_the_top_of_the_ladder.py); here, with
-# half the bytes to fetch, it is {{ climb.cuda_cores.tflops:.0f }}. A multiply-add in fp32 costs a lane the same, whatever its
-# operands looked like in memory. The ladder is right, but it is leaning against the wrong wall.
+# This kernel contains nearly everything that you have learnt, and it reaches
+# {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS. Warp tiles in fp32 reached
+# {{ l5.ladder.warp_tiles.tflops:.0f }} TFLOP/s [a lecture ago](l5_the_top_of_the_ladder.py); here, with half as many
+# bytes to fetch, they reach {{ climb.cuda_cores.tflops:.0f }}. A multiply-add in fp32 costs a lane the same time,
+# whatever type its operands had in memory. The ladder is right, but it is leaning against the wrong wall.
 # /// otherwise
-# It reaches {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS.
+# This kernel reaches {{ climb.cublas.us / climb.cuda_cores.us:.1%}} of cuBLAS.
 # ///
 #
 # ### WMMA: tensor cores for everybody
 #
-# The easiest way in is a small C++ library, `nvcuda::wmma`, for *warp matrix multiply-accumulate*. You declare a **fragment**, a
-# tile spread over the registers of a warp; you load it, multiply it, store it. All 32 lanes make the same call.
+# The easiest way in is a small C++ library, `nvcuda::wmma`, for *warp matrix multiply-accumulate*. You declare a
+# **fragment**, a tile spread over the registers of a warp; then you load it, multiply it and store it. All 32 lanes
+# make the same call.
 #
 # /// figure | docs/assets/figures/tensor_fragments.svg
 # alt: "In shared memory are a tile of A and a tile of B, 16×16 each. A load turns each into a fragment: little boxes with question marks in 32 pairs of hands. mma_sync takes both to the tensor core, out comes a fragment of C in fp32, and a store writes it to memory."
@@ -574,40 +583,46 @@ record(
 # ///
 #
 # /// claim | climb.wmma.us < 0.4 * climb.cuda_cores.us
-# One idea, and {{ climb.cuda_cores.us / climb.wmma.us:.1f }} times the speed of the step before: {{ climb.wmma.of_peak:.1%}} of peak.
+# This one idea gives {{ climb.cuda_cores.us / climb.wmma.us:.1f }} times the speed of the step before, and reaches
+# {{ climb.wmma.of_peak:.1%}} of peak.
 # /// otherwise
-# It takes {{ climb.wmma.us / climb.cuda_cores.us:.2f }} of the time that the CUDA cores take.
+# The WMMA kernel takes {{ climb.wmma.us / climb.cuda_cores.us:.2f }} of the time that the kernel on the CUDA cores
+# takes.
 # ///
 #
-# *Why not faster?* Each round of the loop is: carry a tile, wait for everybody, fetch fragments, wait, multiply, one after
-# the other. A warp uses the tensor core only in the last. Other warps, and a second block on the same SM, fill
-# some
-# of the gaps, but not all: we [count the waiting](#what-they-wait-for) further down.
+# *Why not faster?* In each round of the loop a warp carries its part of a tile, waits for the other warps, fetches
+# fragments, waits, and multiplies, one step after another. It uses the tensor core only in the last step. Other
+# warps, and a second block on the same SM, fill some of the gaps, but not all: we
+# [count the waiting](#what-they-wait-for) further down.
 #
 # ### mma.sync: no waiting {.beyond}
 #
-# So do three things at once. This is the classic of the Ampere generation [^cutlass-gemm].
+# So do three things at once. This kernel is the classic of the Ampere generation [^cutlass-gemm].
 #
-# **Carry ahead.** `cp.async` copies from global memory to shared memory without passing through anybody's registers,
-# and without waiting. Keep several tiles under way, each with its own buffer. That is a *multistage pipeline*.
+# **Carry ahead.** `cp.async` copies from global memory to shared memory without passing through the registers of a
+# thread, and without making it wait. Keep several tiles under way, each with its own buffer. That is called a
+# *multistage pipeline*.
 #
 # /// figure | docs/assets/figures/tensor_pipeline.svg
 # alt: "Two timelines. Above, with one buffer: carry tile 0, multiply tile 0, carry tile 1, multiply tile 1, and so on. Below, with four buffers, a row for each: while tile 0 is multiplied, tiles 1, 2 and 3 are already being carried, and the multiplies follow each other without a gap."
 # caption: Little's law once more. The trip is as long as before, but enough trips are under way.
 # ///
 #
-# **Fetch in the tensor core's order.** `ldmatrix` is an instruction made for this. Each lane names one row of 16 bytes, and the
-# numbers arrive spread over the lanes exactly as `mma.sync` needs them. One instruction loads four pieces of 8 × 8.
+# **Fetch in the tensor core's order.** `ldmatrix` is an instruction made for this. Each lane gives the address of one
+# row of 16 bytes, and the numbers arrive spread over the lanes exactly as `mma.sync` needs them. One instruction
+# loads four pieces of 8 × 8 numbers.
 #
-# There is a catch, and you know it. A row of 64 numbers is 128 bytes, once across all 32 banks. So eight rows, one above the
-# other, want the same banks. The cure is the one that saved the transpose: a *swizzle*.
+# There is a catch, and you have met it before. A row of 64 numbers has 128 bytes, so it spans all 32 banks exactly
+# once. So the pieces at the same place in eight rows, one above the other, want the same banks. The cure is the one
+# that saved the transpose: a *swizzle*.
 #
 # /// figure | docs/assets/figures/tensor_ldmatrix.svg
 # alt: "Two grids of eight rows with eight pieces of 16 bytes. Left, piece 2 of all rows is in one column, in the same four banks. Right, piece c of row r is at place c xor r, and piece 2 is in a different column in each row."
 # caption: Eight rows, eight times four banks. The place of a piece is its number, xor its row.
 # ///
 #
-# Count by hand, for all eight pieces. How many wavefronts (turns) does shared memory need for one piece of 8 × 8?
+# Count by hand, for each of the eight pieces of a row: how many wavefronts (turns) does shared memory need for one
+# piece of 8 × 8 numbers?
 
 
 # %%
@@ -625,8 +640,8 @@ def turns(place):
 print("as it comes:", turns(lambda row, piece: piece), "turns")
 print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 
-# %% [markdown]
-# **Hold it twice.** While one pair of fragments is being multiplied, the next is on its way from shared memory to registers.
+# %% [markdown] **Hold two pairs of fragments.** While one pair of fragments is being multiplied, the next pair is on
+# its way from shared memory to registers.
 #
 # <details class="fold" markdown="1"><summary>Fragments: ldmatrix, and 32 multiplies on what it brought</summary>
 #
@@ -660,29 +675,31 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # </details>
 #
 # /// claim | gemm.mma_sync_of_cublas.n4096 > 0.55
-# {{ climb.mma_sync.of_peak:.1%}} of peak, **{{ gemm.mma_sync_of_cublas.n4096:.0%}} of cuBLAS**. On Ampere, the generation it
-# was made for, there is no `wgmma` to go on to.
+# This kernel reaches {{ climb.mma_sync.of_peak:.1%}} of peak and **{{ gemm.mma_sync_of_cublas.n4096:.0%}} of
+# cuBLAS**. On Ampere, the generation that this kind of kernel was made for, there is no `wgmma` to go on to.
 # /// otherwise
-# It reaches {{ climb.mma_sync.of_peak:.1%}} of peak and {{ gemm.mma_sync_of_cublas.n4096:.0%}} of cuBLAS.
+# This kernel reaches {{ climb.mma_sync.of_peak:.1%}} of peak and {{ gemm.mma_sync_of_cublas.n4096:.0%}} of cuBLAS.
 # ///
 #
 # /// claim | climb.mma_sync.us < 0.6 * climb.wmma.us and abs(tensor.mma_sync.instructions / tensor.wmma.instructions - 1) < 0.01 and stall.mma_sync.pantry + stall.mma_sync.tray + stall.mma_sync.counter + stall.mma_sync.barrier < 0.3 * (stall.wmma.pantry + stall.wmma.tray + stall.wmma.counter + stall.wmma.barrier)
-# It runs at {{ climb.wmma.us / climb.mma_sync.us:.1f }} times the speed of WMMA, with the same machine instruction,
-# `HMMA`, and as many of them. Most of the waiting has gone. We [count it](#what-they-wait-for) further down.
+# This kernel runs at {{ climb.wmma.us / climb.mma_sync.us:.1f }} times the speed of WMMA, with the same machine
+# instruction, `HMMA`, and the same number of these instructions. Most of the waiting has gone. We
+# [count the waiting](#what-they-wait-for) further down.
 # /// otherwise
-# It takes {{ climb.mma_sync.us / climb.wmma.us:.2f }} of WMMA's time.
+# This kernel takes {{ climb.mma_sync.us / climb.wmma.us:.2f }} of WMMA's time.
 # ///
 #
-# *Why not faster?* You measured it: the instruction itself tops out at {{ rate.mma / mill.sheet:.0%}} of the sheet. Of *that* ceiling
-# this kernel reaches {{ climb.mma_sync.of_peak * mill.sheet / rate.mma:.0%}}. (The picture has four buffers. On this card the
-# kernel has three, for a larger tile.)
+# *Why not faster?* You measured the reason: the instruction itself reaches at most {{ rate.mma / mill.sheet:.0%}} of
+# the data sheet's peak. Of *that* ceiling this kernel reaches
+# {{ climb.mma_sync.of_peak * mill.sheet / rate.mma:.0%}}. (The picture has four buffers. On this card the kernel has
+# three, for a larger tile.)
 #
 # ### wgmma: leave it in shared memory
 #
-# Now Hopper's own instruction. The tiles stay in shared memory. A **warpgroup**, four warps that give one order together,
-# tells the tensor cores *where* they are with a **descriptor**: 64 bits with an address, two distances and the name of a swizzle.
-# The tensor cores do the fetching. The order is *asynchronous*: once it is given, the threads go on, but must wait for it
-# before they touch the sums.
+# Now comes Hopper's own instruction. The tiles stay in shared memory. A **warpgroup**, four warps that give one order
+# together, tells the tensor cores *where* the tiles are with a **descriptor**: 64 bits with an address, two distances
+# and the name of a swizzle. The tensor cores do the fetching. The order is *asynchronous*: once it is given, the
+# threads go on, but they must wait until the order is done before they touch the sums.
 #
 # /// figure | docs/assets/figures/tensor_wgmma.svg
 # alt: "In shared memory are A, 64 rows, and B, up to 256 columns, 16 deep along k. An arrow leads to the four tensor cores of an SM. Each writes 16 rows of C into the registers of one of four warps. Below, four steps: fence, mma_async, commit, wait."
@@ -704,32 +721,34 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # </details>
 #
 # /// claim | climb.wgmma.us < climb.mma_sync.us
-# {{ climb.wgmma.of_peak:.1%}} of peak, and {{ climb.mma_sync.us / climb.wgmma.us:.2f }} times the speed of the step before. It is
-# a plain kernel: no warp has a special role.
+# This kernel reaches {{ climb.wgmma.of_peak:.1%}} of peak, and {{ climb.mma_sync.us / climb.wgmma.us:.2f }} times the
+# speed of the step before. It is a plain kernel: no warp has a special role.
 # /// otherwise
-# {{ climb.wgmma.of_peak:.1%}} of peak, {{ climb.wgmma.us / climb.mma_sync.us:.2f }} of the time of the step before.
+# This kernel reaches {{ climb.wgmma.of_peak:.1%}} of peak, and takes {{ climb.wgmma.us / climb.mma_sync.us:.2f }} of
+# the time of the step before.
 # ///
 #
 # /// claim | tensor.wgmma.busy < 0.85 * tensor.mma_sync.busy
-# *Why not faster?* The [ceiling](#how-fast-can-it-go-at-all), what the instruction reaches with nothing to carry, has gone up
-# from {{ rate.mma / mill.sheet:.0%}} to {{ rate.wgmma.n256 / mill.sheet:.0%}} of the sheet, and the kernel has not followed. We
-# count it [further down](#when-the-tensor-cores-stand-still): its tensor cores are at work in {{ tensor.wgmma.busy:.0%}} of the
-# ticks, those of the `mma.sync` kernel in {{ tensor.mma_sync.busy:.0%}}. A faster tensor core is idle more of the time.
+# *Why not faster?* The [ceiling](#how-fast-can-it-go-at-all), which is what the instruction reaches with nothing to
+# carry, has gone up from {{ rate.mma / mill.sheet:.0%}} to {{ rate.wgmma.n256 / mill.sheet:.0%}} of the data sheet's
+# peak, and the kernel has not kept up. The counters [further down](#when-the-tensor-cores-stand-still) show that its
+# tensor cores are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, and those of the `mma.sync` kernel in
+# {{ tensor.mma_sync.busy:.0%}}. So the faster tensor core is idle more of the time.
 # /// otherwise
-# *Why not faster?* Its tensor cores are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, those of the `mma.sync` kernel in
-# {{ tensor.mma_sync.busy:.0%}}.
+# *Why not faster?* Its tensor cores are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, and those of the
+# `mma.sync` kernel in {{ tensor.mma_sync.busy:.0%}}.
 # ///
 #
-# Those counters do not say how much each of its habits costs. But the source shows what a busier kernel would do
-# differently. All its threads copy, in pieces of 16 bytes, and none has carrying as its only job. All of them meet at
-# one barrier. The card's **copy engine**, which NVIDIA calls TMA, *tensor memory accelerator*, is idle, although it
-# can bring a whole tile on one thread's order. And while a block writes out its sums, its own tensor cores have
-# nothing to do. These are the suspects of the workshop on Hopper.
+# Those counters do not say what each habit of the kernel costs. But its source shows what a better kernel would do
+# differently. All its threads copy, in pieces of 16 bytes, and no thread has copying as its only job. All threads
+# meet at one barrier. The card's **copy engine**, which NVIDIA calls TMA, *tensor memory accelerator*, is idle,
+# although it can bring a whole tile on the order of a single thread. And while a block writes out its sums, it gives
+# the tensor cores nothing to do. The workshop on Hopper looks into each of these.
 #
 # ### Triton: say what, not how
 #
-# The same ideas, in one loop. `tl.dot` becomes the instruction. The compiler takes care of the swizzle,
-# the ring of buffers and the descriptors. And the tiles come by TMA.
+# Here are the same ideas, in one loop. `tl.dot` becomes the `wgmma` instruction. The compiler takes care of the
+# swizzle, the ring of buffers and the descriptors. And the copy engine, TMA, brings the tiles.
 #
 # <details class="fold" markdown="1"><summary>The kernel, whole</summary>
 #
@@ -739,18 +758,19 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # </details>
 #
 # /// claim | gemm.triton_of_cublas.n4096 > 0.95 and gemm.triton_of_cublas.n8192 > 0.95
-# **{{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.** Take that for what it
-# is: two shapes that suit a tile of 128 × 256. The library has an answer for every shape, every type and every layout;
-# this loop has one.
+# **{{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.** These are
+# two shapes that suit a tile of 128 × 256. The library has kernels for every shape, type and layout; we have this one
+# loop.
 # /// otherwise
-# {{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.
+# The Triton kernel reaches {{ gemm.triton_of_cublas.n4096:.0%}} of cuBLAS at 4096, and
+# {{ gemm.triton_of_cublas.n8192:.0%}} at 8192.
 # ///
 #
 # /// claim | climb.triton.us < 0.95 * climb.wgmma.us
 # It runs at {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed of our own `wgmma` kernel, with the same tiles
-# and the same `HGMMA` in the middle. Three things differ. One thread orders a tile from the copy engine, whereas in
-# ours 256 threads copy. The sums leave by the copy engine too. And its blocks stay, and go from tile to tile. This
-# page does not separate the three.
+# and the same `HGMMA` in the middle. Three things differ. In Triton's kernel one thread orders a tile from the copy
+# engine, whereas in ours 256 threads copy. The copy engine also writes out the sums. And the blocks of Triton's
+# kernel stay, and go from tile to tile. This page does not separate the three.
 # /// otherwise
 # It runs at {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed of our own `wgmma` kernel.
 # ///
@@ -816,26 +836,27 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # ///
 #
 # /// claim | code.cuda_cores.HMMA == 0 and code.wmma.HMMA > 20 and code.mma_sync.LDGSTS > 10 and code.wgmma.HGMMA == 4 and code.wgmma.LD + code.wgmma.LDS + code.wgmma.LDSM < 1
-# This is the climb, line by line. In the first row there is no tensor core. In the second `HMMA` appears, and in the third
-# `LDGSTS` too, which is what `cp.async` becomes. In the fourth, {{ code.wgmma.HGMMA:.0f}} lines of `HGMMA` do what {{ code.mma_sync.HMMA:.0f}}
-# lines of `HMMA` did in a tile of the same depth, and nothing at all is read from shared memory into anybody's registers.
+# This is the climb, line by line. In the first row there is no tensor core. In the second `HMMA` appears, and in the
+# third `LDGSTS` too, which is what `cp.async` becomes. In the fourth row, {{ code.wgmma.HGMMA:.0f}} lines of `HGMMA`
+# do what {{ code.mma_sync.HMMA:.0f}} lines of `HMMA` did in a tile of the same depth, and no line reads from shared
+# memory into registers.
 # /// otherwise
 # `HMMA` and `HGMMA` are the tensor cores' own names.
 # ///
 #
 # /// claim | code.wmma.LDSM == 0 and code.wmma.MOVM > 20 and code.wmma_fp16.LDSM > 8 and code.wmma_fp16.MOVM == 0
-# And look at WMMA's loads. In bf16 they became `LD` and `MOVM`. `LD` does not even know that it reads shared memory, and `MOVM`
-# transposes squares of 8 × 8 in the registers. Compile the very same source for fp16, and they become `LDSM`, {{ code.wmma_fp16.LDSM:.0f}}
-# of them, without any `MOVM`. Both types have 16 bits. WMMA is convenient because the compiler chooses. Here it chose differently
-# for the two types, and you cannot tell it which way you want. (This page does not time what that costs.) With `mma.sync` we say
-# `ldmatrix` ourselves.
+# And look at WMMA's loads. In bf16 these loads became `LD` and `MOVM`. `LD` does not even know that it reads shared
+# memory, and `MOVM` transposes squares of 8 × 8 in the registers. Compile the very same source for fp16, and the
+# loads become {{ code.wmma_fp16.LDSM:.0f}} `LDSM`, without any `MOVM`. Both types have 16 bits. WMMA is convenient
+# because the compiler chooses. Here it chose differently for the two types, and you cannot tell it which way you
+# want. (This page does not time what that costs.) With `mma.sync` we write `ldmatrix` ourselves.
 # /// otherwise
 # WMMA's loads became {{ code.wmma.LDSM:.0f}} `LDSM` and {{ code.wmma.MOVM:.0f}} `MOVM` in bf16, {{ code.wmma_fp16.LDSM:.0f}} and
 # {{ code.wmma_fp16.MOVM:.0f}} in fp16.
 # ///
 #
 # /// claim | code.triton.HGMMA > 2.5 and code.triton.UTMALDG > 3.5
-# Triton's compiler found `HGMMA` too, and `UTMALDG`: the copy engine brings the tiles.
+# Triton's compiler also chose `HGMMA`, and `UTMALDG`: the copy engine brings the tiles.
 # /// otherwise
 # Triton's kernel has {{ code.triton.HGMMA:.0f}} `HGMMA` and {{ code.triton.HMMA:.0f}} `HMMA`.
 # ///
@@ -844,14 +865,15 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # Take a block tile of 128 × 256, 64 deep, in bf16. How many bytes does one pair of tiles take in shared memory? How many
 # pairs fit in the 227 KiB that a block can have on this card? And how many bytes are under way while one pair is multiplied?
 # /// answer
-# (128 + 256) × 64 × 2 = 49 152 bytes, 48 KiB. Four pairs are 192 KiB; a fifth does not fit. Three pairs are under way: 144
-# KiB on each SM. From [Little's law](l3_memory.py#how-many-must-be-walking) you know what one SM needs for HBM (the pantry).
-# This is several times as much, and much of it most likely comes from L2, which is nearer.
+# (128 + 256) × 64 × 2 = 49 152 bytes, 48 KiB. Four pairs are 192 KiB; a fifth does not fit. Three pairs are under way:
+# 144 KiB on each SM. From [Little's law](l3_memory.py#how-many-must-be-walking) you know how many bytes one SM must
+# have under way for HBM (the pantry). This is several times as much, and much of it most likely comes from L2, which
+# is nearer.
 # ///
 #
 # ### Now type it
 #
-# First one call, then a walk along k, then shared memory.
+# You begin with one call, then walk along k, and then use shared memory.
 #
 # /// lab | wmma
 # ///
@@ -859,17 +881,17 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 # %% [markdown]
 # ## Shorter numbers
 #
-# Half the width means half the bytes to carry and half the ticks of the tensor core. So why not always use the shortest type?
-# Look at the bits.
+# Numbers of half the width mean half as many bytes to carry and half as many ticks of the tensor core. So why not
+# always use the shortest type?
 #
 # /// figure | docs/assets/figures/tensor_formats.svg
 # alt: "Five formats in rows of bits. fp32: 8 bits of exponent, 23 of fraction. TF32: 8 and 10, stored in 32 bits. bf16: 8 and 7, with the range of fp32. fp16: 5 and 10, up to 65504. e4m3: 4 and 3, up to 448, no infinity."
 # caption: The exponent sets how far a format reaches, the fraction how fine its steps.
 # ///
 #
-# The *fraction* sets how fine the steps are. With 7 bits there are 128 steps from one power of two to the next,
-# with 3 bits
-# there are eight. The *exponent* sets how far it reaches. fp16 ends at 65504, e4m3 at 448 [^micikevicius2022]. By hand:
+# The *fraction* sets how fine the steps are. With 7 bits there are 128 steps from one power of two to the next, with
+# 3 bits there are eight. The *exponent* sets how far a format reaches. fp16 ends at 65504, and e4m3 ends at 448
+# [^micikevicius2022]. Round a few numbers by hand:
 
 # %%
 FORMATS = {
@@ -884,15 +906,14 @@ for value in (1 / 3, 300.0, 70000.0, 0.0005):
     )
     print(f"{value:.6g} becomes {row}")
 
-# %% [markdown]
-# Read it line by line. One third: every format misses it, bf16 by more than fp16, e4m3 by the most. 70000: bf16 nearly has it,
-# fp16 is out of range and says *infinity*. e4m3 has no infinity; a conversion cuts the number off at 448 or gives *not a
-# number*. And 0.0005 is nothing at all in e4m3: its smallest step is 2<sup>−9</sup>.
+# %% [markdown] One third: every format misses it, bf16 by more than fp16, and e4m3 by the most. 70000: bf16 comes
+# close, but for fp16 the number is out of range and becomes *infinity*. e4m3 has no infinity; a conversion cuts the
+# number off at 448 or gives *not a number*. And 0.0005 becomes zero in e4m3, because the smallest step of e4m3 is
+# 2<sup>−9</sup>.
 #
-# So FP8 needs help: a **scale**. Divide the whole tensor by one number so that its largest element becomes 448, multiply the
-# 8-bit numbers, and multiply the scale back in at the end. That costs one multiplication for each sum of C, and a pass to find
-# the
-# largest element.
+# So FP8 needs help: a **scale**. Divide the whole tensor by one number so that its largest element becomes 448,
+# multiply the 8-bit numbers, and multiply the scale back in at the end. That costs one multiplication for each sum of
+# C, and a pass over the tensor to find its largest element.
 
 # %%
 small = torch.tensor([0.0005, 0.002, -0.001])
@@ -911,20 +932,19 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 # %% [markdown]
 # ### What it costs in error
 #
-# Now a whole product, 4096 × 4096 × 4096, of normal numbers with variance 1. The *same* fp32 matrices go into each
-# type: round them, let the library multiply, and look at the result. The truth is the product *before* rounding, in
-# float64.
+# Now take a whole product, 4096 × 4096 × 4096, of normally distributed numbers with variance 1. For each type, round
+# the *same* fp32 matrices and let the library multiply. The truth is the product *before* rounding, in float64.
 #
-# What should come out? A sum of products a × b is off because a was rounded, and because b was. If
-# the answer is stored in 16 bits, it is rounded once more. Such errors are random, so their squares add up. And you get the
-# size of one error by rounding a million numbers.
+# What error should you expect? A sum of products a × b has an error because a and b were rounded. If the answer is
+# stored in 16 bits, it is rounded once more. Such errors are random, so their squares add up. To find the size of one
+# such error, round a million numbers.
 #
 # /// predict | bf16 has three bits of fraction fewer than fp16. How much larger is its error?
 # - [error.bf16.rms / error.fp16.rms >= 7] Eight times
 # - [4.5 <= error.bf16.rms / error.fp16.rms < 7] Six times
 # - [error.bf16.rms / error.fp16.rms < 4.5] Three times
 # /// reveal
-# {{ error.bf16.rms / error.fp16.rms:.1f}} times: 2 × 2 × 2, one 2 for each bit.
+# The error is {{ error.bf16.rms / error.fp16.rms:.1f}} times as large: 2 × 2 × 2, one 2 for each bit.
 #
 # /// chart | lines
 # title: "Error of a product, by bits of fraction"
@@ -953,12 +973,14 @@ print("scaled back:", (through_fp8(small / scale) * scale).numpy())
 # ///
 #
 # /// claim | max(abs(error.tf32.rms / expected.tf32_b10 - 1), abs(error.fp16.rms / expected.fp16_b10 - 1), abs(error.bf16.rms / expected.bf16_b7 - 1), abs(error.fp8.rms / expected.fp8_b3 - 1)) < 0.1
-# The pencil was right for all four. TF32: {{ expected.tf32_b10:.0f}} millionths by hand, {{ error.tf32.rms:.0f}} measured. fp16:
-# {{ expected.fp16_b10:.0f}} and {{ error.fp16.rms:.0f}}. bf16: {{ expected.bf16_b7:.0f}} and {{ error.bf16.rms:.0f}}. FP8:
-# {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}. So nearly all of the error arises where numbers are *rounded*, on the way
-# in and on the way out. On such data the tensor core itself adds next to nothing. You chose the error when you chose the type.
+# The forecast by hand was right for all four types. TF32: {{ expected.tf32_b10:.0f}} millionths by hand,
+# {{ error.tf32.rms:.0f}} measured. fp16: {{ expected.fp16_b10:.0f}} and {{ error.fp16.rms:.0f}}. bf16:
+# {{ expected.bf16_b7:.0f}} and {{ error.bf16.rms:.0f}}. FP8: {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}. So
+# nearly all of the error arises where numbers are *rounded*, on the way in and on the way out. On such data the
+# tensor core itself adds next to nothing. You chose the error when you chose the type.
 # /// otherwise
-# By hand {{ expected.bf16_b7:.0f}} millionths for bf16, measured {{ error.bf16.rms:.0f}}; FP8 {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}.
+# For bf16 we get {{ expected.bf16_b7:.0f}} millionths by hand and {{ error.bf16.rms:.0f}} by measuring; for FP8 we
+# get {{ expected.fp8_b3:.0f}} and {{ error.fp8.rms:.0f}}.
 # ///
 # ///
 #
@@ -1048,19 +1070,20 @@ record(
 # ///
 #
 # /// claim | speed.fp8.us < 0.65 * speed.bf16.us and error.fp8.rms > 8 * error.bf16.rms
-# FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes
-# {{ error.fp8.rms / error.bf16.rms:.0f}} times its error, about {{ error.fp8.rms / 1e6:.0%}} of the size of the
-# answer. Whether a model tolerates that is a question for experiment. The authors of the format found that models for
-# images and for language trained about as well as in 16 bits [^micikevicius2022].
+# FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16, and its error is
+# {{ error.fp8.rms / error.bf16.rms:.0f}} times as large, about {{ error.fp8.rms / 1e6:.0%}} of the size of the
+# answer. Only experiment can show whether a model tolerates such an error. The authors of the format found that
+# models for images and for language trained about as well in FP8 as in 16 bits [^micikevicius2022].
 # /// otherwise
-# FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16 and makes {{ error.fp8.rms / error.bf16.rms:.1f}} times its error.
+# FP8 takes {{ speed.fp8.us / speed.bf16.us:.2f}} of the time of bf16, and its error is
+# {{ error.fp8.rms / error.bf16.rms:.1f}} times as large.
 # ///
 #
 # /// claim | speed.tf32.us < 0.2 * speed.fp32.us and error.tf32.rms > 150 * error.fp32.rms
-# TF32 is the trap among these types. The tensors are fp32, they take four bytes per number, and PyTorch has a switch for it,
-# `torch.set_float32_matmul_precision("high")`. With it a multiply takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time, and
-# makes {{ error.tf32.rms / error.fp32.rms:.0f}} times the error. When somebody shows you a speed in fp32, ask to see
-# the error.
+# TF32 is the trap among these types. The tensors are fp32, they take four bytes per number, and PyTorch has a switch
+# for TF32, `torch.set_float32_matmul_precision("high")`. With this switch a multiply takes
+# {{ speed.tf32.us / speed.fp32.us:.2f}} of the time, and its error is {{ error.tf32.rms / error.fp32.rms:.0f}} times
+# as large. When somebody shows you a speed in fp32, ask to see the error.
 # /// otherwise
 # TF32 takes {{ speed.tf32.us / speed.fp32.us:.2f}} of the time of fp32.
 # ///
@@ -1068,26 +1091,27 @@ record(
 # ### And fp32? And our own TF32? {.beyond}
 #
 # /// claim | error.fp32.rms > 20 * error.tf32.rms / 2**13
-# fp32 has 13 bits more than TF32, and halving 13 times would leave {{ error.tf32.rms / 2**13:.2f}} millionths. Measured: {{ error.fp32.rms:.1f}}.
-# Its inputs are not rounded at all, because the truth is computed from the same fp32 numbers. What is left is the rounding of
-# sums, thousands of times over.
+# fp32 has 13 bits more than TF32, and halving the error 13 times would leave {{ error.tf32.rms / 2**13:.2f}}
+# millionths. We measured {{ error.fp32.rms:.1f}}. In fp32 the inputs are not rounded, because the truth is computed
+# from the same fp32 numbers. What is left is the rounding of the sums, thousands of times over.
 # /// otherwise
-# fp32: {{ error.fp32.rms:.1f}} millionths.
+# The error in fp32 is {{ error.fp32.rms:.1f}} millionths.
 # ///
 #
 # /// claim | 1.02 < speed.tf32_triton.us / speed.tf32.us < 1.8
 # To be fair, here is a race that we lose. In TF32 the Triton kernel from the bf16 race takes
-# {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times as long as the library. In 16 bits `wgmma` takes B in either
-# layout. In TF32 and FP8 it needs the numbers along k side by side, and our B is stored by rows. So a separate kernel
-# turns B round first. That would account for most of the loss; we have not timed it alone.
+# {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times as long as the library. With 16-bit types `wgmma` accepts B in
+# either layout. With TF32 and FP8 it needs numbers that follow each other along k to be side by side, and our B is
+# stored by rows. So a separate kernel transposes B first. That kernel would account for most of the loss; we have not
+# timed it alone.
 # /// otherwise
 # In TF32 our Triton kernel takes {{ speed.tf32_triton.us / speed.tf32.us:.2f}} times as long as the library.
 # ///
 #
 # ### Where a sum stops growing {.beyond}
 #
-# In [the lecture on memory](l3_memory.py#first-is-it-right) an fp32 sum of small numbers stopped growing at 2<sup>24</sup>. Do
-# the tensor cores have such a limit? Give them nothing but ones, and let them add.
+# In [the lecture on memory](l3_memory.py#first-is-it-right) an fp32 sum of small numbers stopped growing at
+# 2<sup>24</sup>. Do the tensor cores have such a limit? Give the tensor cores nothing but ones, and let them add.
 
 # %%
 sums = {kind: tensor.sum_of_ones(kind) for kind in ("tf32", "bf16", "e4m3")}
@@ -1106,42 +1130,45 @@ record(
 
 # %% [markdown]
 # /// claim | edge.bf16.said == edge.bf16.ones and edge.tf32.said == edge.tf32.ones and edge.e4m3.said == 16384 and edge.e4m3.ones > 20000
-# In bf16 and TF32 all the ones arrive. In FP8 the sum stops at {{ edge.e4m3.said:.0f}}, and however many more you send, they are
-# lost: 2<sup>14</sup> is {{ edge.e4m3.said:.0f}}. The 8-bit tensor core keeps fewer bits of a sum than fp32 has, whatever the
-# type of the result is called. DeepSeek's engineers met this limit when they trained in FP8, and they too found around 14 bits
-# [^deepseek2024]. The cure is to take the sum out of the tensor core now and then, and to go on adding in fp32. cuBLASLt has a
-# switch, *fast accumulation*, which we had on above. With the switch off it very likely applies that cure; we did not run that.
+# In bf16 and TF32 all the ones are counted. In FP8 the sum stops at {{ edge.e4m3.said:.0f}}, which is 2<sup>14</sup>,
+# and all further ones are lost. The 8-bit tensor core keeps fewer bits of a sum than fp32 has, whatever the type of
+# the result is called. DeepSeek's engineers met this limit when they trained in FP8, and they too found around 14
+# bits [^deepseek2024]. The cure is to take the sum out of the tensor core now and then, and to go on adding in fp32.
+# cuBLASLt has a switch, *fast accumulation*, which was on in our runs above. With the switch off, the library very
+# likely applies that cure; we did not run it that way.
 # /// otherwise
 # In FP8, {{ edge.e4m3.ones:.0f}} ones make {{ edge.e4m3.said:.0f}}; in bf16, {{ edge.bf16.ones:.0f}} make {{ edge.bf16.said:.0f}}.
 # ///
 #
-# Random numbers around zero hide this limit. Their sum grows with the square *root* of its length: 4096 products add up to about
-# 64 times one of them, not 4096 times. So the FP8 error above does not show it. A test on random numbers is a test on
-# random numbers.
+# Random numbers around zero hide this limit. Their sum grows with the square *root* of its length: 4096 products add
+# up to about 64 times the size of one product, not 4096 times. So the FP8 error above does not show the limit. A test
+# on random numbers tells you about random numbers only.
 #
 # /// exercise | Which type?
-# (a) Gradients of a loss, many of them near 2<sup>−20</sup>. (b) The weights of a layer, all between −0.5 and 0.5, for inference. (c) A
-# sum over a million numbers of about 1. (d) The positions of stars, in metres. Which of fp32, fp16, bf16 and e4m3 can
-# hold each of these, and which would you choose?
+# (a) Gradients of a loss, many of them near 2<sup>−20</sup>. (b) The weights of a layer, all between −0.5 and 0.5,
+# for inference. (c) The running sum of a million numbers of about 1. (d) The positions of stars, in metres. Which of
+# fp32, fp16, bf16 and e4m3 can hold each of these, and which would you choose?
 # /// answer
-# (a) fp32, and bf16 with half the bytes. fp16's smallest normal number is 2<sup>−14</sup>, and below it precision melts away;
-# e4m3 would need a scale. (b) fp16 and bf16 hold them as they are. e4m3 holds them with a scale, and that is what servers do. (c)
-# Only fp32: a sum of ones stops growing at 256 in bf16, and at 2048 in fp16. (d) None of the short ones. fp32 has the range, but
-# out there its steps are far larger than a metre. Some numbers need float64.
+# (a) fp32, and bf16 with half the bytes. fp16's smallest normal number is 2<sup>−14</sup>, and below that fp16 loses
+# precision; e4m3 would need a scale. (b) fp16 and bf16 hold the weights as they are. e4m3 holds them with a scale,
+# and that is what servers do. (c) Only fp32: a sum of ones stops growing at 256 in bf16, and at 2048 in fp16. (d)
+# None of the short ones. fp32 has the range, but at that distance its steps are far larger than a metre. Some numbers
+# need float64.
 # ///
 
 # %% [markdown]
 # ## When the tensor cores stand still
 #
-# The clock says *slow*. It does not say *why*. Ask three questions, in this order; each has a counter. The profiler calls the
-# tensor cores the *tensor pipe*.
+# A time tells you that a kernel is *slow*, but not *why*. Ask three questions, in this order; each has its own
+# counter. The profiler calls the tensor cores the *tensor pipe*.
 #
-# 1. **Are they used at all?** How many operations went through the tensor pipe? Zero is zero.
-# 2. **How much of the time?** In what share of the ticks was the tensor pipe at work?
-# 3. **If not: what were the warps waiting for?** Each tick, a warp that cannot issue has a reason, a *stall reason*.
+# 1. **Are they used at all?** How many operations went through the tensor pipe?
+# 2. **How much of the time are they used?** In what share of the ticks was the tensor pipe at work?
+# 3. **If they were idle, what were the warps waiting for?** In each tick, a warp that cannot issue has a reason, a
+#    *stall reason*.
 #
-# Here are this page's multiplies of 4096, counted in one go, and two more that you have most likely run: `torch.mm` on
-# fp32 tensors with PyTorch's default settings, and with TF32 switched on. The counters also note
+# Here are the counts for this page's multiplies of 4096, and for two more that you have most likely run: `torch.mm`
+# on fp32 tensors with PyTorch's default settings, and with TF32 switched on. The counters also record the
 # [issue slots](l5_the_top_of_the_ladder.py#every-other-instruction-costs-a-multiply-add), as in the previous lecture.
 #
 # /// predict | Which issues more instructions in a tick: our kernel on the CUDA cores, or cuBLAS, which is some twenty times as fast?
@@ -1149,9 +1176,9 @@ record(
 # - [tensor.cuda_cores.issue > 1.25 * tensor.cublas.issue] The CUDA cores
 # - [0.8 * tensor.cuda_cores.issue <= tensor.cublas.issue <= 1.25 * tensor.cuda_cores.issue] About the same
 # /// reveal
-# The CUDA cores issue in {{ tensor.cuda_cores.issue:.0%}} of the ticks, cuBLAS in {{ tensor.cublas.issue:.0%}}. The faster kernel
-# hardly says a word: one order of `wgmma`, 256 columns wide, is 128 ticks of work for four tensor cores. *Busy* is not the same
-# as *fast*.
+# The kernel on the CUDA cores issues in {{ tensor.cuda_cores.issue:.0%}} of the ticks, and cuBLAS issues in
+# {{ tensor.cublas.issue:.0%}}. The faster kernel needs few orders: one order of `wgmma`, 256 columns wide, is 128
+# ticks of work for four tensor cores. *Busy* is not the same as *fast*.
 #
 # /// table
 # columns: [4096 × 4096 × 4096, "operations of the tensor cores, billions", "tensor cores at work, of all ticks", "issue slots used"]
@@ -1251,18 +1278,19 @@ record(
     odd=measure(library.cublas, square(4095), seconds=0.1),
 )
 
-# %% [markdown]
-# The table in the answer above has one row for each multiply. Read it from the top.
+# %% [markdown] Read the table in the answer above from the top.
 #
 # /// claim | tensor.fp32.operations == 0 and tensor.cuda_cores.operations == 0 and tensor.fp32.busy == 0 and 0.5 < tensor.tf32.busy < 1.5
-# **Not used at all.** Two zeros. One is our kernel, which only loads bf16. The other is `torch.mm` on fp32 tensors with
-# PyTorch's default settings: it is busy and correct, and the card's strongest unit is idle. Flip one switch, and the same
-# call has its tensor cores at work in {{ tensor.tf32.busy:.0%}} of the ticks. (You have seen what the switch costs in precision.)
+# **Not used.** Two kernels show a zero: our kernel on the CUDA cores, and `torch.mm` on fp32 tensors with PyTorch's
+# default settings. The second is busy and correct, and the card's strongest unit is idle. Flip one switch, and in the
+# same call the tensor cores are at work in {{ tensor.tf32.busy:.0%}} of the ticks.
 # /// otherwise
-# Operations of the tensor cores: {{ tensor.fp32.operations:.0f}} for fp32, {{ tensor.cuda_cores.operations:.0f}} for the CUDA cores.
+# The tensor cores did {{ tensor.fp32.operations:.0f}} operations for fp32, and {{ tensor.cuda_cores.operations:.0f}}
+# for the kernel on the CUDA cores.
 # ///
 #
-# By hand, how many instructions should there be? `mma.m16n8k16` does {{ mill.flops:.0f}} FLOPs, and a multiply of 4096 has 2 × 4096³.
+# Work out by hand how many instructions there should be. `mma.m16n8k16` does {{ mill.flops:.0f}} FLOPs, and a
+# multiply of 4096 takes 2 × 4096³ FLOPs.
 
 # %%
 needed = 2 * 4096**3 // mma_flops
@@ -1274,23 +1302,18 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 
 # %% [markdown]
 # /// claim | 0.99 < tensor.mma_sync.instructions / needed.mma < 1.01 and 0.99 < tensor.wgmma.instructions / needed.wgmma < 1.01 and max(abs(tensor.wmma.operations / needed.mma / mill.flops - 1), abs(tensor.mma_sync.operations / needed.mma / mill.flops - 1), abs(tensor.wgmma.operations / needed.mma / mill.flops - 1), abs(tensor.triton.operations / needed.mma / mill.flops - 1)) < 0.01
-# The counters agree with the pencil: {{ tensor.mma_sync.instructions / 1e6:.2f}} million in our `mma.sync` kernel, and
-# {{ tensor.wgmma.instructions / 1e6:.2f}} million in the one with `wgmma`, where each of the four warps is counted. And look at
-# the column of operations: 2 × 4096³ is {{ needed.mma * mill.flops / 1e9:.1f}} billion, and each of our four kernels did exactly
-# that.
+# The counters agree: {{ tensor.mma_sync.instructions / 1e6:.2f}} million instructions in our `mma.sync` kernel, and
+# {{ tensor.wgmma.instructions / 1e6:.2f}} million in the kernel with `wgmma`, where each of the four warps is
+# counted. And look at the column of operations: 2 × 4096³ is {{ needed.mma * mill.flops / 1e9:.1f}} billion, and each
+# of our four kernels did exactly that many.
 # /// otherwise
-# Counted: {{ tensor.mma_sync.instructions / 1e6:.2f}} million in our `mma.sync` kernel, by hand {{ needed.mma / 1e6:.2f}}.
+# The counters show {{ tensor.mma_sync.instructions / 1e6:.2f}} million instructions in our `mma.sync` kernel; by hand
+# we get {{ needed.mma / 1e6:.2f}} million.
 # ///
 #
 # /// claim | odd.tflops < 0.3 * climb.cublas.tflops and tensor.odd.operations < 2500 * tensor.odd.instructions and tensor.odd.operations > 60000 * tensor.cublas.instructions
-# **The wrong shape.** In the last row, the matrices are smaller by one in each dimension. There is less to do, and
-# yet the library
-# is down to {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed. Rows of 4095 numbers in bf16 do not begin at multiples of 16
-# bytes: neither the copy engine nor any 16-byte load can fetch them. So the library needs a kernel without either, and the
-# counters show an older one: {{ tensor.odd.operations / tensor.odd.instructions:.0f}} FLOPs for each matrix instruction,
-# where at
-# 4096 it has {{ tensor.cublas.operations / tensor.cublas.instructions:.0f}}. That is less than one `mma.m16n8k16` does, and far
-# from any wide `wgmma`. Pad rows to a multiple of 8 numbers, 16 bytes.
+# **The wrong shape.** In the last row, the matrices are smaller by one in each dimension. There is less to do, and yet the library falls to {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed at 4096. Rows of 4095 numbers in bf16 do not begin at multiples of 16
+# bytes: neither the copy engine nor any 16-byte load can fetch them. The counters show an older kind of kernel, which uses neither: {{ tensor.odd.operations / tensor.odd.instructions:.0f}} FLOPs per matrix instruction, compared with {{ tensor.cublas.operations / tensor.cublas.instructions:.0f}} at 4096. That is less than one `mma.m16n8k16` does, and far less than any wide `wgmma` does. So pad rows to a multiple of 8 numbers, or 16 bytes.
 # /// otherwise
 # At 4095 the library reaches {{ odd.tflops / climb.cublas.tflops:.0%}} of its speed at 4096.
 # ///
@@ -1303,16 +1326,18 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # ///
 #
 # /// claim | tensor.cublas.busy > max(0.85, tensor.wmma.busy, tensor.mma_sync.busy) and climb.cublas.of_peak < 0.9 and tensor.cuda_cores.clock > max(tensor.wmma.clock, tensor.mma_sync.clock) and min(tensor.wmma.clock, tensor.mma_sync.clock) > tensor.cublas.clock and wide.cublas.power_w > 500
-# The library's tensor cores are at work in {{ tensor.cublas.busy:.2%}} of the ticks, and still it reaches only {{ climb.cublas.of_peak:.2%}}
-# of the data sheet. It is not idle. It has *fewer ticks*. The sheet assumes 1830 MHz [^lockwood-h100]; with tensor cores as busy
-# as that, {{ climb.cublas.of_peak:.2%}} ÷ {{ tensor.cublas.busy:.2%}} × 1830 = about {{ climb.cublas.of_peak / tensor.cublas.busy * sheet.mhz:.0f}}
-# MHz. And the profiler counts ticks and time, so it knows the clock: {{ tensor.cuda_cores.clock:.0f }} MHz for the kernel on the
-# CUDA cores, {{ tensor.wmma.clock:.0f }} for WMMA, {{ tensor.mma_sync.clock:.0f }} for `mma.sync`, {{ tensor.cublas.clock:.0f }}
-# for the library. Of these four, the one that leaves the tensor cores alone has the highest clock, and the one with the busiest
-# tensor cores has the lowest. (The profiler runs each kernel on its own, whereas in our race one follows the other. So do not
-# expect the two clocks of the library to agree.) And the reason? The card says so itself. Its sensors, read while it multiplies
-# at 8192, say *power limit*, at {{ wide.cublas.power_w:.0f }} W: you will find it in [the ledger](../numbers.md). [The measuring page](../how_we_measure.py)
-# shows what that limit does to a longer run.
+# The library's tensor cores are at work in {{ tensor.cublas.busy:.2%}} of the ticks, and still it reaches only
+# {{ climb.cublas.of_peak:.2%}} of the data sheet. The library is not idle. It has *fewer ticks*. The data sheet
+# assumes 1830 MHz [^lockwood-h100]. With tensor cores as busy as these, {{ climb.cublas.of_peak:.2%}} ÷
+# {{ tensor.cublas.busy:.2%}} × 1830 = about {{ climb.cublas.of_peak / tensor.cublas.busy * sheet.mhz:.0f}} MHz. And
+# the profiler counts ticks and time, so it knows the clock rate: {{ tensor.cuda_cores.clock:.0f }} MHz for the kernel
+# on the CUDA cores, {{ tensor.wmma.clock:.0f }} for WMMA, {{ tensor.mma_sync.clock:.0f }} for `mma.sync`, and
+# {{ tensor.cublas.clock:.0f }} for the library. Of these four, the kernel that does not use the tensor cores has the
+# highest clock, and the kernel with the busiest tensor cores has the lowest. (The profiler runs each kernel on its
+# own, whereas in our race the kernels follow each other. So do not expect the two clock rates of the library to
+# agree.) What is the reason? The card itself reports it. Its sensors, read while the library multiplies at 8192, say
+# *power limit*, at {{ wide.cublas.power_w:.0f }} W: you will find this reading in [the ledger](../numbers.md).
+# [The measuring page](../how_we_measure.py) shows what that limit does to a longer run.
 # /// otherwise
 # The library's tensor cores are at work in {{ tensor.cublas.busy:.0%}} of the ticks, and it reaches {{ climb.cublas.of_peak:.0%}}
 # of the data sheet.
@@ -1320,10 +1345,11 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 #
 # ### What they wait for {.beyond}
 #
-# The numbers are of the same kind as in [the previous lecture](l5_the_top_of_the_ladder.py): how many ticks all the warps of one
-# scheduler together wait for a reason, for each instruction that it issues. Three reasons are new. *Its queue*: a warp wants
-# shared memory, and the queue of orders to it is full. *The tensor core itself*: the arithmetic unit that the warp wants is
-# taken. *An order under way*: judging by its name, the warp is waiting for a `wgmma`.
+# The numbers are of the same kind as in [the previous lecture](l5_the_top_of_the_ladder.py): for each instruction
+# that a scheduler issues, how many ticks do all its warps together wait for a given reason? Three reasons are new.
+# *Its queue* means that a warp wants shared memory, and the queue of orders to shared memory is full. *The tensor
+# core itself* means that the arithmetic unit that the warp wants is taken. *An order under way* means, judging by its
+# name, that the warp is waiting for a `wgmma`.
 #
 # /// table
 # turned: true
@@ -1341,33 +1367,37 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # {{ stall.wmma.counter + stall.wmma.tray:.1f}} for shared memory or in its queue, {{ stall.wmma.barrier:.1f}} at a barrier, and
 # {{ stall.wmma.mill:.1f}} for the tensor core. The tensor core is at work in {{ tensor.wmma.busy:.0%}} of the ticks.
 # /// otherwise
-# The WMMA kernel: for each instruction its warps wait {{ stall.wmma.pantry:.1f}} ticks for HBM or L2, {{ stall.wmma.mill:.1f}} for the tensor core.
+# In the WMMA kernel, for each instruction the warps wait {{ stall.wmma.pantry:.1f}} ticks for HBM or L2, and
+# {{ stall.wmma.mill:.1f}} for the tensor core.
 # ///
 #
 # /// claim | stall.mma_sync.mill > 2 * stall.mma_sync.tray and stall.mma_sync.mill > 2 * stall.mma_sync.pantry and tensor.mma_sync.busy > 0.55
-# **Waiting for the tensor core.** In the `mma.sync` kernel the pipeline has done its work: its warps hardly wait for HBM, L2 or
-# shared memory. For each instruction they wait {{ stall.mma_sync.mill:.1f}} ticks for the tensor core, and it is at work in {{ tensor.mma_sync.busy:.0%}}
-# of the ticks. Yet in the race it reaches {{ climb.mma_sync.of_peak:.0%}} of peak. By hand: with this instruction a full tensor
-# core reaches {{ rate.mma / mill.sheet:.0%}} of the sheet, it is full in {{ tensor.mma_sync.busy:.0%}} of the ticks, and the
-# clock is {{ tensor.mma_sync.clock / sheet.mhz:.0%}} of the sheet's. Multiply, and you get {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / sheet.mhz:.0%}}.
-# The factors do not come from the same visit to the card as the race, so expect the product to be near the timed share, not
-# exactly on it.
+# **Waiting for the tensor core.** In the `mma.sync` kernel the pipeline has done its work: its warps hardly wait for
+# HBM, L2 or shared memory. For each instruction they wait {{ stall.mma_sync.mill:.1f}} ticks for the tensor core, and
+# the tensor core is at work in {{ tensor.mma_sync.busy:.0%}} of the ticks. Yet in the race the kernel reaches only
+# {{ climb.mma_sync.of_peak:.0%}} of peak. Work it out by hand: with this instruction a busy tensor core reaches
+# {{ rate.mma / mill.sheet:.0%}} of the data sheet's peak, it is busy in {{ tensor.mma_sync.busy:.0%}} of the ticks,
+# and the clock is {{ tensor.mma_sync.clock / sheet.mhz:.0%}} of the data sheet's clock. Multiply, and you get
+# {{ rate.mma / mill.sheet * tensor.mma_sync.busy * tensor.mma_sync.clock / sheet.mhz:.0%}}. The factors and the race
+# were not measured at the same time, so expect the product to be near the share that was timed, not equal to it.
 # /// otherwise
-# The `mma.sync` kernel: for each instruction its warps wait {{ stall.mma_sync.mill:.1f}} ticks for the tensor core, {{ stall.mma_sync.tray:.1f}} for shared memory.
+# In the `mma.sync` kernel, for each instruction the warps wait {{ stall.mma_sync.mill:.1f}} ticks for the tensor
+# core, and {{ stall.mma_sync.tray:.1f}} for shared memory.
 # ///
 #
-# A word of caution: such tables are about warps, and a kernel with `wgmma` needs few of them. A warp that waits for its order
-# looks idle while four tensor cores work for it. So for `wgmma`, Triton and the library read the column *tensor cores at work*,
-# not this table.
+# A word of caution: such tables are about warps, and a kernel with `wgmma` needs few warps. A warp that waits for its
+# order looks idle while four tensor cores work for it. So for `wgmma`, Triton and the library read the column *tensor
+# cores at work*, not this table.
 #
 # /// exercise | Six suspects
-# Your model is slow, and the counter says that the tensor pipe is hardly ever at work. Name as many causes as you can, and for
-# each what to look at first.
+# Your model is slow, and the counter says that the tensor pipe is hardly ever at work. Name as many causes as you
+# can, and say for each of them what you would look at first.
 # /// answer
 #
 # - The type: fp32 without TF32, or float64. Look at the operations of the tensor pipe: zero.
 # - The shape: rows of A or B whose length in bytes is not a multiple of 16. Look at the kernel's name. Pad.
-# - Too little work: one row of A, a batch of one, makes a multiply memory-bound, and no tensor core can help. Work out the intensity.
+# - Too little work: when A has only one row, as with a batch of one, the multiply is memory-bound, and no tensor core
+#   can help. Work out the intensity.
 # - Too few blocks: a small C leaves most SMs empty. Count the tiles of C.
 # - Not the multiply at all: elementwise kernels between the multiplies take the time. Fuse.
 # - An older instruction: `mma.sync` on Hopper, WMMA, FP8 through `mma.sync`. Look for `HGMMA` and `QGMMA` in the machine code.
@@ -1378,13 +1408,13 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 #
 # **You can now** look at a multiply and ask, in this order:
 #
-# 1. *Is the tensor core used?* The type, the shape, the instruction.
-# 2. *Is it fed?* Bytes for each instruction, against what shared memory delivers.
-# 3. *Does it wait?* Keep a pipeline full in front of it, and avoid barriers.
-# 4. *What does the type cost?* Work it out on a million numbers before you train on it.
+# 1. *Is the tensor core used?* Check the type, the shape and the instruction.
+# 2. *Is it fed?* Compare the bytes that each instruction needs with what shared memory delivers.
+# 3. *Does it wait?* Keep the pipeline that feeds it full, and avoid barriers.
+# 4. *What does the type cost in precision?* Measure the error on a million numbers before you train with the type.
 #
-# **Where this leads.** Attention is two multiplies with a softmax between them, and what passes between the two is larger than
-# all the rest: see [the lecture on attention](l8_attention.py). The workshop on Hopper goes on from our `wgmma` kernel: a warp
-# that
-# only carries, the copy engine, clusters. [How every number here is measured](../how_we_measure.py) explains the clock and the
-# counters; [the ledger](../numbers.md) has each number with its spread.
+# **Where this leads.** Attention is two multiplies with a softmax between them, and the matrix between the two is
+# larger than all the others: see [the lecture on attention](l8_attention.py). The workshop on Hopper continues from
+# our `wgmma` kernel, with a warp that only carries, the copy engine, and clusters.
+# [How every number here is measured](../how_we_measure.py) explains the clock and the counters.
+# [The ledger](../numbers.md) lists each number with its spread.

@@ -11,19 +11,20 @@
 # By the end of this page you can
 #
 # - write a forecast before you open a profiler: bytes, operations, the floor, and one sentence about what your kernel waits for;
-# - go round the loop on a kernel that you have never seen: name the cause from a counter, cure it, and see the same counter move;
+# - go round the loop on a kernel that you have never seen: find the cause from a counter, cure it, and see the same
+#   counter change;
 # - read five counters, and say which question each of them answers;
 # - say where the time of a whole program goes, and which of four bounds limits a kernel;
-# - do most of this without any counter, and say what a profiler changes about what it looks at.
+# - do most of this without any counter, and say how a profiler changes the kernel's run that it measures.
 #
-# **The headline: {{ race.registers.of_peak:.0%}} of peak, from {{ race.thread.of_peak:.0%}}.** One job, three turns of the loop, and no turn began with an
-# idea. Each began with a number that was wrong.
+# **The headline: {{ race.registers.of_peak:.0%}} of peak, from {{ race.thread.of_peak:.0%}}.** This is one job in
+# three turns of the loop, and no turn began with an idea. Each turn began with a number that was too high or too low.
 
 # %% [markdown]
 # ## The loop
 #
-# You have climbed a ladder that somebody had built. Each rung had a name, and you knew that it would help. At work there is no ladder. There is a kernel, and
-# it is slow. What do you do? You go round:
+# You have climbed a ladder that somebody had built. Each rung had a name, and you knew that it would help. At work
+# there is no ladder. There is a kernel, and it is slow. What do you do? You go round this loop:
 #
 # > guess → code → **profile** → read the percentage → and again.
 #
@@ -32,29 +33,31 @@
 # caption: The loop of day one. Today is about its third word.
 # ///
 #
-# Its first word is the one that people most often leave out. A *profiler* is a program that runs your kernel and reads the card's
-# own tallies, its **counters**.
-# It has hundreds of them. Come without a question, and you will read them all and find something odd in each. Come with a guess,
-# and you will read one. So here is the rule of this page:
+# The first word of the loop, *guess*, is the one that people most often leave out. A *profiler* is a program that
+# runs your kernel and reads the **counters** of the card. A card has hundreds of counters. If you come without a
+# question, you will read them all and find something odd in each. If you come with a guess, you will read just one.
+# So here is the rule of this page:
 #
 # **The sentence comes first, in ink: *I believe it waits for …, so this counter will say …* Then you look.**
 #
-# A guess that comes true has cost you a minute. One that does not has taught you something about *your* kernel that no book could know.
+# A guess that proves right has cost you a minute. A guess that proves wrong has taught you something about *your*
+# kernel that no book could tell you.
 #
 # ## The kernel you have not seen
 #
-# Between two layers of a transformer there is a small step. The output of the layer, x, is added to what bypassed it, r. Then
-# every row of the sum gets a mean of 0 and
-# a spread of 1, and each column a weight g:
+# Between two layers of a transformer there is a small step. The output of the layer, x, is added to the input that
+# bypassed the layer, r. Then every row of the sum is given a mean of 0 and a spread of 1, and each column is
+# multiplied by a weight g:
 #
 # $$
 # s = x + r \qquad y_{mn} = g_n \cdot \frac{s_{mn} - \operatorname{mean}(s_m)}{\sqrt{\operatorname{var}(s_m) + \varepsilon}}
 # $$
 #
-# It is called *add and norm*. Rows have nothing to do with each other. The job: 8192 rows of 16384 numbers, in fp32.
+# This step is called *add and norm*. The rows are independent of each other. The job has 8192 rows of 16384 numbers,
+# in fp32.
 #
-# Here is somebody's honest first attempt. A thread takes a row and walks along it three times: once for the mean, once for the
-# spread, and once to write.
+# Here is somebody's honest first attempt. Each thread takes one row and walks along it three times: once for the
+# mean, once for the spread, and once to write the result.
 #
 # /// source | src/course_kernels/add_norm/k01_thread_a_row.cu
 # ///
@@ -62,15 +65,18 @@
 # %% [markdown]
 # ## Forecast before you look
 #
-# Three numbers with a pencil. Which **bytes** must move, each once? How many **operations**? And the **floor**: the larger of two times, bytes over bandwidth and
-# operations over peak.
+# Work out three numbers with a pencil. Which **bytes** must move, each of them once? How many **operations** are
+# there? And what is the **floor**? It is the larger of two times: bytes divided by bandwidth, and operations divided
+# by peak.
 #
 # /// exercise | The forecast | 4 minutes
-# x, r and y have 8192 × 16384 numbers of four bytes each; g is next to nothing. For each number of s: add, add it up, subtract, multiply and add, two multiplies. Which roof
-# binds? And how many bytes does the kernel above *ask* for, with its three walks?
+# x, r and y have 8192 × 16384 numbers of four bytes each; g has hardly any. Each number of s takes these operations:
+# add, add it up, subtract, multiply and add, two multiplies. Which roof is the limit? And how many bytes does the
+# kernel above *ask* for, with its three walks?
 # /// answer
-# 134 million numbers. Three matrices of 537 MB: 1.61 GB. Seven operations for twelve bytes: far left of the ridge, so bytes bind. The kernel asks for x and r three times each and writes y
-# once: seven matrices where three would do. Whether the caches catch some of that is a question for a counter.
+# 134 million numbers. Three matrices of 537 MB: 1.61 GB. Seven operations for twelve bytes: far left of the ridge, so
+# bytes are the limit. The kernel asks for x and r three times each and writes y once: seven matrices where three
+# would be enough. Whether the caches catch some of that is a question for a counter.
 # ///
 
 # %%
@@ -96,11 +102,11 @@ record(
     }
 )
 
-# %% [markdown]
-# At least {{ hand.gb:.2f }} GB, and {{ hand.intensity:.2f }} operations for each byte. Nobody will ever do this job
-# faster than HBM can deliver those bytes.
+# %% [markdown] The job moves at least {{ hand.gb:.2f }} GB, and does {{ hand.intensity:.2f }} operations per byte.
+# Nobody will ever do this job faster than HBM can deliver those bytes.
 #
-# First the answer is checked, then the clock runs: all four kernels of this page and PyTorch's own, in turns, on the same inputs.
+# First the answers are checked, and then the times are measured: all four kernels of this page and PyTorch's own take
+# turns on the same inputs.
 
 # %% tags=["fold"]
 from course_kernels.measure import compare
@@ -231,12 +237,13 @@ record(
 # %% [markdown]
 # ## The first turn: do neighbouring lanes read neighbours?
 #
-# Percent of peak of the kernel above: **{{ race.thread.of_peak:.1%}}**. Why? Look once more at its index. Lane 0 reads number 0 of row 0, lane 1 number 0 of row 1. In memory they
-# are a whole row apart.
+# The kernel above reaches **{{ race.thread.of_peak:.1%}}** of peak. Why? Look once more at its index. Lane 0 reads
+# number 0 of row 0, and lane 1 reads number 0 of row 1. In memory these two numbers are a whole row apart.
 #
 # Recall a term from [the memory lecture](l3_memory.py#ask-for-neighbours). Memory is carried in **sectors** of 32
-# bytes. A load of one warp is a *request*, and the counter says how many sectors each request touched. Thirty-two
-# neighbours in fp32 touch four. In the kernel's last walk all lanes also read the same number of g: one sector.
+# bytes. A load of one warp is a *request*, and the counter says how many sectors each request touched. A request for
+# thirty-two neighbouring numbers in fp32 touches four sectors. In the kernel's last walk all lanes also read the same
+# number of g: one sector.
 #
 # /// predict | On average over all its loads, x and r three times each and g once: how many sectors does a request touch?
 # - [sectors.thread < 8] About 4
@@ -246,27 +253,34 @@ record(
 # **{{ sectors.thread:.1f }}.** By hand: six requests that touch 32 and one that touches 1, (6 · 32 + 1) / 7 = 27.6.
 # ///
 #
-# The guess has a counter, and the counter agrees. That points to the cure: *neighbouring lanes must read neighbouring numbers*. A warp takes the row.
+# There is a counter for this guess, and the counter agrees. That points to the cure: *neighbouring lanes must read
+# neighbouring numbers*. So let a whole warp take each row.
 #
 # /// diff | src/course_kernels/add_norm/k01_thread_a_row.cu | src/course_kernels/add_norm/k02_warp_a_row.cu
 # ///
 #
 # /// claim | sectors.thread > 26 and sectors.warp < 5 and race.warp.us < 0.4 * race.thread.us
-# The same counter, after the cure: {{ sectors.warp:.1f }}. And the clock: {{ race.thread.us:.0f }} µs before, {{ race.warp.us:.0f }} µs now, or
-# {{ race.thread.us / race.warp.us:.1f }} times the speed. Both had to move. If a counter moves and the clock does not, the counter was not the cause. If the clock moves and the counter does not, there was a different cause.
+# After the cure the same counter shows {{ sectors.warp:.1f }}. And the kernel took {{ race.thread.us:.0f }} µs before
+# and takes {{ race.warp.us:.0f }} µs now, which is {{ race.thread.us / race.warp.us:.1f }} times the speed. Both the
+# counter and the time had to change. If a counter changes and the time does not, what the counter shows was not the
+# cause. If the time changes and the counter does not, there was a different cause.
 # /// otherwise
-# Sectors per request: {{ sectors.thread:.1f }} before, {{ sectors.warp:.1f }} after. Time: {{ race.thread.us:.0f }} µs and {{ race.warp.us:.0f }} µs.
+# A request touched {{ sectors.thread:.1f }} sectors before, and touches {{ sectors.warp:.1f }} now. The kernel took
+# {{ race.thread.us:.0f }} µs before, and takes {{ race.warp.us:.0f }} µs now.
 # ///
 #
-# To look for yourself: the reports [before](artifact:turn_1_before.ncu-rep) and [after](artifact:turn_1_after.ncu-rep) open in
-# Nsight Compute. They cover fewer rows, and whatever identifies our machine is blanked out.
+# If you want to look for yourself, open the reports [before](artifact:turn_1_before.ncu-rep) and
+# [after](artifact:turn_1_after.ncu-rep) in Nsight Compute. They cover fewer rows, and whatever identifies our machine
+# is blanked out.
 #
 # /// exercise | Two things changed | 3 minutes
-# With a warp for each row there are also 32 times as many threads. So perhaps the cause was not the sectors at all: perhaps too few threads were waiting at once. How would you find out?
+# With a warp for each row there are also 32 times as many threads. So perhaps the sectors were not the cause, and too
+# few threads were waiting at once. How would you find out?
 # /// answer
-# Change one of the two alone. For instance, give each row a warp whose lanes each take a *stretch* of the row: just as many
-# threads, and no neighbours. If it is as slow as the first kernel, the sectors were the
-# cause. Such a twin is half an hour of work, and it proves more than any counter.
+# Change only one of the two. For instance, give each row a warp whose lanes each take a *stretch* of the row: there
+# are just as many threads, but neighbouring lanes do not read neighbouring numbers. If this kernel is as slow as the
+# first one, the sectors were the cause. Such a variant takes half an hour to write, and it proves more than any
+# counter.
 # ///
 #
 # /// chart | bars
@@ -281,24 +295,25 @@ record(
 # %% [markdown]
 # ## The second turn: is the road full of the right things?
 #
-# Read the percentage: {{ race.warp.of_peak:.0%}}. Better, and still far from what a copy reaches. So, the next guess.
-# The profiler has a page for it, *speed of light*: how much did HBM carry, and how much did the SMs do, each as a
-# share of the most that it can? Two percentages. The larger one is the road that is full. (Open a report, and you
-# will find a larger *memory* figure than ours. Nsight Compute takes the fullest part of the whole path, L1, L2 or
-# HBM, `gpu__compute_memory_throughput`. This page reads HBM alone, `dram__throughput`. Where the two are far apart, a
-# cache is the full road.)
+# Read the percentage: {{ race.warp.of_peak:.0%}}. That is better, but still far from what a copy reaches. So make the
+# next guess. The profiler has a page for this guess, *speed of light*: how much did HBM carry, and how much did the
+# SMs do, each as a share of the most that is possible? The page shows two percentages. The larger one belongs to the
+# road that is fuller. (Open a report, and you will find a larger *memory* figure than ours. Nsight Compute takes the
+# fullest part of the whole path, L1, L2 or HBM, `gpu__compute_memory_throughput`. This page reads only HBM,
+# `dram__throughput`. Where the two figures are far apart, a cache is the full road.)
 #
 # /// predict | Your kernel reaches {{ race.warp.of_peak:.0%}} of the floor's speed. How busy is HBM while it runs?
 # - [memory.warp < 0.65] About as busy as that
 # - [0.65 <= memory.warp] Much busier: the road is nearly full
 # /// reveal
-# HBM is at **{{ memory.warp:.0%}}** of what it can carry, the SMs at {{ arithmetic.warp:.0%}}.
+# HBM is at **{{ memory.warp:.0%}}** of what it can carry, and the SMs are at {{ arithmetic.warp:.0%}} of what they
+# can do.
 #
-# Stop here for a moment, because this is where reports go wrong. *"Memory {{ memory.warp:.0%}}, so it is at its roof, so it is
-# done."* The road may be full. But with what?
+# Stop here for a moment, because this is where reports go wrong. *"Memory is at {{ memory.warp:.0%}}, so the kernel
+# is at its roof, so it is done."* The road may be full. But what is it full of?
 # ///
 #
-# Put two numbers side by side: the bytes that were **counted**, and the least that you worked out **by hand**.
+# Put two numbers side by side: the bytes that were **counted**, and the minimum that you worked out **by hand**.
 #
 # /// chart | bars
 # title: Bytes read from HBM
@@ -310,19 +325,24 @@ record(
 # alt: "Gigabytes read from HBM: by hand {{ hand.read_gb:.2f }}, by the warp kernel {{ counted.warp.read_bytes / 1e9:.2f }}, with the row on chip {{ counted.chip.read_bytes / 1e9:.2f }}."
 # ///
 #
-# Three walks along the row, and each walk goes to HBM again. Why did no cache help? By hand: 8192 warps are under way at once, each with its two rows of 64 KiB. That is 1 GiB, and
-# L2 holds {{ gpu.l2_mib:.0f }} MiB. When a warp comes back to the beginning of its row, that data is long gone.
+# The kernel walks along the row three times, and each walk goes to HBM again. Why did no cache help? Work it out by hand:
+# 8192 warps are under way at once, each with its two rows of 64 KiB. That is 1 GiB, and L2 holds {{ gpu.l2_mib:.0f }}
+# MiB. When a warp comes back to the beginning of its row, that data is long gone.
 #
-# So the cause has a name: *the same bytes, carried three times*. The cure: carry them once, and keep the sum x + r on chip. A row is 64 KiB; the shared memory of a multiprocessor has room for three.
+# So the cause has a name: *the same bytes, carried three times*. The cure is to carry them once, and to keep the sum
+# x + r on chip. A row is 64 KiB; the shared memory of a multiprocessor has room for three.
 #
 # /// diff | src/course_kernels/add_norm/k02_warp_a_row.cu | src/course_kernels/add_norm/k03_row_on_chip.cu
 # ///
 #
 # /// claim | counted.warp.read_bytes > 2.2 * hand.read_gb * 1e9 and counted.chip.read_bytes < 1.15 * hand.read_gb * 1e9 and race.chip.us < 0.95 * race.warp.us
-# Before: {{ counted.warp.read_bytes / 1e9:.2f }} GB read, where {{ hand.read_gb:.2f }} would do. After: {{ counted.chip.read_bytes / 1e9:.2f }}. The time went from {{ race.warp.us:.0f }} to
-# {{ race.chip.us:.0f }} µs. *A full road is a fact about the road. Whether the job needs that road is a fact about you.*
+# Before the cure {{ counted.warp.read_bytes / 1e9:.2f }} GB were read, where {{ hand.read_gb:.2f }} would have been
+# enough. After the cure it was {{ counted.chip.read_bytes / 1e9:.2f }} GB. The time went from {{ race.warp.us:.0f }}
+# to {{ race.chip.us:.0f }} µs. *The counter tells you that the road is full. It does not tell you whether the job
+# needs all that traffic.*
 # /// otherwise
-# Read before: {{ counted.warp.read_bytes / 1e9:.2f }} GB, after: {{ counted.chip.read_bytes / 1e9:.2f }}. The time: {{ race.warp.us:.0f }} and {{ race.chip.us:.0f }} µs.
+# The kernel read {{ counted.warp.read_bytes / 1e9:.2f }} GB before, and reads {{ counted.chip.read_bytes / 1e9:.2f }}
+# GB now. It took {{ race.warp.us:.0f }} µs before, and takes {{ race.chip.us:.0f }} µs now.
 # ///
 #
 # You can open the [report of this kernel](artifact:turn_2_after.ncu-rep) yourself.
@@ -330,11 +350,14 @@ record(
 # %% [markdown]
 # ## The third turn: what do the warps wait for?
 #
-# {{ race.chip.of_peak:.0%}} of peak, and not a byte too many. HBM is busy {{ memory.chip:.0%}} of the time. So now the road has gaps, and the question is a new one: who should have been walking, and was not?
+# The kernel reaches {{ race.chip.of_peak:.0%}} of peak, and moves no more bytes than it must. HBM is busy
+# {{ memory.chip:.0%}} of the time. So now there are gaps in the traffic, and the question is a new one: who should
+# have been walking, and was not?
 #
-# Two more counters. At each tick, a scheduler looks for a warp that can go on. One that cannot has a reason, its **stall
-# reason**, and the card keeps the tally: how many ticks the scheduler's warps, all together, wait for each reason per instruction
-# issued. And **occupancy**: of the 64 warps that a multiprocessor could hold, how many were there?
+# Two more counters help. At each tick, a scheduler looks for a warp that can go on. A warp that cannot go on has a
+# **stall reason**, and the card counts, for each reason, how many ticks all the scheduler's warps together wait per
+# instruction issued. The other counter is **occupancy**: of the 64 warps that a multiprocessor can hold, how many
+# were there?
 #
 # /// predict | What do the warps of this kernel wait for most?
 # - [stall.chip.long_scoreboard >= max(stall.chip.short_scoreboard, stall.chip.barrier, stall.chip.wait)] HBM or L2: *long scoreboard*
@@ -342,7 +365,9 @@ record(
 # - [stall.chip.barrier > max(stall.chip.long_scoreboard, stall.chip.short_scoreboard, stall.chip.wait)] Each other: *barrier*
 # - [stall.chip.wait > max(stall.chip.long_scoreboard, stall.chip.short_scoreboard, stall.chip.barrier)] A fixed number of ticks: *wait*
 # /// reveal
-# *Long scoreboard* is at {{ stall.chip.long_scoreboard:.2f }}, short scoreboard at {{ stall.chip.short_scoreboard:.2f }}, barrier at {{ stall.chip.barrier:.2f }}, wait at {{ stall.chip.wait:.2f }}.
+# *Long scoreboard* is at {{ stall.chip.long_scoreboard:.2f }}, short scoreboard is at
+# {{ stall.chip.short_scoreboard:.2f }}, barrier is at {{ stall.chip.barrier:.2f }}, and wait is at
+# {{ stall.chip.wait:.2f }}.
 #
 # /// table
 # turned: true
@@ -354,51 +379,61 @@ record(
 # caption: Ticks that the warps of a scheduler wait, all together, for each instruction that it issues. *Queue to memory* is what NVIDIA calls LG throttle, a queue of orders to memory that is full.
 # ///
 #
-# You will meet other reasons, for instance in [the table of L6](l6_tensor_cores.py#what-they-wait-for): *MIO throttle*, the same kind of queue in front of shared memory; *math pipe throttle*, an arithmetic unit that is busy; *GMMA*,
-# an order to the tensor cores that is under way. [The dictionary](../stall_reasons.py) has them all.
+# You will meet other reasons, for instance in [the table of L6](l6_tensor_cores.py#what-they-wait-for): *MIO
+# throttle*, the same kind of queue in front of shared memory; *math pipe throttle*, an arithmetic unit that is busy;
+# *GMMA*, an order to the tensor cores that is under way. [The dictionary of stalls](../stall_reasons.py) lists them
+# all.
 #
-# How many warps is that? Multiply by the instructions issued in a tick: {{ stall.chip.long_scoreboard:.2f }} × {{ issue.chip:.3f}}
-# is {{ stall.chip.long_scoreboard * issue.chip:.1f}} warps per scheduler. With the row in registers, {{ stall.registers.long_scoreboard * issue.registers:.1f}}
-# wait, and that
-# kernel is the faster one: more wait, because more are under way.
+# How many warps wait at a time? Multiply by the instructions issued per tick: {{ stall.chip.long_scoreboard:.2f }} ×
+# {{ issue.chip:.3f}} is {{ stall.chip.long_scoreboard * issue.chip:.1f}} warps per scheduler. With the row in
+# registers, {{ stall.registers.long_scoreboard * issue.registers:.1f}} warps wait, and that kernel is the faster one:
+# more warps wait, because more are under way.
 # ///
 #
-# Look at *a warp a row* in the table too. It waited for HBM as well, and *there the road was full*. So a stall reason alone
-# proves nothing: in a kernel at its roof, the warps wait for HBM. It counts against a kernel only when the road is not full. Then
-# it says: too few are under way.
+# Look at *a warp a row* in the table too. That kernel waited for HBM as well, but *there the road was full*. So a
+# stall reason alone proves nothing: in a kernel at its roof, the warps wait for HBM. Waiting for HBM counts against a
+# kernel only when the road is not full. Then it means that too few warps are under way.
 #
-# And why too few? By hand: a block keeps a row of 64 KiB, so three blocks fit, with three warps each. Nine of 64 warps.
+# And why are there too few? Work it out by hand: a block keeps a row of 64 KiB, so three blocks fit on a
+# multiprocessor, with three warps each. That makes nine of 64 warps.
 #
 # /// exercise | Enough for the hall? | 3 minutes
-# [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. By the data sheet, each
-# multiprocessor has a share of {{ gpu.gb_per_s / gpu.sms:.1f }} GB/s. Of every three bytes that move, one is written.
-# Nine warps. In the machine code the first loop is unrolled, and a thread asks for sixteen numbers of four bytes before it
-# needs the first. Then they come and go, so assume that it has ten under way at once: how soon must an answer come for that to be
-# enough, if half of the time they add up or write?
+# [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. By the data sheet,
+# each multiprocessor has a share of {{ gpu.gb_per_s / gpu.sms:.1f }} GB/s. Of every three bytes that move, one is
+# written. A multiprocessor holds nine warps. In the machine code the first loop is unrolled, and a thread asks for
+# sixteen numbers of four bytes before it needs the first. These numbers do not all arrive at once, so assume that a
+# thread has ten under way at a time. How soon must an answer come for that to be enough, if the warps spend half of
+# the time adding up or writing?
 # /// answer
-# 9 × 32 × 10 × 4 = 11 520 bytes are under way while all of them fetch, and about half of that on average, 5760. GB in
-# a second are bytes in a nanosecond: divide by two thirds of the share, since a third of what moves is written. HBM
-# must answer within {{ 5760 / (2 / 3 * gpu.gb_per_s / gpu.sms):.0f }} ns. On the {{ l3.gpu.name }} of L3 a trip takes
-# {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns when HBM has nothing else to do, and here it is busy and answers
-# later. Not enough. It is a rough estimate, but it says where to look.
+# 9 × 32 × 10 × 4 = 11 520 bytes are under way while all the warps fetch, and about half of that on average, 5760. GB
+# per second are the same as bytes per nanosecond. Divide by two thirds of the share, since a third of what moves is
+# written. HBM must answer within {{ 5760 / (2 / 3 * gpu.gb_per_s / gpu.sms):.0f }} ns. On the {{ l3.gpu.name }} of L3
+# a trip takes {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns when HBM has nothing else to do, and here it is busy and
+# answers later. So nine warps are not enough. This is a rough estimate, but it tells you where to look.
 # ///
 #
-# The cure: the row must live where there is more room for those who fetch it. A multiprocessor has 256 KiB of registers. Give the row to 512 threads, 32 numbers each, and two such blocks fit.
+# The cure is to keep the row where there is more room for the warps that fetch it. A multiprocessor has 256 KiB of
+# registers. Give the row to 512 threads, 32 numbers each, and two such blocks fit.
 #
 # /// diff | src/course_kernels/add_norm/k03_row_on_chip.cu | src/course_kernels/add_norm/k04_row_in_registers.cu
 # ///
 #
 # /// claim | warps.chip < 0.2 and warps.registers > 2 * warps.chip and memory.registers > 1.05 * memory.chip and race.registers.us < 0.95 * race.chip.us
-# Occupancy before: {{ warps.chip:.0%}}. After: {{ warps.registers:.0%}}. HBM was busy {{ memory.chip:.0%}} of the time, and now {{ memory.registers:.0%}}. The clock: {{ race.chip.us:.0f }} µs, and now {{ race.registers.us:.0f }}.
+# Occupancy was {{ warps.chip:.0%}} before, and is {{ warps.registers:.0%}} now. HBM was busy {{ memory.chip:.0%}} of
+# the time before, and is busy {{ memory.registers:.0%}} of the time now. The kernel took {{ race.chip.us:.0f }} µs
+# before, and takes {{ race.registers.us:.0f }} µs now.
 # /// otherwise
-# Occupancy: {{ warps.chip:.0%}} before, {{ warps.registers:.0%}} after. Time: {{ race.chip.us:.0f }} and {{ race.registers.us:.0f }} µs.
+# Occupancy was {{ warps.chip:.0%}} before, and is {{ warps.registers:.0%}} now. The kernel took
+# {{ race.chip.us:.0f }} µs before, and takes {{ race.registers.us:.0f }} µs now.
 # ///
 #
 # /// claim | warps.warp > 1.2 * warps.registers and race.registers.us < 0.8 * race.warp.us
 # And here is the trap. *More occupancy is better*, somebody says. The kernel of the second turn had
-# {{ warps.warp:.0%}}, more than the last one, and is slower. Occupancy is not the goal. Bytes under way are.
+# {{ warps.warp:.0%}}, more than the last kernel, and is slower. Occupancy is not the goal. The goal is bytes under
+# way.
 # /// otherwise
-# Occupancy is not the goal: the kernel of the second turn has {{ warps.warp:.0%}}, the last one {{ warps.registers:.0%}}.
+# Occupancy is not the goal: the kernel of the second turn has {{ warps.warp:.0%}}, and the last kernel has
+# {{ warps.registers:.0%}}.
 # ///
 #
 # Here is the [report of the last kernel](artifact:turn_3_after.ncu-rep).
@@ -437,36 +472,39 @@ record(
 #   - [torch.compile, "{{ race.compiled.us:.0f }}", "{{ race.compiled.of_peak:.1%}}"]
 # ///
 #
-# When do you stop? When you have caught up with kernels that do nothing but carry: [a plain copy](../one_token.py#the-floor-of-a-step-by-hand)
-# reaches {{ one_token.copy.tb_per_s:.2f }} TB/s on this card, and this kernel {{ race.registers.tb_per_s:.2f }}. Then *this
-# kernel* is done, and
-# the next question is whether it must run at all.
+# When do you stop? When you have caught up with kernels that do nothing but carry:
+# [a plain copy](../one_token.py#the-floor-of-a-step-by-hand) reaches {{ one_token.copy.tb_per_s:.2f }} TB/s on this
+# card, and this kernel reaches {{ race.registers.tb_per_s:.2f }}. Then *this kernel* is done, and the next question
+# is whether it needs to run at all.
 
 # %% [markdown]
 # ## Where does the time go?
 #
-# All this was about one kernel. A program has many, and the first question is which of them anybody waits for. A shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and the shift is
-# seven, so you gain 10 / 7. Buy an oven that takes no time at all, and four are left: 10 / 4 = 2.5, and nothing in the world can
-# make it more [^amdahl1967].
+# All this was about one kernel. A program has many kernels, and the first question is which of them takes the time.
+# Imagine a shift of ten hours: six at the oven, three at the sink, and one at the till. Halve the oven, and the shift
+# takes seven hours, so you gain 10 / 7. Buy an oven that takes no time at all, and four are left: 10 / 4 = 2.5, and
+# nothing in the world can make it more [^amdahl1967].
 #
 # /// exercise | Whose turn is it? | 2 minutes
-# After the oven has been halved, which part do you look at next, and what is the most that a perfect one would gain?
+# After the oven has been halved, which part do you look at next, and how much could you gain at most by making that
+# part perfect?
 # /// answer
-# Oven and sink take three hours each now, of seven. Either of them, gone altogether, leaves four hours. Choose the one that is
-# easier, not the one that is habit.
+# The oven and the sink now take three of the seven hours each. If either of them took no time, four hours would be
+# left. Choose the one that is easier to improve, not the one that you are used to improving.
 # ///
 #
 # ### Gaps between the kernels
 #
-# Now a whole program: one step of [the model with 8 billion weights](../one_token.py), which writes one token. PyTorch's own profiler notes two things: when the host wrote an order, and when the card worked. Draw
-# one above the other.
+# Now a whole program: one step of [the model with 8 billion weights](../one_token.py), which writes one token.
+# PyTorch's own profiler records two things: when the host wrote an order, and when the card worked. Draw the two as
+# lanes, one above the other.
 #
 # /// predict | A step of the plain model, two thousand small kernels or so. For what share of the time does the card work?
 # - [step.plain.share < 0.5] Less than half
 # - [0.5 <= step.plain.share < 0.9] More than half
 # - [step.plain.share >= 0.9] Nearly all of it
 # /// reveal
-# {{ step.plain.share:.0%}}, while this profiler is watching.
+# The card works for {{ step.plain.share:.0%}} of the time, while this profiler is watching.
 #
 # /// chart | trace
 # title: A window in the middle of a step
@@ -586,11 +624,12 @@ record(
 # %% [markdown]
 # You can walk through the whole step: [the trace](artifact:decode_step.json.gz) opens in Perfetto, a viewer for such timelines at `ui.perfetto.dev`, or in Chrome at `chrome://tracing`.
 #
-# Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs), {{ l2.order.torch.us:.1f }}
-# µs for PyTorch in a bare loop on the machine that L2 ran on, which has an {{ l2.gpu.name }}. Here it is {{ step.plain.us / step.plain.orders:.0f }}
-# µs for each, because there is also the model's Python, and the profiler that is watching. A kernel that finishes sooner leaves
-# the card idle until the next order comes. The program is **drowning in launches**. There are two cures: *fuse*, so that there
-# are fewer kernels; or write all orders once, on one sheet, and hand in the sheet. That sheet is a **CUDA graph**.
+# Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs),
+# {{ l2.order.torch.us:.1f }} µs for PyTorch in a bare loop on the machine that L2 ran on, which has an
+# {{ l2.gpu.name }}. Here an order takes {{ step.plain.us / step.plain.orders:.0f }} µs, because the model's Python
+# code runs as well, and the profiler is watching. A kernel that finishes sooner leaves the card idle until the next
+# order comes. The program is **drowning in launches**. There are two cures: *fuse*, so that there are fewer kernels;
+# or write all the orders once, on one sheet, and send the whole sheet. That sheet is a **CUDA graph**.
 #
 # /// chart | trace
 # title: The same model, with its orders on one sheet
@@ -604,11 +643,14 @@ record(
 # ///
 #
 # /// claim | step.graph.share > 5 * step.plain.share and step.graph.us < 0.2 * step.plain.us and step.graph.orders < 0.05 * step.plain.orders
-# {{ step.plain.orders:.0f}} orders became {{ step.graph.orders:.0f}}. The card works for {{ step.graph.share:.0%}} of the time instead of {{ step.plain.share:.0%}}, and the step takes {{ step.graph.us / 1e3:.1f}} ms instead of
-# {{ step.plain.us / 1e3:.1f}}. No kernel was touched. ([The trace](artifact:decode_step_graph.json.gz) of it.)
+# {{ step.plain.orders:.0f}} orders became {{ step.graph.orders:.0f}}. The card works for {{ step.graph.share:.0%}} of
+# the time instead of {{ step.plain.share:.0%}}, and the step takes {{ step.graph.us / 1e3:.1f}} ms instead of
+# {{ step.plain.us / 1e3:.1f}}. No kernel was changed. (Here is [the trace](artifact:decode_step_graph.json.gz) of
+# this step.)
 # /// otherwise
-# {{ step.plain.orders:.0f}} orders became {{ step.graph.orders:.0f}}; the card works for {{ step.plain.share:.0%}} and {{ step.graph.share:.0%}} of the time.
-# ([The trace](artifact:decode_step_graph.json.gz) of it.)
+# {{ step.plain.orders:.0f}} orders became {{ step.graph.orders:.0f}}. The card worked for {{ step.plain.share:.0%}}
+# of the time before, and works for {{ step.graph.share:.0%}} of it now. (Here is
+# [the trace](artifact:decode_step_graph.json.gz) of this step.)
 # ///
 #
 # ## Four kinds of bound
@@ -625,24 +667,26 @@ record(
 # ///
 #
 # /// claim | memory.registers > 0.7 and arithmetic.registers < memory.registers and arithmetic.arithmetic > 0.7 and memory.arithmetic < 0.2 and max(arithmetic.latency, memory.latency) < 0.5 and max(arithmetic.launch, memory.launch) < 0.2
-# Memory: one road full. Compute: the other. Latency: neither, and yet the card is at work all the time, on a chain in which each
-# step waits for the last. Launch: neither, and the kernel is finished before the next order is written. *Both low* is the case in
-# which most reports give up, and it has two causes. No counter tells them apart: the last row only shows how little a tiny kernel
-# keeps busy. The timeline says whether a program waits for its launches.
+# When memory is the bound, HBM is busy. When compute is the bound, the SMs are busy. When latency is the bound,
+# neither is busy, and yet the card is at work all the time, on a chain in which each step waits for the step before.
+# When launches are the bound, neither is busy, and the kernel is finished before the next order is written. *Both
+# low* is the case in which most reports give up, and it has two causes. No counter tells these causes apart: the last
+# row only shows how little of the card a tiny kernel keeps busy. The timeline shows whether a program waits for its
+# launches.
 # /// otherwise
 # HBM and the SMs, busy: {{ memory.registers:.0%}} and {{ arithmetic.registers:.0%}}, {{ memory.arithmetic:.0%}} and {{ arithmetic.arithmetic:.0%}}, {{ memory.latency:.0%}} and {{ arithmetic.latency:.0%}}, {{ memory.launch:.0%}} and {{ arithmetic.launch:.0%}}.
 # ///
 #
-# [The dictionary of stalls](../stall_reasons.py) has the name of each wait, with a small kernel that makes it the largest. [The chart](../when_it_goes_wrong.py#right-but-slow)
-# leads from a symptom to a lesson.
+# [The dictionary of stalls](../stall_reasons.py) lists the name of each wait, with a small kernel in which that wait
+# is the longest. [The chart](../when_it_goes_wrong.py#right-but-slow) leads from a symptom to a lesson.
 
 # %% [markdown]
 # ## What the glass changes {.beyond}
 #
-# A profiler is not a window: it changes what it looks at. It can read only a few counters at a time, so it runs your kernel
-# several times and restores memory in between: **replay**. It empties the caches before each of those runs. And unless you tell
-# it otherwise, it holds the clock at a fixed rate [^nvidia-ncu-guide]. All of ours run with `--clock-control none`, so that the
-# card behaves as when you time it.
+# A profiler is not a window: it changes what it looks at. It can read only a few counters at a time, so it runs your
+# kernel several times and restores memory in between. This is called **replay**. The profiler empties the caches
+# before each of those runs. And unless you tell it otherwise, it holds the clock at a fixed rate [^nvidia-ncu-guide].
+# All our profiler runs use `--clock-control none`, so that the card behaves as it does when you time it.
 #
 # /// table
 # columns: [add and norm, "our clock, µs", "the profiler's, µs"]
@@ -653,8 +697,8 @@ record(
 # caption: Large kernels, whose data no cache can hold. There the two clocks have little reason to disagree.
 # ///
 #
-# How much does emptying the caches matter? Take a job that fits into L2, run it once to warm it, and count what it reads from
-# HBM: once with the profiler's defaults, and once with `--cache-control none`.
+# How much does emptying the caches matter? Take a job that fits into L2, run it once to warm the cache, and count
+# what the job reads from HBM: once with the profiler's defaults, and once with `--cache-control none`.
 
 # %% tags=["fold"]
 from course_kernels.measure.reports import count_with
@@ -682,48 +726,60 @@ record(
 
 # %% [markdown]
 # /// claim | caches.emptied_mb > 0.8 * caches.least_mb and caches.left_mb < 0.5 * caches.emptied_mb
-# The least is {{ caches.least_mb:.1f }} MB. With emptied caches it reads {{ caches.emptied_mb:.1f }} MB from HBM, with caches as they are {{ caches.left_mb:.1f }}. Both are true, of two different situations. Which is yours? Ask what
-# ran before your kernel.
+# The minimum is {{ caches.least_mb:.1f }} MB. With emptied caches the job reads {{ caches.emptied_mb:.1f }} MB from
+# HBM; with the caches left as they are it reads {{ caches.left_mb:.1f }} MB. Both numbers are true, for two different
+# situations. Which situation is yours? Ask what ran before your kernel.
 # /// otherwise
-# With emptied caches it reads {{ caches.emptied_mb:.1f }} MB from HBM, with caches as they are {{ caches.left_mb:.1f }}.
+# With emptied caches the job reads {{ caches.emptied_mb:.1f }} MB from HBM; with the caches left as they are it reads
+# {{ caches.left_mb:.1f }} MB.
 # ///
 #
 # /// when | replay.many > replay.few
-# And replay: the profiler needed {{ replay.few:.0f }} passes of the kernel for two counters, and {{ replay.many:.0f }} for all those on this page. So take *counts* from a profiler, and *times* from a clock.
+# And how often does replay run the kernel? The profiler needed {{ replay.few:.0f }} passes of the kernel for two
+# counters, and {{ replay.many:.0f }} for all the counters on this page. So take *counts* from a profiler, and *times*
+# from a clock.
 # /// otherwise
-# Passes of the kernel that the profiler needed for two counters: {{ replay.few:.0f }}. For all those on this page: {{ replay.many:.0f }}.
+# The profiler needed {{ replay.few:.0f }} passes of the kernel for two counters, and {{ replay.many:.0f }} for all
+# the counters on this page.
 # ///
 
 # %% [markdown]
 # ## Without counters
 #
-# On shared machines the counters are often locked [^nvidia-counters], and on others there is no `ncu`. You still have the clock, the pencil, the machine code, and *experiments*. The best of them: leave a stage out, or do it twice, and
-# see whether anybody misses it.
+# On shared machines the counters are often locked [^nvidia-counters], and on other machines there is no `ncu`. You
+# still have the clock, the pencil, the machine code, and *experiments*. In the best experiments you leave a stage
+# out, or do it twice, and see whether the time changes.
 #
-# - **Leave the arithmetic out.** Copy in, copy out. As slow as before? Then it waits for bytes.
-# - **Leave the loads out.** Make the numbers up from the index. As slow as before? Then it does not wait for bytes.
-# - **Do a stage twice.** The added time is what the stage costs *in its place*. Nothing added? Then nobody waited for it.
-# - **Fewer threads, more threads.** No change over a wide range? It is at a roof.
+# - **Leave the arithmetic out.** Only copy in and copy out. Is the kernel as slow as before? Then it waits for bytes.
+# - **Leave the loads out.** Make up the numbers from the index. Is the kernel as slow as before? Then it does not
+#   wait for bytes.
+# - **Do a stage twice.** The added time is what the stage costs *in its place*. Is no time added? Then nobody waited
+#   for that stage.
+# - **Try fewer threads and more threads.** Does the time stay the same over a wide range? Then the kernel is at a
+#   roof.
 #
-# The answers of such a kernel are wrong on purpose, so you time it and never use them. And watch out for the compiler: it removes anything
-# that nobody reads, and then you time nothing. Check in the machine code that the stage is still there.
+# The answers of such a kernel are wrong on purpose, so you time it and never use them. And watch out for the compiler:
+# it removes any result that nobody reads, and then you are timing an empty kernel. Check in the machine code that the
+# stage is still there.
 #
 # /// exercise | What would you leave out? | 3 minutes
 # Take the kernel of the second turn, with its three walks. Which experiment would have shown, without a counter, that the walks go to HBM each time?
 # /// answer
-# Leave the second walk out and take any number for the spread. Two of the three walks are left: if they go to HBM, five matrices
-# move where seven did, and the clock shows it. If the second walk came from
-# a cache, next to nothing changes.
+# Leave the second walk out and use any number as the spread. Two of the three walks are left: if the walks go to HBM,
+# five matrices move instead of seven, and the time shows it. If the second walk was served from a cache, next to
+# nothing changes.
 # ///
 
 # %% [markdown]
 # ## The next thing to try
 #
-# Now your own kernel. One page, five headings: *what it does*, *forecast*, *measured*, *counted*, *next*. The forecast is in ink before anything runs. Under *next* are three short lines, and they are the whole craft:
+# Now take your own kernel. Write one page with five headings: *what it does*, *forecast*, *measured*, *counted*,
+# *next*. The forecast is written in ink before anything runs. Under *next* are three short lines, and they are the
+# whole craft:
 #
 # > one change → one counter that must move → if it does not, then …
 #
-# Can your neighbour say which counter? Then it is a plan. If not, it is a wish.
+# Can your neighbour tell from your page which counter must move? Then you have a plan. If not, you have only a wish.
 #
 # `nox -s profile -- my_labs/register_tile.cu --report` fills in what a machine can: it asks for your forecast, and then writes a
 # page with time, percent of peak, bytes against the minimum, and the largest waits. With `--hint`, and only then, it says what to
@@ -733,25 +789,30 @@ record(
 #
 # ### Three tests for any report
 #
-# Before you believe a report, your own first, put three questions to it. Was *every* element of the answer [checked](../how_we_measure.py#first-taste-then-time) against the truth, before any clock ran? Is the time above the **floor**? And were two kernels
-# run **in turns**, with the spread beside the difference? A report that passes all three may still be wrong. One that fails a single one proves nothing.
+# Before you believe a report, your own first, put three questions to it. Was *every* element of the answer
+# [checked](../how_we_measure.py#first-taste-then-time) against the truth, before anything was timed? Is the time
+# above the **floor**? And were the two kernels run **in turns**, with the spread given beside the difference? A
+# report that passes all three tests may still be wrong. A report that fails even one of them proves nothing.
 #
 # /// exercise | Read a report | 5 minutes
-# A friend shows you four lines. *(a) HBM is nearly full; the bytes counted are those worked out by hand. (b) HBM is nearly full;
-# twice the bytes worked out by hand were counted. (c) Neither HBM nor the SMs are half full, there are few warps, and they wait
-# on the long scoreboard. (d) Both are nearly idle, and the program takes far longer than all its kernels together.* One sentence for
-# each: what next?
+# A friend shows you four lines. *(a) HBM is nearly full; the bytes counted are those worked out by hand. (b) HBM is
+# nearly full; twice the bytes worked out by hand were counted. (c) Neither HBM nor the SMs are half full, there are
+# few warps, and they wait on the long scoreboard. (d) Both are nearly idle, and the program takes far longer than all
+# its kernels together.* For each line, say in one sentence what to do next.
 # /// answer
-# (a) Done: ask whether it must run at all, or fuse it. (b) Something is carried twice: keep it on chip. (c) Too few bytes under way: what keeps the others out, registers or shared memory? (d) The card waits for orders: fuse, or a graph.
+# (a) Done: ask whether the kernel must run at all, or fuse it. (b) Something is carried twice: keep it on chip. (c)
+# Too few bytes are under way: what keeps other warps out, registers or shared memory? (d) The card waits for orders:
+# fuse kernels, or use a graph.
 # ///
 
 # %% [markdown]
 # ## Six kernels, six reasons {.beyond}
 #
-# This page chose its kernel, and the order of its turns. Here nobody chooses for you. Here are six kernels, all of them correct.
-# Each is slow for one reason, and no two for the same one. You say which, you say which counter proves it, and you remove the
-# cause. The sentence comes first again: the grader reads what you believe before it runs a line of yours.
-# [The dictionary of stalls](../stall_reasons.py) shows what each wait looks like in the counters, with a small kernel for it.
+# This page chose its kernel, and the order of its turns. Here nobody chooses for you. Here are six kernels, all of
+# them correct. Each is slow for one reason, and no two are slow for the same reason. You say which reason, you say
+# which counter proves it, and you remove the cause. The sentence comes first again: the grader reads what you believe
+# before it runs a line of your code. [The dictionary of stalls](../stall_reasons.py) shows what each wait looks like
+# in the counters, with a small kernel for it.
 #
 # You choose among sixteen reasons. They are the names that the course's own profiler uses:
 #
@@ -781,12 +842,12 @@ record(
 # ## Before you leave
 #
 # **You can now** write a forecast in ink, name a cause from one counter, cure it and watch the same counter move; say
-# when a full road is a good sign and when it is not; find the gaps of a program; and tell four bounds apart.
+# when a full road is a good sign and when it is not; find the gaps in a program; and tell four bounds apart.
 #
-# Take one sentence with you. *A counter answers a question. Bring one.*
+# Remember one sentence. *A counter answers a question, so come with a question.*
 #
 # **Where this leads.** The first half is complete: you can make a multiply fast, and prove it. What comes next is
-# larger than one kernel, and the same loop takes it apart. If you work alone, go on with
-# [attention](l8_attention.py). A cohort has already had attention and W1, and can put its own kernel from there under
-# the glass; it goes on with [one token](../one_token.py). How the clock and the counters on this page work: [how
-# every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).
+# larger than one kernel, and the same loop works there too. If you work alone, go on with
+# [attention](l8_attention.py). A cohort has already worked through attention and W1, and can profile its own kernel
+# from W1; it goes on with [one token](../one_token.py). [How every number here is measured](../how_we_measure.py)
+# explains the clock and the counters on this page. [The ledger](../numbers.md) lists each number with its spread.
