@@ -9,27 +9,30 @@
 # %% [markdown]
 # # Every live demo, with a watch
 #
-# A live demo that you have not timed is a gamble with other people's minutes. You press Enter, nothing happens, and you
-# begin to talk faster. After this page you know for each demo of the course how long you will wait, so that you can say
+# A live demo that you have not timed is a gamble with other people's minutes. You press Enter, nothing happens on the
+# screen, and you begin to talk faster. After this page you know for each demo of the course how long you will wait, so
+# that you can say
 # it aloud beforehand: *this takes as long as it takes to write down a guess.*
 #
 # Each session map gives every demo its own step, and a demo that takes longer than its step is refused before
-# you ever see the map. The waits below are the ones that count.
+# you ever see the map. The waits below are the waits that your students will see.
 #
 # ## What a wait is made of
 #
-# The multiply on the screen is done in the blink of an eye. You wait for everything around it, like a guest in a
+# The multiplication itself takes no longer than the blink of an eye. You wait for everything around it, like a guest in
+# a
 # restaurant whose kitchen has only just opened:
 #
 # - **Python starts and reads PyTorch** from the disk. Nobody gets around that. (After the first start, Python keeps
 #   PyTorch's source compiled, and so it does here. Some containers forbid that, with `PYTHONDONTWRITEBYTECODE`. There
 #   every start takes several seconds longer.)
-# - **The kernels are compiled.** What was compiled yesterday would be ready at once; here we reuse none of it.
+# - **The kernels are compiled.** Kernels that were compiled yesterday would be ready at once; here we reuse none of
+#   them.
 # - **The true answer is worked out** in float64, and every kernel's answer is checked against it before the clock starts.
 # - **Each kernel runs many times,** for as long as `--seconds` says.
 #
-# So here every demo gets its own process, and empty folders instead of the compilers' caches. That is the *first*
-# run of the morning. We run one demo, the one that asks PyTorch's compiler for a kernel,
+# So here every demo gets its own process, and empty folders instead of the compilers' caches. This shows what the
+# *first* run of the morning is like. We run one demo, the one that asks PyTorch's compiler for a kernel,
 # twice without emptying the folders in between.
 #
 # /// predict | Does the wait grow with the number of kernels?
@@ -40,7 +43,7 @@
 # - [l4_ladder.wait_s < 1.3 * l1_peak.wait_s] Hardly: starting up is nearly all of it
 # /// reveal
 # One kernel, nothing but multiply-adds: {{ l1_peak.wait_s:.0f }} s. Six kernels of the ladder:
-# {{ l4_ladder.wait_s:.0f }} s. See where yours falls between the two, and you know what starting up costs.
+# {{ l4_ladder.wait_s:.0f }} s. See where your demo falls between the two, and you know what starting up costs.
 # ///
 
 # %% tags=["fold"]
@@ -247,9 +250,10 @@ record(
 #
 # ## Three rules for the room
 #
-# 1. **Say how long it takes before you press Enter.** A wait that you announced is a pause. One that you did not
+# 1. **Say how long it takes before you press Enter.** A wait that you announced is a pause. A wait that you did not
 #    announce is a failure.
-# 2. **Never fill it with new material.** They are looking at the cursor. Take guesses, write the tally, draw the axis
+# 2. **Never fill it with new material.** The students are looking at the cursor. Take guesses, write the tally, draw
+#    the axis
 #    on which the answer will go.
 # 3. **If it takes half as long again, stop waiting.** Show the recorded result; each map names it beside the demo.
 #    Nobody came to watch you repair a driver.
@@ -262,8 +266,9 @@ record(
 # the second, and where did the difference go?
 # /// answer
 # The second time, the compilers find what they made in their folders, and the operating system may still hold PyTorch's
-# files in memory. You can find out which of the two it was: empty the folders (`TRITON_CACHE_DIR`,
-# `TORCHINDUCTOR_CACHE_DIR`, `CUDA_CACHE_PATH`, each set to a new one) and run it once more. The table shows the
+# files in memory. You can find out which of the two made the difference: empty the folders (`TRITON_CACHE_DIR`,
+# `TORCHINDUCTOR_CACHE_DIR`, `CUDA_CACHE_PATH`, each set to a new folder) and run the demo once more. The table shows
+# the
 # first run and not the second, because in the room something is always cold.
 # ///
 #

@@ -9,11 +9,11 @@
 # %% [markdown]
 # # The ten-second opening demo
 #
-# After this page you can end the first five minutes of day one with a gap that the whole room sees. You will
+# After this page you can end the first five minutes of day one with a speed gap that the whole room sees. You will
 # know what to type, what to say, what to draw, how long you will wait, and what to do when it goes wrong.
 #
 # It comes last in the opening. The sentence is on the board: *First we make the multiply fast. Then we make
-# the model fast.* The road is drawn beside it. Now they see why anyone would walk it.
+# the model fast.* The road is drawn beside this sentence. Now they see why anyone would walk that road.
 #
 # The whole demo, for the phone in your hand:
 #
@@ -46,8 +46,9 @@
 # ```
 # ///
 #
-# It checks both answers before it times either. Then it prints a small table, with one line for each of the two.
-# The first number of a line is its time in µs: point at that column. For our run it says
+# The command checks both answers before it times either program. Then it prints a small table, with one line for each
+# program.
+# The first number of each line is the time in µs: point at that column. For our run it says
 # {{ naive.us:.1f }} and {{ library.us:.1f }}. Divide by a thousand, and you have milliseconds.
 #
 # Here is the whole naive kernel, for your eyes, not for theirs:
@@ -70,8 +71,10 @@ record(
 # %% [markdown]
 # ## How long you will wait
 #
-# One multiply is a small part of the wait. The process has to start, load PyTorch, compile the kernel, work out
-# the true answer in float64, warm the card, and then run each side many times. Here we run exactly the command above in
+# One multiplication is only a small part of the wait. The process has to start, load PyTorch, compile the kernel, work
+# out
+# the true answer in float64, warm the card, and then run each program many times. Here we run exactly the command above
+# in
 # its own process and time it, from Enter to prompt.
 
 # %%
@@ -102,7 +105,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # ## What the room sees
 #
 # /// predict | Ask the room: how far apart are they? Same chip, same grids, same answer.
-# Count the hands. Write the tally on the board; everybody will want to have been right.
+# Count the hands. Write the guesses on the board, because everybody will want to have been right.
 #
 # - [naive_over_library < 1.5] About the same
 # - [1.5 <= naive_over_library < 8] A few times
@@ -151,26 +154,26 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # Two grids, a thousand by a thousand: multiply them and you have done one billion multiply-adds. That is a
 # *modest* grid. The ones on the screen are 4096 wide: {{ grid.multiply_adds / 1e9:.0f }} billion. A language
 # model runs a few hundred matrix multiplies for each piece of a word that it says. Take one with seventy billion
-# numbers, all of them at work: that is some seventy billion multiply-adds, for one piece of one word. About as many
-# as in the one multiply on this screen.
+# numbers, all of them at work: that is some seventy billion multiply-adds, for one piece of one word. That is about as
+# many as in the single multiplication on this screen.
 # ///
 #
 # When both numbers are there, wait. Count to three in silence. Then:
 #
 # /// callout | say
 # Same chip. Same grids. Same answer, checked. The only difference is who wrote the kernel. In two
-# weeks you will have closed most of that gap by hand. That is the first half of the road. Let's begin.
+# weeks you will have closed most of that gap by hand. Closing it is the first half of the road. Let's begin.
 # ///
 #
 # /// callout | teaching
-# Do not explain *why* the slow one is slow. Someone will ask. Write the question on the board, draw a box
+# Do not explain *why* the slow program is slow. Someone will ask. Write the question on the board, draw a box
 # around it, and say: "That is the fourth lecture. I want you to be the one who answers it."
 # ///
 
 # %% [markdown]
 # ## What you draw
 #
-# Draw two bars, one above the other, with a ruler and not by eye. The library's is as long as your arm. The naive one
+# Use a ruler to draw two bars, one above the other. The library's bar is as long as your arm. The naive one
 # is to scale: at {{ naive_of_library:.1%}} of your arm, it is hardly a dot. Let them look at the
 # dot.
 #
@@ -192,28 +195,29 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 #
 # Be strict about those two yardsticks from the first day. {{ naive_of_library:.1%}} is a share of the *library*. {{ naive.of_peak:.1%}}
 # is a share of the *peak*. They answer different questions, and *what percent of peak are you at?* means the second.
-# The library does not reach all of the peak either, and that is a better story than pretending that it does.
+# The library does not reach all of the peak either, and you should say so, rather than pretend that it does.
 
 # %% [markdown]
 # ## When it goes wrong
 #
 # - **No GPU in the room.** Show this page. The numbers are from a real run, and the stamp at the top says which card
-#   and when. Say so. Never run it on a laptop's CPU and call that the library.
+#   and when. Say so. Never run the demo on a laptop's CPU and call the result the library's time.
 # - **A different card.** Good. Run it, and read *your* numbers aloud. The gap will differ; the story will not.
 # - **The first run is slow and the room gets restless.** You skipped the rehearsal. Tell them what they are waiting
 #   for: starting up, checking, and multiplying many times over. Then run it again.
-# - **It says *not measured*, and something about a module or a driver.** It is the wrong Python, or it sees no GPU. Do
-#   not try to fix it in front of the room. Show this page.
+# - **It says *not measured*, and something about a module or a driver.** Either this is the wrong Python, or it sees no
+#   GPU. Do not try to fix the problem in front of the room. Show this page.
 # - **It stops with a line about a wrong answer.** Do not try again. Say "the check caught something", and be proud of
-#   it: a course that refuses to time a wrong kernel is the course that they want. Show this page.
+#   the check: a course that refuses to time a wrong kernel is the course that they want. Show this page.
 #
 # /// callout | trip
 # - **Someone says: "the library cheats, it uses tensor cores."** Not here. TF32 is switched off for this
 #   race: both sides multiply in fp32. When the tensor cores come, in week two, the gap to the naive kernel
 #   grows again.
-# - **Someone says: "you made it slow on purpose: swap two indices."** Good eye. It is the formula as written, and
-#   nobody told it which neighbour should walk which way. That swap is the very next kernel on the ladder.
-# - **Someone says: "so the compiler is bad?"** No. It compiled exactly what was asked for: run to the pantry for every
+# - **Someone says: "you made it slow on purpose: swap two indices."** Good eye. The slow program is the formula as
+#   written, and nobody told it which neighbour should walk which way. That swap is the very next kernel on the ladder.
+# - **Someone says: "so the compiler is bad?"** No. The compiler compiled exactly what was asked for: run to the pantry
+#   for every
 #   single number.
 # ///
 #
@@ -222,7 +226,8 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # your two times, and your gap. Then say the text aloud and time it. Does the talk cover the wait?
 # /// answer
 # The talk above takes about forty seconds when you do not hurry. If your wait is longer, start the command
-# *before* you draw the road, with your back to the screen. If it is shorter, stop talking earlier: a number that is
+# *before* you draw the road, with your back to the screen. If your wait is shorter, stop talking earlier: a number that
+# is
 # already on the screen is louder than you.
 # ///
 #

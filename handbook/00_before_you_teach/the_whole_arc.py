@@ -8,12 +8,12 @@
 # %% [markdown]
 # # The whole arc
 #
-# After this page you can draw the whole course on an empty board in five minutes, and on every later day point to the place
-# where you are. You can say why anybody would spend two weeks on one multiplication. And you have the calendar of the four
-# weeks.
+# After this page you can draw the whole course on an empty board in five minutes, and, on every later day, point to the
+# place on the road where you are. You can say why anybody would spend two weeks on one multiplication. And you will
+# have the calendar of the four weeks.
 #
-# Make this your own before any lecture. Fourteen sessions without a road are fourteen piles of tricks, and a room that has lost
-# the road does not say so. It goes
+# Make this your own before any lecture. Fourteen sessions without a road are fourteen piles of tricks, and students who
+# have lost the road do not say so. It goes
 # quiet.
 
 # %% [markdown]
@@ -24,7 +24,7 @@
 # in."
 # ///
 #
-# Write it along the top edge of the board on day one, and let nobody wipe it.
+# Write it along the top edge of the board on day one, and let nobody wipe it off.
 #
 # /// figure | docs/assets/figures/arc_road.svg
 # alt: >-
@@ -105,8 +105,9 @@ record(
 # /// callout | metaphor
 # A house is renovated, one weekend at a time. It begins as a shack. First comes the plumbing: neighbours fetch together. Then a
 # pantry near the
-# stove. Then the tools stay in your hands. Then you carry four plates at once. After every weekend somebody reads one number off
-# the wall. It is the same house and the same dinner. The number on the wall is what they come back for.
+# stove. Then the tools stay in your hands. Then you carry four plates at once. After every weekend somebody reads one
+# number off the wall. It is the same house and the same dinner. The number on the wall is what they come
+# back for.
 # ///
 #
 # /// chart | staircase
@@ -142,9 +143,11 @@ record(
 # The road bends at attention ([L8](../../docs/lectures/l8_attention.py)). It is two multiplies with a softmax between them, so
 # all of the first half pays off at once. And between them is a square that nobody ordered, larger than everything else. The plain
 # recipe carries it to the pantry and back. FlashAttention never does
-# ([W1](../../docs/workshops/w1_flash_attention.py)). It is the same logistics as in the first half, for a whole layer.
+# ([W1](../../docs/workshops/w1_flash_attention.py)). The logistics are the same as in the first half, but for a whole
+# layer.
 #
-# From here on, workshops branch off the road wherever it has what they need. In a lecture you understand something; in a workshop
+# From here on, workshops branch off the road wherever the road has covered what they need. In a lecture you understand
+# something; in a workshop
 # you build something and carry it home.
 #
 # /// figure | docs/assets/figures/trailheads.svg
@@ -216,7 +219,8 @@ record(
 # %% [markdown]
 # ## The loop
 #
-# How do you move that percent? Not by cleverness, but by a small loop. Each step of every ladder here is one turn of it: **guess → code → profile → read the
+# How do you move that percent? You get there not by cleverness, but by a small loop. Each step of every ladder here is
+# one turn of it: **guess → code → profile → read the
 # percentage → repeat**.
 #
 # /// figure | docs/assets/figures/arc_loop.svg
@@ -236,7 +240,8 @@ record(
 #
 # /// callout | demo
 # End it with two programs, one after the other: the naive multiply and the library's. The naive one takes {{ opening.naive.us / opening.library.us:.0f}} times
-# as long, on our card, at that size, in fp32. Do not promise a gap beforehand; on a different card it will be a different one.
+# as long, on our card, at that size, in fp32. Do not promise a gap beforehand; on a different card the gap will be
+# different.
 # ///
 #
 # /// callout | trip
@@ -281,13 +286,15 @@ record(
 # week 3, and the demos fill the third hour of W6.
 #
 # Homework, capstone and dates are in [the calendar of a cohort](the_calendar.md), which puts them into everybody's calendar. The
-# plan itself is data, in `handbook/sessions/cohort.toml`. Only two evenings a week? Keep the order, and let it take longer.
+# plan itself is data, in `handbook/sessions/cohort.toml`. Only two evenings a week? Keep the order, and let the course
+# take longer.
 #
 # /// exercise | Draw it
 # Take an empty sheet and a watch. Draw the road with its fourteen stops, the sentence above it, the loop in a corner, and put a
 # cross at tensor cores. Then say aloud what comes before the cross and what comes after it. How long did it take?
 # /// answer
-# On day one you have five minutes, without the cross. If you needed more, you explained a stop. Check the order against the picture above; most people forget
+# On day one you have five minutes, without the cross. If you needed more time than that, you explained a stop. Check
+# the order against the picture above; most people forget
 # profiling, and put serving before the tools.
 # ///
 

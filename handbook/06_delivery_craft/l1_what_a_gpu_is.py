@@ -7,8 +7,9 @@
 # %% [markdown]
 # # Teaching L1: what a GPU is
 #
-# After this page you can take people who know Python and nothing about chips, and send them
-# home with a sheet on which they have drawn the two roofs of a card. You will recognise a wrong receipt by its number, and know what to say when the GPU loses.
+# After this page you can teach people who know Python but nothing about chips, and send them home with a sheet on which
+# they have drawn the two roofs of a card. You will recognise a wrong receipt by its number, and know what to say when
+# the GPU loses.
 #
 # You need this page, [the map for the two hours](../01_the_machine/l1_map.md) and [the students' page](../../docs/lectures/l1_what_a_gpu_is.py).
 # Do its lab once yourself; it is plain arithmetic and takes half an hour.
@@ -22,14 +23,15 @@
 #
 # /// callout | metaphor
 # The receipt says **how much** there is to do. The two kitchens, a few chefs or a brigade, say **who** does it. The pantry and its hall say what it
-# costs to **bring** the food. Three pictures for three questions. Take one at a time, and put it away before you take the next.
+# costs to **bring** the food. Three pictures for three questions. Take one picture at a time, and put it away before
+# you take the next.
 # ///
 
 # %% [markdown]
 # ## By hand: four receipts
 #
-# Ann wants 3 loaves and 2 cheeses, Ben 1 and 4. A loaf costs 2 at the market and 5 at the corner shop, a cheese 4 and 3. Write both
-# grids, the shoppers' on the left. Then *one* receipt, slowly: Ann's row in red, the market's column in red, two lines, a sum.
+# Ann wants 3 loaves and 2 cheeses, Ben 1 and 4. A loaf costs 2 at the market and 5 at the corner shop, a cheese 4 and 3. Write both grids on the board, with the shoppers' grid on the left. Then write *one* receipt, slowly: Ann's row in
+# red, the market's column in red, two lines, a sum.
 # Then put the pen down. The other three are theirs.
 
 # %%
@@ -48,11 +50,11 @@ for who, wants in zip(("Ann", "Ben"), buys, strict=True):
 print(lines, "lines")
 
 # %% [markdown]
-# Why these numbers? Because each of the usual mistakes gives a different number for *Ann at the corner shop*. Look at that one
-# when you walk round the room.
+# Why these numbers? Because each of the usual mistakes gives a different number for *Ann at the corner shop*. Look at
+# that number when you walk round the room.
 #
 # /// predict | A sheet says 10 for Ann at the corner shop. What did she do?
-# Work it out before you look. In the room you will have five seconds.
+# Work it out before you look. In the room you will have five seconds to recognise a mistake.
 #
 # - [ ] She added the two prices
 # - [x] She multiplied cell by cell
@@ -109,7 +111,7 @@ record(
 # %% [markdown]
 # ## The click
 #
-# There are two. Ask for a number in writing before each.
+# There are two. Before each of them, ask for a number in writing.
 #
 # /// callout | click
 # **The peak is three multiplications.** Rooms × stoves × ticks × 2 gives {{ l1.peak.by_hand:.1f }} TFLOP/s, and the data sheet says
@@ -136,14 +138,14 @@ record(
 # ## Where students trip
 #
 # /// callout | trip
-# **"Trillions for every word."** Billions: one multiply-add for each weight at work. And hundreds of multiplies, not millions. If
-# you have ever told them otherwise, say so. They will trust the next number more.
+# **"Trillions for every word."** Billions: one multiply-add for each weight at work. And hundreds of multiplies, not
+# millions. If you have ever told your students otherwise, say so. They will trust the next number more.
 # ///
 #
-# - *"CUDA cores."* Each is a lane, one stove. The thing like a CPU core is the SM.
+# - *"CUDA cores."* Each is a lane, one stove. What corresponds to a CPU core is the SM.
 # - *"A GPU is faster."* At what? Many dishes, yes. One long one, no.
 # - *Two clocks, added.* Bytes and arithmetic run side by side. The later one decides.
-# - *The 2.* One line is two operations. The data sheet counts both, so you must.
+# - *The 2.* One line is two operations. The data sheet counts both, so you must count both too.
 # - *The wrong line of the data sheet.* It prints the tensor cores largest, often *with sparsity*. Today: fp32, outside the tensor cores.
 # - *10⁹ or 2³⁰.* A GB is 10⁹ bytes here; memory is sold in GiB.
 

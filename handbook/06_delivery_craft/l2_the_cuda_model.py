@@ -7,8 +7,9 @@
 # %% [markdown]
 # # Teaching L2: the CUDA model
 #
-# After this page you can stand in front of people who have never written a kernel and leave them, two hours later, with two that
-# they typed themselves. You will recognise a wrong index by what it leaves out, does twice, or writes outside.
+# After this page you can stand in front of people who have never written a kernel and leave them, two hours later, with
+# two kernels that they typed themselves. You will recognise a wrong index by what it leaves out, does twice, or writes
+# outside.
 #
 # You need this page, [the map](../01_the_machine/l2_map.md), and two labs that you have typed once yourself:
 # [first_kernel](../../docs/start_here.py#type-it-yourself) and [grey](../../docs/lectures/l2_the_cuda_model.py#a-picture-in-a-picture-out).
@@ -17,10 +18,11 @@
 # ## What it is really about
 #
 # One line. *Who am I?* A kernel has no loop and no list; it has an index. Get the index right, and you have written most of this
-# week's kernels. Grids, blocks, two dimensions, pictures: all of it is that line again, with more letters.
+# week's kernels. Grids, blocks, two dimensions, pictures: all of them use that line again, with more letters.
 #
 # /// callout | metaphor
-# One recipe goes out to a whole brigade. It cannot say *take pair number 7*, since everybody would take it. So it says: *look at
+# One recipe goes out to a whole brigade. The recipe cannot say *take pair number 7*, since everybody would take that
+# pair. So it says: *look at
 # the number of your table, and at the number of your seat.* The warp is not in the recipe. It is the row of 32 in which cooks
 # happen to move, and it matters as soon as
 # they disagree.
@@ -29,8 +31,9 @@
 # %% [markdown]
 # ## By hand: ten numbers, tables of four
 #
-# Do it with people before you do it with code. Twelve come forward, at three tables of four. Each works out an i. Ten find a number on
-# the board and stand under it. Two find none, and stay where they are. Ask what they would have done if nobody had told them to stay.
+# Act out the index with people before you write it in code. Twelve students come forward and sit at three tables of
+# four. Each works out an i. Ten students find a number on the board and stand under it. Two students find no number,
+# and stay where they are. Ask what they would have done if nobody had told them to stay.
 
 # %%
 from collections import Counter
@@ -135,13 +138,14 @@ record(slips=slips)
 # ## Where students trip
 #
 # /// callout | trip
-# **Row and column.** x runs along a row, so it counts *columns*. Make them point with an arm: x is sideways. Half the room will
+# **Row and column.** x runs along a row, so it counts *columns*. Have them point with an arm: x goes sideways. Half the
+# room will
 # get it wrong once, and the answer may still be right, only slow.
 # ///
 #
 # - *A list of 1024 passes.* Of course: the block size divides it. Test with sizes that nothing divides.
 # - *The mask on the store only.* The grader sees a write outside. A read outside may go unseen.
-# - *"The blocks run in order."* Nobody promised. Ask what would break if the last one came first.
+# - *"The blocks run in order."* Nobody promised. Ask what would break if the last block ran first.
 # - *"Why 64 bits?"* Three times the pixels of a large picture does not fit into 32.
 # - *It says* all NaN. Nothing was written. First see whether the kernel was launched at all.
 # - *The GPU's answer comes late.* A launch is an order; an error in one line often shows up at a later one.

@@ -8,7 +8,7 @@
 # # Teaching L5: the top of the ladder
 #
 # After this page you can lead two hours in which everybody types a register tile and predicts three counters before anybody looks
-# at them. You will know the three numbers by heart, and which mistake is behind each wrong one.
+# at them. You will know the three numbers by heart, and which mistake leads to each wrong number.
 
 # %% [markdown]
 # ## What it is really about
@@ -91,7 +91,8 @@ record(
 #
 # Somebody will say: half the bytes, so half the work. Ask: what is *one instruction*? There are two ways to go.
 #
-# - **Take them apart.** Shift the low one up by 16 bits, and clear the lower half of the high one: one instruction each. Then multiply and add in fp32, as before.
+# - **Take them apart.** Shift the low one up by 16 bits, and clear the lower half of the high one: one instruction
+#   each. Then multiply and add in fp32 as before.
 # - **Leave them packed.** One instruction multiplies two pairs and adds to two sums [^ptx-isa]. But the sums are bf16 too, with
 #   eight significant bits.
 #
@@ -156,8 +157,8 @@ record(
 # /// callout | production
 # The tile that they type has a name in the libraries. CUTLASS cuts a product into threadblock tiles, warp tiles and thread tiles,
 # and its document on GEMM gives the same reasons as your board [^cutlass-gemm]. The best-known public ladder, Boehm's, has twelve
-# kernels, and three of them were slower than an earlier one [^boehm2022]. Tell them so before they climb: a step that does not
-# pay is a result too.
+# kernels, and three of them were slower than an earlier one [^boehm2022]. Tell your students so before they climb: a
+# step that does not pay off is a result too.
 # ///
 
 # %% [markdown]

@@ -14,8 +14,9 @@
 # ## What it is really about
 #
 # There is a second unit in every SM, and it does {{ l6.mill.sheet / l6.mill.cores:.0f}} times the arithmetic of all ordinary
-# lanes together. You cannot hurry it, and you do not need to. It must be *fed*. And short numbers feed it better: half the
-# length, twice the bites. The price is precision, and you can work it out before you pay it.
+# lanes together. You cannot hurry it, and you do not need to. It must be *fed*. And short numbers feed that unit
+# better: with half the length it gets twice the bites. The price is precision, and you can work it out before you pay
+# it.
 #
 # /// callout | metaphor
 # For weeks the cooks have chopped by hand. In a corner of every room there is a mill: the tensor core. It does not take single
@@ -107,7 +108,7 @@ record(
 # ///
 #
 # Keep the second click for the end: with PyTorch's default settings, `torch.mm` on fp32 tensors sends {{ l6.tensor.fp32.operations:.0f}}
-# operations through the tensor cores. Have somebody read that line of the table aloud.
+# operations through the tensor cores. Ask somebody to read that line of the table aloud.
 
 # %% [markdown]
 # ## Where students trip

@@ -87,8 +87,8 @@ record(
 # | multiply 1000 × 1000 | {{ job.multiply.bytes_us:.0f}} | {{ job.multiply.flops_us:.0f}} |
 # | one list times the same grid | {{ job.one_row.bytes_us:.0f}} | {{ job.one_row.flops_us:.1f}} |
 #
-# The last line is worth a pause. It is a multiply too, and it waits for bytes: each weight is fetched and used once. It comes back in W4, where
-# a model answers one guest.
+# The last line is worth a pause. It is a multiply too, and it waits for bytes: each weight is fetched and used once.
+# This job comes back in W4, where a model answers one guest.
 #
 # Then the shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and you gain {{ gain.half_stove:.2f}}.
 # Take it away altogether: {{ gain.no_stove:.1f}}, and nothing in the world can make it more. Take the till away: {{ gain.no_till:.2f}}. *Measure
