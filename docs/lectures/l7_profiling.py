@@ -15,7 +15,7 @@
 #   counter change;
 # - read five counters, and say which question each of them answers;
 # - say where the time of a whole program goes, and which of four bounds limits a kernel;
-# - do most of this without any counter, and say how a profiler changes the kernel's run that it measures.
+# - do most of this without any counter, and say how a profiler changes what it measures.
 #
 # **The headline: {{ race.registers.of_peak:.0%}} of peak, from {{ race.thread.of_peak:.0%}}.** This is one job in
 # three turns of the loop, and no turn began with an idea. Each turn began with a number that was too high or too low.
