@@ -95,7 +95,7 @@ record(
 #
 # /// callout | by_hand
 # Cups and matchboxes. 32 cups in a row are the windows; four students call out their words for stride 8, and put a match into the
-# cup. Four cups end up with queues of eight, and 28 stay empty. It takes two minutes, and nobody forgets it.
+# cup. Four cups end up with queues of eight, and 28 stay empty. This takes two minutes, and nobody forgets it.
 # ///
 
 # %% [markdown]
@@ -104,7 +104,7 @@ record(
 # /// callout | production
 # The tile with one more word in each row is a classic, taught since 2013 [^harris2013]. Newer engines that carry whole tiles need
 # rows without gaps, so there the order of the words is scrambled instead: *swizzled*. In code you will meet both, *padded* and *swizzled*.
-# The law that says how many must be walking is John Little's, about queues of any kind [^little1961].
+# The law that says how many must be walking is John Little's law, which holds for queues of any kind [^little1961].
 # ///
 
 # %% [markdown]
@@ -113,7 +113,7 @@ record(
 # /// callout | click
 # The transpose, in percent of peak: straight {{ l3.turn.naive.of_peak:.0%}}, by way of the tray {{ l3.turn.tiled.of_peak:.0%}},
 # one more word in each row {{ l3.turn.padded.of_peak:.0%}}, 16 bytes at a time {{ l3.turn.vectorised.of_peak:.0%}}. A copy: {{ l3.copy.ours.of_peak:.0%}}.
-# One of those steps is three characters, `+ 1`.
+# One of those steps takes only three characters, `+ 1`.
 # ///
 #
 # The counters say why, one for each rule. Sectors for one store: {{ l3.sectors.store.naive:.0f }} straight, {{ l3.sectors.store.tiled:.0f }}
@@ -139,8 +139,8 @@ record(
 #
 # - *"L2 is a memory space."* A cache. No address names it. (*Five memory spaces* with L1 and L2 among them is on many slides.)
 # - *"Local means near."* It means private. Its bytes are in HBM.
-# - *The barrier.* In a transpose, the thread that writes a number is not the one that read it. Without waiting it is wrong
-#   sometimes, which is worse than always.
+# - *The barrier.* In a transpose, the thread that writes a number is not the one that read it. Without the barrier the
+#   answer is sometimes wrong, which is worse than always.
 # - *Turned twice.* The tile goes to its place, *and* its inside is turned. People forget one of the two, or do it in one line and
 #   undo it in the next.
 # - *Latency and bandwidth.* How long the hall is, and how wide.

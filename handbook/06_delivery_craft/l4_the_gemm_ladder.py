@@ -8,8 +8,8 @@
 # # Teaching L4: the GEMM ladder
 #
 # After this page you can climb five rungs with a room in two hours. They type three of them, and for each one they first write
-# down a guess. You will know what tiles save and what they do not, and what to say when shared memory, the most famous trick of
-# all, gains less than they hoped.
+# down a guess. You will know what tiles save and what they do not, and what to say when shared memory, the most famous
+# trick of all, gains less than your students hoped.
 #
 # You need this page, [the map](../02_the_climb/l4_map.md), and [the students' page](../../docs/lectures/l4_the_gemm_ladder.py) with its lab
 # `sgemm_tiles`, typed once.
@@ -17,7 +17,8 @@
 # %% [markdown]
 # ## What it is really about
 #
-# It is not about five tricks. It is about one question, asked five times: *which roof holds this kernel back, and what would
+# It is not about five tricks. The lecture is about one question, asked five times: *which roof holds this kernel back,
+# and what would
 # raise that roof?* There are four roofs: lanes (multiply-adds), issue slots (instructions), shared memory and L1 (words), L2 and
 # HBM (bytes). The trick is only ever the answer. A student who leaves with five tricks has a collection; a student who leaves
 # with the question has a trade.

@@ -134,7 +134,8 @@ record(
 #
 # ### Three reports, one lie in each
 #
-# Copy them onto the flip chart, large, the three quoted lines and nothing else. Read them aloud and say no more: the lie is theirs to find.
+# Copy the three quoted lines onto the flip chart in large letters, and nothing else. Read them aloud and say no more:
+# the lie is theirs to find.
 #
 # > **One.** *Hardly any time at all!* I wrote down the clock, called the kernel, wrote down the clock again. It is so fast that my laptop's clock hardly moves.
 #
@@ -154,9 +155,9 @@ record(
 #
 # [Six kernels, six reasons](../../docs/lectures/l7_profiling.py#six-kernels-six-reasons). Nobody types it in the room: stages 1
 # and 2 are homework, and the rest is for those who like a puzzle. It trains the order: reason, counter, cure. The
-# grader reads the reasons first. While a reason is wrong, it does not look at the cure,
-# even if the cure is right. Expect one complaint about that: *but it is
-# faster now!* Answer: how would you have known where to begin on the next one?
+# grader reads the reasons first. While a reason is wrong, the grader does not look at the cure, even if the cure is
+# right. Expect one complaint about that: *but it is
+# faster now!* Answer: how would you have known where to begin on the next kernel?
 #
 # | the kernel | what they say first | what tells the two apart |
 # |---|---|---|
@@ -177,22 +178,24 @@ record(
 # /// callout | production
 # The roofline is older than the cards you use and is still the first picture of a report [^williams2009]. On shared machines the
 # counters are often locked, and NVIDIA's page says how an administrator unlocks them [^nvidia-counters]. Ask before the lecture,
-# not during it. And programs that write kernels now run the same loop as on your board: propose an idea in words, build, check,
-# time, go on from the best [^crfm2025].
+# not during it. And programs that write kernels today run the same loop as the one on your board: they propose an idea
+# in words, build it, check it, time it, and go on from the best [^crfm2025].
 # ///
 
 # %% [markdown]
 # ## The click
 #
 # /// callout | click
-# Two kernels sum the same long list. One does without shared memory and seven of eight barriers. The room forecasts a large gain.
+# Two kernels sum the same long list. One kernel does without shared memory and without seven of the eight barriers. The
+# room forecasts a large gain.
 # On an {{ l3.gpu.name }} the
-# tree takes {{ l3.sums.tree.us:.0f}} µs, the shuffles {{ l3.sums.shuffle.us:.0f}} µs. Both wait in the same line, in front of one
-# address. Take the line away, and on that {{ l3.gpu.name }} it is {{ l3.sums.vectorised.us:.0f}} µs.
+# tree takes {{ l3.sums.tree.us:.0f}} µs, the shuffles {{ l3.sums.shuffle.us:.0f}} µs. Both kernels wait in the same
+# line, in front of one address. Take the line away, and on that {{ l3.gpu.name }} it is {{ l3.sums.vectorised.us:.0f}}
+# µs.
 # ///
 #
-# After this demo nobody in the room will polish a part before asking who waits for it. Do not explain the line until they have
-# seen how close the two times are.
+# After this demo nobody in the room will polish a part before asking who waits for it. Do not explain this line of
+# waiting until they have seen how close the two times are.
 
 # %% [markdown]
 # ## Where students trip
@@ -219,8 +222,9 @@ record(
 # bytes, operations and the gap squares tend to run over, and the bars and the two factors
 # make up for it. Their own kernel is not timed in the room; they bring its time, as the
 # lab's grader printed it. Students without one leave *measured* empty until the homework. For *counted*, the pages of L5 and L6
-# have the register tile and the multiplies; anyone who brought something else fills it in at home: on a card, `nox -s profile -- FILE --report`
-# counts. If the counters are locked in your room, nothing breaks: both reading steps take recorded tables, and
+# have the register tile and the multiplies; anyone who brought something else fills it in at home: on a card,
+# `nox -s profile -- FILE --report` does the counting. If the counters are locked in your room, nothing breaks: both reading
+# steps take recorded tables, and
 # the page on their own kernel then ends with machine code and experiments instead of counts.
 #
 # /// exercise | Rehearse

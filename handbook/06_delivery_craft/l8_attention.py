@@ -7,7 +7,8 @@
 # %% [markdown]
 # # Teaching L8: attention
 #
-# After this page you can bend the road: from one multiply to the layer that every language model is built from. Your room will type
+# After this page you can lead your students round the bend in the road, from one multiply to the layer that every
+# language model is built from. Your room will type
 # the plain version, and then count what it carries. You will know which number is scores and which is bytes, and you will keep a
 # secret for one day.
 
@@ -165,14 +166,16 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 # - *Scores and bytes.* Use two columns and two pens.
 # - *The wrong axis.* The columns sum to 1: each token shares itself out. The first test catches it; a glance does not.
 # - *Masked after the softmax.* Rows no longer sum to 1: the forbidden tokens had eaten before they were sent away.
-# - *"It is slow because it computes too much."* It carries too much. Write the sentence on the board and leave it there.
+# - *"It is slow because it computes too much."* It carries too much. Write that sentence on the board and leave it
+#   there.
 # - *Storage and traffic.* The first makes a program crash, the second makes it late.
 
 # %% [markdown]
 # ## Say this at the board
 #
 # /// callout | say
-# "Three lines. You know the first and the last: you made them fast with your own hands. The one in the middle is hardly any work.
+# "Three lines. You know the first and the last: you made them fast with your own hands. The step in the middle is
+# hardly any work.
 # And now look at what is between the lines. Nobody ordered it, nobody will eat it, and it is larger than everything else on this
 # board."
 # ///

@@ -57,8 +57,8 @@
 # {{ card.a100.mill:.0f}}, on an H200 {{ card.h200.mill:.1f}}.
 # ///
 #
-# The cards of the course have their sheets in `src/course_kernels/measure/machine.py`. An RTX 4090 and a T4 have none there, so
-# they are entered below, from pages that are not NVIDIA's [^rtx-4090] [^tesla-t4].
+# The cards of the course have their sheets in `src/course_kernels/measure/machine.py`. An RTX 4090 and a T4 have no
+# sheet there, so their values are entered below, from pages that are not NVIDIA's [^rtx-4090] [^tesla-t4].
 
 # %%
 from course_kernels.measure import quantity, record
@@ -174,8 +174,8 @@ record(
 # - **B200**: for our kernels it is like 8.0, because the fast ones speak Hopper's language. A card can be newer and run less.
 #
 # /// callout | trip
-# **"Our card is newer, so all of it must run."** Machine code for `wgmma` is made for *one* family. Newer cards dropped the
-# instruction and got a different one. Look at the capability, not at the year.
+# **"Our card is newer, so all of it must run."** Machine code for `wgmma` is made for *one* family. Newer cards dropped
+# the instruction and got a different instruction instead. Look at the capability, not at the year.
 # ///
 #
 # /// callout | trip

@@ -14,8 +14,8 @@
 #
 # Keep [Set up](../../docs/set_up.md) beside you; it has the commands. Here is what to *do* with them.
 #
-# **One rule carries the rest: many may write, one may measure.** Two programs on one card still give right answers. But both of
-# their times are worthless, and nothing says so.
+# **One rule carries the rest: many may write, one may measure.** Two programs on one card still give right answers. But
+# the times of both programs are worthless, and no message says so.
 
 # %% [markdown]
 # ## Two doors
@@ -35,7 +35,7 @@
 #
 # /// callout | metaphor
 # A cookery class with one oven. Everybody kneads at their own table, all evening, and kneading is most of the work. The oven is
-# booked in slots. Nobody queues in front of it with raw flour.
+# booked in slots. Nobody queues in front of the oven with raw flour.
 # ///
 
 # %% [markdown]
@@ -43,14 +43,15 @@
 #
 # `nox -s lab` lists the labs in the order of the sessions. `nox -s lab -- NAME` writes a starter into `my_labs/`, a folder that
 # git leaves alone. With `--stage 2` it writes the file as it is after stage 2, and keeps what was there under a different name.
-# Nothing that a student typed is ever lost. **It needs no install.**
+# Nothing that a student has typed is ever lost. **It needs no install.**
 #
 # `nox -s grade -- NAME` checks the file. The first time it makes its own environment and installs torch and Triton, which
 # takes as long as your network does. For the *numpy* door it installs only NumPy, and for *python* nothing: with a poor network,
 # choose one of these for the room.
 #
 # Then, in a separate process and with a time limit, it runs the student's code from the smallest size up, with fresh random
-# numbers, against a truth in float64. It looks at the worst element, watches for borrowed kernels, and stops at the first thing that is wrong. Only a right
+# numbers, against a truth in float64. The grader looks at the worst element, watches for borrowed kernels, and stops at
+# the first thing that is wrong. Only a right
 # answer is timed, and only on a GPU.
 #
 # | it says | exit code | your answer |
@@ -62,8 +63,8 @@
 # | *compiled …, not run* | 3 | "Good. Come to the card with it." |
 #
 # After the verdict comes a line that begins with *alone* and says what is next: every lab ends with a task whose code is on no
-# page, in the same file. A lab counts as right without it, until somebody begins it; then it is graded like any other task. Give
-# it to the pairs that finish first, and give no hint.
+# page, in the same file. A lab counts as right without it, until somebody begins it; then it is graded like any other
+# task. Give this task to the pairs that finish first, and give no hint.
 #
 # It is a tutor, not a jail. It notices the tempting shortcuts. Do not grade strangers' files with it.
 
@@ -142,7 +143,7 @@ record(
 # time card .venv/bin/nox -s grade -- first_kernel
 # ```
 #
-# Run it twice and keep the second time. The first run installs.
+# Run the command twice and keep the second time. The first run installs.
 
 # %% [markdown]
 # ## The evening before
@@ -174,17 +175,18 @@ record(
 # Announce it: *everybody takes stage 2 now*. Those who want their own find it beside the new file.
 #
 # /// callout | teaching
-# Walk the room in one direction and ask every pair the same question: *what does it print now?* Not *how is it going*. The first
-# gets an answer, the second gets *fine*.
+# Walk the room in one direction and ask every pair the same question: *what does it print now?* Not *how is it going*.
+# The first question gets an answer, the second gets *fine*.
 # ///
 #
 # **No card at all?** Then the clock is somebody else's, and you say so. They forecast with a pencil, and the reveal is the number of the page, with the name of the card
-# at its top. It is a real lab: all but one line of it happens before anybody needs a stopwatch.
+# at its top. This is a real lab: all but one line of it happens before anybody needs a stopwatch.
 
 # %% [markdown]
 # ## When an install fails
 #
-# It will, for one or two of twenty. The rule is **ten minutes**. After that the person joins a pair, and the install becomes homework with your help, after
+# An install will fail for one or two people of twenty. The rule is **ten minutes**. After that the person joins a pair,
+# and the install becomes homework with your help, after
 # the session. A room cannot wait for a download.
 #
 # | what you see | what to try, once |
@@ -203,7 +205,8 @@ record(
 # PYTHONPATH=src .venv/bin/python -m course_labs grade register_tile --door numpy
 # ```
 #
-# We tried that on Linux with Triton and CUDA taken away, not on a Mac. Try it the evening before, if you know that Macs will come.
+# We tried that on Linux with Triton and CUDA taken away, not on a Mac. Try this on a Mac the evening before, if you
+# know that students will bring Macs.
 #
 # All the messages, each with its remedy: [when it says …](../../docs/set_up.md#when-it-says).
 #
