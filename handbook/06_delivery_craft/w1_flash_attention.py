@@ -9,12 +9,12 @@
 # # Teaching W1: FlashAttention
 #
 # After this page you can lead a room of twenty people from a red circle on the board to a kernel of their own.
-# You will know what to write first, what the wrong slips of paper look like and which mistake is behind each, and what
+# You will know what to write first, what the wrong slips of paper look like and which mistake leads to each, and what
 # to say when their kernel loses a race.
 #
 # You need three things, and no more: this page, [the map of the three hours](../04_the_pivot/w1_map.md), and
 # [the lab](../../docs/workshops/w1_flash_attention.py#the-same-loop-in-cuda) on the students' page. Type the lab yourself once, the evening before.
-# If you have no GPU, type it in NumPy; so can they.
+# If you have no GPU, type the lab in NumPy; your students can do the same.
 
 # %% [markdown]
 # ## What it is really about
@@ -24,8 +24,9 @@
 # sleeve make it *possible*, the loop makes it *real*, the counters make it *believable*.
 #
 # /// callout | metaphor
-# Two students do the same long sum. One writes every line of scratch-work into a thick notebook, then reads the notebook from the front
-# to finish. The other keeps a running total in her head, one line at a time, and never opens a notebook. They do the same sums.
+# Two students do the same long sum. One writes every line of scratch-work into a thick notebook, then reads the whole
+# notebook from the beginning to get the total. The other keeps a running total in her head, one line at a time, and
+# never opens a notebook. They do the same sums.
 # One of them ran out of paper.
 #
 # The notebook is the N × N square, and its paper is HBM. The head is what the chip holds: registers, and the tray.
@@ -49,7 +50,7 @@
 # 20, 30, 40.
 #
 # They need three powers of e, and a pocket calculator or a phone for the products. Write in a corner: e⁻² = 0.1353, e⁻³ = 0.0498,
-# e⁻⁴ = 0.0183. With fewer digits, their last digit will differ.
+# e⁻⁴ = 0.0183. If they use fewer digits, their last digit will differ.
 #
 # The order matters more than the words. Write exactly this, in this order:
 #
@@ -206,15 +207,16 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 #
 # - Say a line, *then* type it. Never type one line while you explain another.
 # - After each stage they grade: `nox -s grade -- flash_attention`. A refusal is part of the plan. Read it aloud, smiling.
-# - Causal comes last, and it is two things: tiles wholly above the diagonal are **skipped**, tiles on the diagonal are **masked**.
+# - Causal comes last, and it takes two changes: tiles wholly above the diagonal are **skipped**, tiles on the diagonal
+#   are **masked**.
 #   If you only skip, rows also count keys after their own: every row is wrong except the last of each tile of queries. Let the
 #   grader say so.
 # - When somebody is hopelessly behind, `nox -s lab -- flash_attention --stage K` writes the file as it is after stage K, and
 #   keeps theirs; with `--door cuda` it writes the one in CUDA C++. Nobody sits out.
 # - Two mistakes look odd. `exp(m_new - m)`, upside down, gives all NaN (e to the ∞) from the first size on, although that size
 #   was right two stages ago. And in NumPy `max(axis=0)` may pass as *right*. Any ruler cancels, even the largest of the wrong
-#   row, until something overflows, and NumPy keeps these notes in fp64, where much larger numbers fit. So look at that line in
-#   every file yourself.
+#   row, until something overflows, and NumPy keeps these notes in fp64, where much larger numbers fit. So check that
+#   line in every file yourself.
 #
 # /// callout | teaching
 # What are their fingers doing right now? In this session there is an answer for every minute, in the map's column *fingers*. If
@@ -252,11 +254,12 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # - **Storage** falls from N² to N. **Traffic** does not fall by N, because every kernel must carry Q, K, V and O. The paper
 #   counted 40.3 GB that became 4.4 GB, a factor of 9.2, forward and backward, for N = 1024 and d = 64 [^dao2022].
 # - The **time** falls by less than the traffic. Here it falls by {{ w1.materialised.n4096.ms / w1.flash.n4096.ms:.1f}}, at N =
-#   4096 in bf16. Once the carrying is gone, the cooking is left.
+#   4096 in bf16. Once the carrying is gone, only the cooking is left.
 #
 # ### And then their kernel loses
 #
-# You must know this before you face them. Their kernel multiplies in plain fp32, one number at a time from the tray. The plain recipe
+# You must know this before you face your students. Their kernel multiplies in plain fp32, one number at a time from the
+# tray. The plain recipe
 # uses the library's multiply. In fp32 it is the arithmetic that decides, and the square is not what hurts.
 #
 # /// claim | w1.fp32.teaching.n4096.us > 2 * w1.fp32.materialised.n4096.us

@@ -19,7 +19,8 @@
 # %% [markdown]
 # ## What it is really about
 #
-# Three lectures made the multiply cheap. On a Hopper card it is so cheap that yesterday's kind of kernel leaves the tensor cores
+# Three lectures made the multiply cheap. On a Hopper card it is so cheap that yesterday's kind of kernel leaves the
+# tensor cores
 # waiting for a large part of the time: for a tile to come, for an order to be given, for a sum to be carried out. The best
 # kernels waste hardly a tick. The winner here does not multiply better. It waits less.
 #
@@ -58,8 +59,9 @@
 #   and no longer waits.
 #
 # Twelve tiles are done at clap 25. The consumer waited once, at the first clap. The producer waited six times: at claps 7, 9, 11,
-# 13, 15 and 17. Before that the ring had room. If you are short of time, play eight tiles, 17 claps: the producer waits twice.
-# With six tiles it never waits, and the point is lost. Play two claps slowly as a trial.
+# 13, 15 and 17. Before that the ring had room. If you are short of time, play only eight tiles, which takes 17 claps:
+# the producer waits twice.
+# With six tiles the producer never waits, and the point is lost. Play two claps slowly as a trial.
 #
 # Ask at the end: who was the slower one? The consumer, and that is how it should be: she never runs out of tiles.
 #
@@ -209,7 +211,8 @@ record(strip=strip)
 # %% [markdown]
 # ## The sheet
 #
-# One hour of the session is reading. They do not read everything: the kernel compiles to some nine hundred lines, and twenty of
+# One hour of the session is reading. Your students do not read everything: the kernel compiles to some nine hundred
+# lines, and twenty of
 # them matter. Here is the sheet. Print it large, one for every two students. You need no GPU to make it, only the compiler and
 # the
 # disassembler.
@@ -365,7 +368,8 @@ record(
 #
 # ### What the last per cent cost
 #
-# Rungs 8 to 11 are one person's evenings, for a few per cent each. Ask the room who would pay for that. Then answer: somebody
+# Rungs 8 to 11 are one person's evenings, for a few per cent each. Ask the room who would pay for such evenings. Then
+# answer: somebody
 # whose cluster does nothing else. Then show the wall beyond it. At 8192 that kernel is ahead by only 1.5 % [^shankhdhar2024]. The
 # card runs into its power limit, and there a busier kernel only lowers the clock.
 #
@@ -389,7 +393,8 @@ record(
 #   registers each: 128 sums and the rest. One group is too few: its 256 sums in each thread spill. With a third group there are
 #   512 threads with 128 registers each, and the sums alone would fill them. If the producer gives up its registers, as in k09, it
 #   may keep 24, and three groups get 160 each: tight, but no longer impossible.
-# - *"An asynchronous copy is fast."* It is as slow as before. It is just that nobody stands beside it and waits.
+# - *"An asynchronous copy is fast."* It is as slow as before. The difference is only that no thread stands beside the
+#   copy and waits.
 # - *A wait that names the wrong bit of an mbarrier.* Either it waits for a flip that never comes, and the card hangs for good; or
 #   it does not wait at all, and the kernel uses a tile that is not there. Neither gives an error message. For the first case keep
 #   [the page of mishaps](../../docs/when_it_goes_wrong.py#it-never-ends) open.

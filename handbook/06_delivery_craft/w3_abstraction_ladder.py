@@ -20,15 +20,16 @@
 # ## What it is really about
 #
 # You do not always have to write raw CUDA. There is a ladder of tools. Each rung further up
-# makes more decisions for you, and you cannot take those decisions back. The skill is not to be high or low on the ladder. It is to know *which decisions this job needs*, and
-# to take the highest rung that still leaves them to you.
+# makes more decisions for you, and you cannot take those decisions back. The skill is not to be high or low on the
+# ladder. The skill is to know *which decisions this job needs*, and to take the highest rung that still leaves them to
+# you.
 #
 # /// callout | metaphor
 # Dinner, three ways. **Triton** is a meal kit: the recipe is one page, and who peels what, where and when is settled. **CUTLASS
 # and CuTe** are raw
 # ingredients and a professional kitchen: labelled measuring cups, sharp knives, and you must know what you are doing. **Raw
-# CUDA** is an oven that you build yourself, in a field. A Tuesday dinner does not need an oven of your own. A dish that nobody
-# has ever cooked may.
+# CUDA** is an oven that you build yourself, in a field. A Tuesday dinner does not need an oven of your own. A dish that
+# nobody has ever cooked may need one.
 # ///
 #
 # /// figure | docs/assets/figures/tool_ladder.svg
@@ -347,7 +348,8 @@ record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
 # %% [markdown]
 # ## The rule
 #
-# Let them make their own before you show yours. Ours is four questions, asked from the top. The first *yes* gives the rung. These
+# Let your students make their own before you show yours. Our rule is four questions, asked from the top. The first
+# *yes* gives the rung. These
 # are the six jobs for the card that you print: a bf16 GEMM of 4096 each way · bias and GELU on a large tensor · attention with a
 # mask of your own · the same, and it must reach
 # cuDNN · a multiply whose sum is promoted every 128 k · an instruction of a card that came out today.
@@ -432,7 +434,7 @@ for job, answers in JOBS.items():
 # - *"Lower is faster."* Our own `wgmma` kernel is a rung lower than our own Triton kernel: look at the two shares of peak. Low is
 #   where you *can* be fast.
 # - *"TF32 crept in."* `tl.dot` on fp32. The lab's grader catches it on a GPU, not in the interpreter.
-# - *"A layout is a shape."* Shape says how many, stride says where. Both, always.
+# - *"A layout is a shape."* The shape says how many, and the stride says where. Both, always.
 # - *Counting lines to win.* Generated code, headers, settings: say your rule first, then count.
 #
 # /// callout | demo

@@ -33,7 +33,7 @@
 # hundred plates, and the cooks are what you wait for. The trickle: one guest after another orders a single bite, and for every
 # bite the whole pantry comes down the hall again. The cooks lean on their stoves.
 #
-# The cure for the trickle is not a faster cook. It is a second guest at the same moment.
+# The cure for the trickle is not a faster cook. The cure is a second guest at the same moment.
 # ///
 #
 # /// figure | docs/assets/figures/banquet_and_trickle.svg
@@ -153,8 +153,8 @@ record(
 # | pages of 1 | {{ taken.page1:.0f}} | {{ empty.page1:.1%}} |
 #
 # Our six are made up. In real servers of 2023 only 20.4 to 38.2 % of the cache held tokens [^kwon2023], and the authors of vLLM put the
-# waste at 60 to 80 % before and under 4 % with pages [^vllm2023]. What was wasted was *not padding*. It was room reserved for an
-# answer that never got that long, and gaps between such reservations. And what is saved is **room**. A
+# waste at 60 to 80 % before and under 4 % with pages [^vllm2023]. What was wasted was *not padding*. The waste was room
+# reserved for an answer that never got that long, and gaps between such reservations. And what is saved is **room**. A
 # single attention call does not take less time; on the contrary, it now has to follow a
 # table. But more users fit, so M grows, so
 # each weight that is fetched serves more of them.
@@ -317,14 +317,16 @@ record(
 # with float64: in fp32 the errors are in the last digits, in fp16 below a thousandth.
 #
 # /// callout | teaching
-# Two mistakes are waiting for them, and you warn them of neither. `/ BLOCK`: N = 1024 passes and N = 1000 fails, and the two
+# Two mistakes are waiting for your students, and you warn them of neither. `/ BLOCK`: N = 1024 passes and N = 1000
+# fails, and the two
 # lines on their screen say more about ragged sizes than you can. And the squares in fp16: the third line passes; in the fourth
 # the inputs are ten times as large, and every y is 0. Ask: *how large may a sum of a thousand squares be, in fp16?* The square of
 # a number near 14 is about 200, and a thousand of those are past 65 504. So: square and add up in fp32, store in fp16. (NVIDIA's
 # norms do that, and everybody else's. The bytes in and out stay the same.)
 # ///
 #
-# Students who are behind at minute 110 get this file instead, `add_rmsnorm_planted.py`, and hunt. The launcher and the check are
+# Students who are behind at minute 110 get this file instead, `add_rmsnorm_planted.py`, and hunt for its bug. The
+# launcher and the check are
 # those from above. It has one fault, the second.
 #
 # ```python
@@ -343,7 +345,8 @@ record(
 #     tl.store(y_ptr + row * N + n, y, mask=mask)
 # ```
 #
-# There *is* a conversion in it, but one line too late: what has overflowed stays infinite. That is the usual way to make this mistake.
+# There *is* a conversion in it, but one line too late: what has overflowed stays infinite. This is how the mistake is
+# usually made.
 #
 # ### Slips of paper: the coach and the bus
 #
@@ -539,7 +542,7 @@ record(
 # %% [markdown]
 # ## The click
 #
-# It happens between minutes 20 and 30, and it needs silence.
+# The click happens between minutes 20 and 30, and it needs silence.
 #
 # /// callout | click
 # On the students' page a grid of 8192 × 8192 meets one row, and then 64, in bf16. That is 64 times the arithmetic. On an {{ w4.gpu.name }}

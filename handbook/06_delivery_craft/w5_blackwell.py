@@ -12,13 +12,14 @@
 # Blackwell's new hardware without a slide, and take a famous race apart so that every step in it is one that your
 # students know.
 #
-# You need this page and [the map of the three hours](../05_the_frontier/w5_map.md). You do not need a Blackwell card. Nothing on
-# this page claims to have run on one.
+# You need this page and [the map of the three hours](../05_the_frontier/w5_map.md). You do not need a Blackwell card.
+# Nothing on this page claims to have run on a Blackwell card.
 
 # %% [markdown]
 # ## What it is really about
 #
-# Four bits, without the sign, are eight places on a ruler. That is not much, but it is enough if the ruler is where the numbers
+# Without the sign, four bits give you eight places on a ruler. That is not much, but it is enough if the ruler is where
+# the numbers
 # are. So small groups of numbers share one extra number, a **scale**, that moves the ruler. Everything else this evening follows
 # from that: half the bytes of FP8, a tensor core (a mill) that eats four-bit numbers and their scales together, a new place for
 # its sums, and a race in which nearly all
@@ -38,7 +39,8 @@
 # %% [markdown]
 # ## By hand: sixteen numbers
 #
-# Sign, two bits of exponent, one of fraction: **E2M1**. First let them find the eight magnitudes from the bits. Exponent 00 is
+# Sign, two bits of exponent, one of fraction: **E2M1**. First let your students find the eight magnitudes from the
+# bits. Exponent 00 is
 # special, as in every float: it has no leading one, so its values are 0 and a half.
 #
 # Then do the sixteen numbers twice: as they are, and in units of a scale. The scale is the largest divided by six, so that the
@@ -223,8 +225,9 @@ record(
 # | E4M3 for 16, and one for the tensor | {{ err.e4m3_and_tensor.normal:.1%}} | {{ err.e4m3_and_tensor.giant:.1%}} | {{ err.e4m3_and_tensor.tiny:.1%}} |
 #
 # /// callout | teaching
-# Let them guess the worst cell. Most guess *one giant, one scale*, and it is bad: nearly everything becomes zero. But *tiny, E4M3
-# alone* is just as bad: the scale itself is below what E4M3 can express, so each block loses its ruler. That is what the second,
+# Let them guess the worst cell. Most guess *one giant, one scale*, and it is bad: nearly everything becomes zero. But
+# *tiny, E4M3 alone* is equally bad: the scale itself is below what E4M3 can express, so each block loses its ruler.
+# That is what the second,
 # fp32 scale is for. On the sheet, the row *E4M3 for 16* has the tensor's scale in it; let somebody take it out.
 # ///
 #

@@ -18,7 +18,8 @@
 # %% [markdown]
 # ## What it is really about
 #
-# Judging. For four weeks they learned to make things; today they learn that making has become cheap. In hour one they judge
+# Judging. For four weeks your students learned to make things; today they learn that making has become cheap. In hour
+# one they judge
 # claims about a famous stack, two of them your own. In hour two they judge claims about machines. In hour three they judge each
 # other, kindly, by five lines, none of which says *fast*.
 #
@@ -280,7 +281,8 @@ record(fast={f"p{p}": quantity(n) for p, n in shares.items()})
 # | 10 | 0.005 | 300 | 100 |
 #
 # fast₀ {{ fast.p0:.0f}}, fast₁ {{ fast.p1:.0f}}, fast₂ {{ fast.p2:.0f}} of ten. Number 6 is the one to wait for: *is the error
-# greater than allowed? No.* Ask the question the other way round. Number 9 is the one that they will want to forgive.
+# greater than allowed? No.* Ask the question the other way round. Number 9 is the kernel that they will want to
+# forgive.
 #
 # ### The autopsy of "484 %"
 #
