@@ -250,8 +250,8 @@ record(
 #
 # /// claim | w4.full.our_step.us / w4.full.our_step.T < 0.95 * 1000 * took.bus.decode
 # Most of the gap comes from a choice that you have met. With one row, a step in which only the attention kernel is ours reaches
-# {{ one_token.decode.our_attention.of_peak:.0%}} of the data sheet's bandwidth. The step with five kernels per layer reaches {{ one_token.decode.our_step.of_peak:.0%}}. The difference is the many small kernels that the former step runs between its
-# multiplies. The engine's step is one of those with many small kernels. With {{ w4.bus.rows:.0f}} rows and {{ w4.bus.held:.0f}}
+# {{ one_token.decode.our_attention.of_peak:.0%}} of the data sheet's bandwidth. The step with five kernels per layer reaches {{ one_token.decode.our_step.of_peak:.0%}}. The former
+# runs many small kernels between its multiplies, and so does the engine's step. With {{ w4.bus.rows:.0f}} rows and {{ w4.bus.held:.0f}}
 # tokens in the cache of each, [W4](workshops/w4_serving.py#a-step-against-its-floor) runs a step with five kernels per layer in
 # {{ w4.full.our_step.ms / w4.full.our_step.T:.1f}} ms. That is more work than in the engine's step, in less time.
 # /// otherwise

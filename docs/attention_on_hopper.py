@@ -466,7 +466,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # says {{ race.d128.full.n16384.wgmma.sm_mhz:.0f}} MHz, and in the race of the ideas {{ ideas.d128.all.sm_mhz:.0f}}. Of
 # what the tensor cores can do at those clocks, k06_wgmma reaches {{ race.d128.full.n16384.wgmma.of_peak * sheet_mhz / race.d128.full.n16384.wgmma.sm_mhz:.0%}}
 # and {{ ideas.d128.all.of_peak * sheet_mhz / ideas.d128.all.sm_mhz:.0%}}. A reading is one moment of a clock that
-# moves, so trust its tens digit but not its last digit.
+# moves, so of these two percentages trust the first digit but not the second.
 # /// otherwise
 # The peak on the data sheet assumes a clock of {{ sheet_mhz:.0f}} MHz [^lockwood-h100], and a reading in this race said
 # {{ race.d128.full.n16384.wgmma.sm_mhz:.0f}} MHz. On this card the clock is not what is missing.

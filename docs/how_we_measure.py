@@ -405,7 +405,7 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # The percentage of peak that you read everywhere on this site is a percentage of the *data sheet*: dense arithmetic,
 # and main memory [^nvidia-h200]. The sheet's promise is for a card that never gets hot and a memory that never pauses.
 # How much of that promise can anyone get? See what two plain jobs reach: a copy, and the library's own matrix multiply.
-# All other jobs have a page of their own, [every kernel on one roofline](all_kernels.md).
+# All other jobs are on a page of their own, [every kernel on one roofline](all_kernels.md).
 
 # %% tags=["show"]
 from course_kernels.gemm import library as tensor_cores

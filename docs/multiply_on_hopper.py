@@ -23,7 +23,7 @@
 # single one. So here is k14 at all of these shapes.
 #
 # *k14* is one launcher, not one kernel. Before a product it makes a plan from the three sizes: one of six tiles, with k
-# whole or cut into parts. Where the plan takes the largest tile and there is an SM for each, a separate kernel runs,
+# whole or cut into parts. Where the plan takes the largest tile and there is an SM for each tile, a separate kernel runs,
 # `one_wave.cu`, in which each block makes a single tile and ends. On this page that happens three times: for the square
 # of 2048, queries and output with 1024 rows, and keys and values with 4096. All other products run `k14_tuned.cu`.
 

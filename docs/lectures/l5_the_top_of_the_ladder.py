@@ -754,8 +754,8 @@ record(
 # **Why not faster?** In {{ 1 - vital.tuned.issued:.0%}} of the ticks nothing is issued, even now.
 #
 # /// claim | vital.tuned.dispatch_stall > max(vital.tuned.long_scoreboard, vital.tuned.short_scoreboard, vital.tuned.barrier, vital.tuned.wait, vital.tuned.mio_throttle, vital.tuned.math_pipe_throttle, vital.tuned.lg_throttle)
-# And the longest wait that we counted has a name that is new to you, *dispatch*: {{ vital.tuned.dispatch_stall:.2f }}
-# ticks per instruction.
+# Among warps that could not be issued, the longest wait that we counted has a name that is new to you,
+# *dispatch*: {{ vital.tuned.dispatch_stall:.2f }} ticks per instruction.
 # /// otherwise
 # For each instruction the warps wait {{ vital.tuned.dispatch_stall:.2f }} ticks for something called *dispatch*.
 # ///
@@ -1463,7 +1463,7 @@ record(
 # the result of one run.
 #
 # /// claim | smooth.shared.n1024.tflops > 1.02 * smooth.cublas.n1024.tflops
-# At 1024 the kernel with shared tiles wins, with {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of
+# At 1024 kernel 12 wins, with {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of
 # the library's speed.
 # /// otherwise
 # At 1024 we reach {{ smooth.shared.n1024.tflops / smooth.cublas.n1024.tflops:.0%}} of the library's speed.

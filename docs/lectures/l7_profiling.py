@@ -677,8 +677,8 @@ record(
 # HBM and the SMs, busy: {{ memory.registers:.0%}} and {{ arithmetic.registers:.0%}}, {{ memory.arithmetic:.0%}} and {{ arithmetic.arithmetic:.0%}}, {{ memory.latency:.0%}} and {{ arithmetic.latency:.0%}}, {{ memory.launch:.0%}} and {{ arithmetic.launch:.0%}}.
 # ///
 #
-# [The dictionary of stalls](../stall_reasons.py) lists the name of each wait, with a small kernel in which that wait
-# is the longest. [The chart](../when_it_goes_wrong.py#right-but-slow) leads from a symptom to a lesson.
+# [The dictionary of stalls](../stall_reasons.py) lists the name of each wait, with a small kernel that was made to
+# cause it. [The chart](../when_it_goes_wrong.py#right-but-slow) leads from a symptom to a lesson.
 
 # %% [markdown]
 # ## What the glass changes {.beyond}

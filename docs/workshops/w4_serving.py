@@ -822,7 +822,7 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 #   - ["eager, two kernels", "{{ by_hand.norm.eager / 1e9:.2f}}", "{{ counted.norm.eager.gb:.2f}}", "{{ fused.prefill.eager.us:.0f}}", "{{ fused.prefill.eager.of_peak:.0%}}", "{{ fused.decode.eager.us:.1f}}"]
 #   - [torch.compile, "{{ by_hand.norm.fused / 1e9:.2f}}", "{{ counted.norm.compiled.gb:.2f}}", "{{ fused.prefill.compiled.us:.0f}}", "{{ fused.prefill.compiled.of_peak:.0%}}", "{{ fused.decode.compiled.us:.1f}}"]
 #   - ["ours, one kernel", "{{ by_hand.norm.fused / 1e9:.2f}}", "{{ counted.norm.ours.gb:.2f}}", "{{ fused.prefill.ours.us:.0f}}", "{{ fused.prefill.ours.of_peak:.0%}}", "{{ fused.decode.ours.us:.1f}}"]
-# caption: "For all three kernels, the percentage of bandwidth counts only what the problem needs. The counter shows a little less than the pencil: what was written last is still in L2 when the kernel ends. One decode step has 32 rows."
+# caption: "In all three rows, the percentage of bandwidth counts only what the problem needs. The counter shows a little less than the pencil: what was written last is still in L2 when the kernel ends. One decode step has 32 rows."
 # ///
 # ///
 #
