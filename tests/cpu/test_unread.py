@@ -95,6 +95,15 @@ def add(x, y):
     return x + y
 '''
 CUDA = "// One row a warp.\n\n__global__ void add() {\n    // the last row is short\n}\n"
+SPEAKING = '''"""Home."""
+
+HEAD = "measured"  # a comment
+
+
+def line(n):
+    """Return a line."""
+    return f"median of {n} runs" if n else "none"
+'''
 FIGURE = '<svg>\n  <text x="1">reads</text>\n  <text x="9">writes</text>\n</svg>\n'
 SOURCES = {
     "docs/one.py": PAGE,
@@ -109,6 +118,8 @@ SOURCES = {
     "src/course_kernels/add/k01.py": KERNEL,
     "src/course_kernels/add/k01.cu": CUDA,
     "mkdocs.yml": "site_name: Here\n",
+    "LICENSE": "Copyright us\n",
+    "src/course_site/site/home.py": SPEAKING,
 }
 
 
@@ -161,11 +172,19 @@ def edited(root, path, old, new):
         ("src/course_kernels/add/k01.cu", "One row", "Two rows", "src/course_kernels/add/k01.cu:1"),
         ("src/course_kernels/add/k01.cu", "is short", "is long", "src/course_kernels/add/k01.cu:4"),
         ("mkdocs.yml", "Here", "There", "mkdocs.yml:1"),
+        ("LICENSE", "us", "them", "LICENSE:1"),
+        ("pyproject.toml", "Test", "Somebody else", "pyproject.toml:2"),
+        ("src/course_site/site/home.py", "measured", "guessed", "src/course_site/site/home.py:3"),
+        ("src/course_site/site/home.py", "median", "mean", "src/course_site/site/home.py:8"),
+        ("docs/one.py", "# One paragraph.\n#\n", "", "docs/one.py"),
+        ("docs/one.py", "# | L1 | in the SM |\n", "", "docs/one.py"),
+        ("handbook/sessions/l1.toml", "minutes = 6\n", "", "handbook/sessions/l1.toml"),
     ],
 )
 def test_a_change_is_unread_at_its_place(root, path, old, new, place):
+    before = (root / path).read_text(encoding="utf-8")
     assert edited(root, path, old, new) == [place]
-    write(root, path, SOURCES[path])
+    write(root, path, before)
     assert list(faults(root)) == []  # taken back, it was read
 
 
@@ -197,7 +216,8 @@ def test_a_passage_that_is_copied_is_unread_there_and_in_another_file(root):
     [
         ("docs/one.py", "us:.0f }} µs.\n# That is not", "us:.0f }} µs. That\n# is not"),
         ("docs/one.py", "# - The second thing.\n#   It has", "# - The second\n#   thing. It has"),
-        ("docs/one.py", "# One paragraph.\n#\n", ""),
+        ("src/course_site/site/home.py", "a comment", "nothing to read"),
+        ("src/course_site/site/home.py", "Return a line", "Return words"),
         ("docs/one.py", "\n# %% [markdown]\n# ## Later", "\n\n\n# %% [markdown]\n#\n# ## Later"),
         ("handbook/sessions/l1.toml", "# a comment\n", "# something else\n\n# a comment\n"),
         ("handbook/sessions/l1.toml", "Two lines of text,\nand", "Two lines\nof text, and"),
@@ -358,11 +378,26 @@ def test_all_read_names_its_files(root, capsys):
     assert "--all-read: name the files that were read" in capsys.readouterr().err
 
 
-def test_what_is_gone_leaves_the_ledger(root):
+def test_what_is_gone_is_told_shown_and_leaves_the_ledger_once_that_was_read(root, capsys, answering):
+    commit_all(root)
     (root / "README.md").unlink()
     edited(root, "docs/one.py", "# One paragraph.\n#\n", "")
-    assert list(faults(root)) == []
+    assert edited(root, "docs/one.py", "# # One", "# # Won") == ["README.md", "docs/one.py:8", "docs/one.py"]
+    assert [why.partition(":")[0] for place, why in faults(root) if ":" not in place] == [
+        "3 passages are gone that were read",
+        "a passage is gone that was read",
+    ]
+    assert read.main(["docs"], root) == 0
+    assert "docs/one.py: a passage is gone that was read\n    One paragraph.\n" in capsys.readouterr().out
+
     before = (root / "records/read/docs.txt").read_text().count("docs/one.py")
-    assert read.main(["--all-read", "docs"], root) == 0
+    answering("y\nn\n")  # the heading is read, what is gone is not
+    assert read.main(["docs"], root) == 0
+    assert [place for place, _ in faults(root)] == ["README.md", "docs/one.py"]
+    answering("y\n")
+    assert read.main(["docs"], root) == 0
+    assert [place for place, _ in faults(root)] == ["README.md"]
     assert (root / "records/read/docs.txt").read_text().count("docs/one.py") == before - 1
+    assert read.main(["--all-read", "README.md"], root) == 0
+    assert list(faults(root)) == []
     assert "README.md" not in (root / "records/read/top.txt").read_text()

@@ -3,12 +3,14 @@
 No gate reads sense, so a ledger keeps what a person has read: `records/read/`, a file for each folder of sources, a
 line for each passage, as `path name`, in the order of the source. A passage counts as read where its name stands in the
 ledger behind its path, in that order: what is new, has other words or stands elsewhere does not. A line without a
-passage does no harm, and `nox -s read` takes it out. The last line is `end`, so that a file that was cut is seen.
+passage is something that was read and is gone, which changes what is left: that is read too. The last line is `end`, so
+that a file that was cut is seen.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -37,20 +39,28 @@ class Unread:
 
     Attributes:
         before: the names of what was read in its file and is gone; its own where it stood elsewhere.
+        gone: how many passages of its file were read, and have nothing in their place; it has no words itself.
     """
 
     path: str
     passage: Passage
     before: tuple[str, ...] = ()
+    gone: int = 0
 
     @property
     def place(self) -> str:
         """Where it begins."""
-        return f"{self.path}:{self.passage.line}"
+        return self.path if self.gone else f"{self.path}:{self.passage.line}"
 
     @property
     def why(self) -> str:
         """What happened to it."""
+        if self.gone:
+            return (
+                "a passage is gone that was read"
+                if self.gone == 1
+                else f"{self.gone} passages are gone that were read"
+            )
         if self.passage.name in self.before:
             return "moved since it was read"
         return "changed since it was read" if self.before else "not yet read"
@@ -107,43 +117,70 @@ def _compared(names: list[str], before: list[str]) -> SequenceMatcher[str]:
 
 
 def unread_of(path: str, now: list[Passage], before: list[str]) -> Iterator[Unread]:
-    """Yield the passages of a file that nobody has read as they stand."""
+    """Yield the passages of a file that nobody has read as they stand, and at last what is gone."""
     names = [one.name for one in now]
     if names == before:
         return
-    read, gone = _as_read(names, before), tuple(name for name in before if name not in set(names))
-    for number, one in enumerate(now):
-        if number not in read:
-            yield Unread(path, one, (one.name,) if one.name in before else gone)
+    read, gone = _as_read(names, before), [name for name in before if name not in set(names)]
+    found = [
+        Unread(path, one, (one.name,) if one.name in before else tuple(gone))
+        for number, one in enumerate(now)
+        if number not in read
+    ]
+    yield from found
+    if left := tuple(name for _, name in _left_over(names, before)):
+        yield Unread(path, Passage(1, "", ""), left, len(left))
 
 
-def noted(now: list[Passage], before: list[str], read: Collection[Passage]) -> list[str]:
+def _left_over(names: list[str], before: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield place and name of what was read, is nowhere in its file any more, and has nothing new in its place."""
+    gone = Counter(before) - Counter(names)
+    for _, first, last, start, end in _compared(names, before).get_opcodes():
+        for number in range(first, last):
+            name = before[number]
+            if gone[name] > 0:
+                gone[name] -= 1
+                if number - first >= end - start:
+                    yield number, name
+
+
+def noted(
+    now: list[Passage], before: list[str], read: Collection[Passage], *, gone: bool = False
+) -> list[str]:
     """Return what the ledger says of a file once these passages were read.
 
-    What is gone keeps its place while anything is unread: an edit that is taken back was read.
+    What was read and is gone keeps its place: an edit that is taken back was read.
+
+    Args:
+        gone: that it is gone was read as well.
     """
     names = [one.name for one in now]
     done = _as_read(names, before) | {number for number, one in enumerate(now) if one in read}
-    if len(done) == len(now):
-        return names
+    left = set() if gone else {number for number, _ in _left_over(names, before)}
     found: list[str] = []
     for _, first, last, start, end in _compared(names, before).get_opcodes():
         for k in range(max(last - first, end - start)):
             if start + k < end and start + k in done:
                 found.append(names[start + k])
-            elif first + k < last:
+            elif first + k < last and (start + k < end or first + k in left):
                 found.append(before[first + k])
     return found
 
 
+def passages_of(root: Path, path: str) -> list[Passage]:
+    """Return the passages of a file as it stands; none where it is gone."""
+    file = root / path
+    return passages(path, file.read_bytes().decode("utf-8", "replace")) if file.is_file() else []
+
+
 def unread(root: Path, ledger: Ledger, only: Iterable[str] | None = None) -> Iterator[Unread]:
     """Yield every passage that nobody has read as it stands, file by file."""
-    for path in files(root) if only is None else only:
-        data, before = (root / path).read_bytes(), ledger.get(path, [])
-        name = digest("read", path, data, before)
+    for path in sorted({*files(root), *ledger}) if only is None else only:
+        file, before = root / path, ledger.get(path, [])
+        name = digest("read", path, file.read_bytes() if file.is_file() else b"", before)
         if KEPT.is_clean(name):
             continue
-        found = list(unread_of(path, passages(path, data.decode("utf-8", "replace")), before))
+        found = list(unread_of(path, passages_of(root, path), before))
         yield from found
         if not found:
             KEPT.clean(name)
@@ -162,10 +199,13 @@ def faults(root: Path) -> Iterator[tuple[str, str]]:
         place, _, why = str(error).partition(": ")
         yield place, why
         return
-    for path in paths:
+    for path in sorted({*paths, *ledger}):
         found = list(unread(root, ledger, [path])) if ledger_of(path) not in missing else []
         if found and path not in ledger:
             yield path, f"nobody has read it yet, {len(found)} passage{'s' * (len(found) != 1)}: {HOW}"
         else:
             for one in found:
-                yield one.place, f"{one.passage.begins!r} {one.why}: {HOW}"
+                yield (
+                    one.place,
+                    f"{one.why}: {HOW}" if one.gone else f"{one.passage.begins!r} {one.why}: {HOW}",
+                )

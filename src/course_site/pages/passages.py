@@ -2,14 +2,15 @@
 
 Of a page: its head, each paragraph, list item, row of a table and outermost block of its prose, and each code cell. Of
 a TOML file each statement, of glossary and bibliography each entry. Of a kernel's file what stands before its code, and
-all comments and docstrings of the rest, as the records keep the code itself. Pictures, styles, scripts and templates
-are read whole.
+all comments and docstrings of the rest, as the records keep the code itself. Of the code that makes the pages what it
+says, function by function. Pictures, styles, scripts and templates are read whole.
 
 A passage is known by its words. White space is no part of them, but in code and in settings.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import os
@@ -23,13 +24,20 @@ from course_site.pages.blocks import KINDS
 
 # Where there is something to read, besides single files at the top.
 _FOLDERS = ("docs", "findings", "handbook", "labs", "overrides", "src/course_kernels", "src/course_models")
-_SINGLE = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "mkdocs.yml", "records/waiting.toml")
-# Texts that a command prints and no page holds: what the graders and the profiler advise, and labels of what moves.
-_SPEAKING = (
-    "src/course_labs/hints.py",
-    "src/course_profile/counter_rules.py",
-    "src/course_profile/stall_rules.py",
-    *(f"src/course_profile/{name}.py" for name in ("rules", "thresholds")),
+_SINGLE = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "mkdocs.yml", "records/waiting.toml")
+# Who makes the course, and what of its settings a page says.
+_SETTINGS, _SAID = "pyproject.toml", frozenset({"[project]", "[project.urls]", "[tool.course]"})
+# Code that speaks: what pages say without a page's source, and what the graders and the profiler advise.
+_SPEAKING = tuple(
+    f"src/{folder}/"
+    for folder in (
+        "course_labs/hints.py",
+        "course_profile/counter_rules.py",
+        "course_profile/rules.py",
+        "course_profile/stall_rules.py",
+        "course_profile/thresholds.py",
+        *(f"course_site/{room}" for room in ("charts", "pages", "printing", "sessions", "site", "values")),
+    )
 )
 # The data sheets: no record keeps them.
 _SHEETS = "src/course_kernels/measure/machine.py"
@@ -73,9 +81,10 @@ def _passage(line: int, text: str, words: str, under: str = "") -> Passage:
 
 def files(root: Path) -> Iterator[str]:
     """Yield the path of every file with something to read, sorted."""
-    found = {name for name in (*_SINGLE, *_SPEAKING) if (root / name).is_file()}
-    for folder in _FOLDERS:
-        for at, inside, names in os.walk(root / folder, followlinks=True):
+    found = {name for name in (*_SINGLE, _SETTINGS) if (root / name).is_file()}
+    found.update(name for one in _SPEAKING if (root / (name := one.rstrip("/"))).is_file())
+    for folder in (*_FOLDERS, *_SPEAKING):
+        for at, inside, names in os.walk(root / folder.rstrip("/"), followlinks=True):
             inside[:] = [name for name in inside if name not in _NOT_ENTERED and name[0] not in "._"]
             here = Path(at).relative_to(root).as_posix()
             found.update(f"{here}/{name}" for name in names if _reader(f"{here}/{name}"))
@@ -99,8 +108,12 @@ def _reader(path: str) -> _Reader | None:
         return None
     if path == _SHEETS:
         return _whole
-    if path in _SPEAKING:
-        return functools.partial(_words_of_code, strings=True)
+    if path == "LICENSE":
+        return _whole
+    if path == _SETTINGS:
+        return _said_settings
+    if f"{path}/".startswith(_SPEAKING):
+        return _strings if suffix == ".py" else None
     if suffix == ".toml":
         return functools.partial(_settings, entries=path in _BY_ENTRY)
     if suffix == ".py" and path.startswith(("docs/", "handbook/")):
@@ -219,6 +232,10 @@ def _settings(text: str, *, entries: bool) -> Iterator[Passage]:
         yield _statement(held, under)
 
 
+def _said_settings(text: str) -> Iterator[Passage]:
+    return (one for one in _settings(text, entries=False) if (one.under or one.text) in _SAID)
+
+
 def _statements(text: str) -> Iterator[tuple[int, str]]:
     """Yield line and text of what some TOML says: a line, or several where a string or a bracket is open."""
     start, depth, line = 0, 0, 1
@@ -253,10 +270,8 @@ _CUDA = re.compile(
 )
 
 
-def _words_of_code(
-    text: str, *, strings: bool = False, pattern: re.Pattern[str] = _PYTHON
-) -> Iterator[Passage]:
-    """Yield what stands before the code, and all comments and docstrings after it as one; with `strings` these too."""
+def _words_of_code(text: str, *, pattern: re.Pattern[str] = _PYTHON) -> Iterator[Passage]:
+    """Yield what stands before the code, and all comments and docstrings after it as one."""
     head: list[tuple[int, str]] = []
     rest: list[tuple[int, str]] = []
     end, is_head = 0, True
@@ -265,13 +280,34 @@ def _words_of_code(
         is_doc = token.lastgroup == "doc" and not text[line : token.start()].strip(" rR")
         is_head = is_head and not text[end : token.start()].strip(" \nrR") and token.lastgroup != "string"
         end = token.end()
-        if is_doc or strings or token.lastgroup == "comment":
+        if is_doc or token.lastgroup == "comment":
             (head if is_head else rest).append((token.start(), token[0]))
     for part in (head, rest):
         if part:
             said = "\n".join(one for _, one in part)
             words = "\n".join(" ".join(one.split()) for _, one in part)
             yield _passage(text.count("\n", 0, part[0][0]) + 1, said, words)
+
+
+def _strings(text: str) -> Iterator[Passage]:
+    """Yield what each statement of a module says: its strings, without docstrings."""
+    try:
+        module = ast.parse(text)
+    except SyntaxError:  # whoever imports it says so
+        return
+    for statement in module.body:
+        found: list[tuple[int, str]] = []
+        left: list[ast.AST] = [statement]
+        while left:
+            node = left.pop()
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                continue
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.strip():
+                found.append((node.lineno, node.value))
+            left += reversed(list(ast.iter_child_nodes(node)))
+        if found:
+            said = "\n".join(one for _, one in found)
+            yield _passage(found[0][0], said, repr([one for _, one in found]))
 
 
 def _whole(text: str) -> Iterator[Passage]:

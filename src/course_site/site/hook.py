@@ -23,7 +23,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page as SitePage
 
-from course_site.lint import unread
+from course_site.lint import unread, vendor
 from course_site.pages import bibliography, glossary
 from course_site.pages.build_cache import KEPT, digest
 from course_site.pages.page import Page
@@ -117,6 +117,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     own_counts.check(course)
     words.check_names(course)
     _check_read(course)
+    for place, why in vendor.faults(course.root):
+        course.problem(place, why)
     _check_descriptions(course)
     _check_sessions(course)
     _build.said = {}

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from course_site.lint import unread
 from course_site.lint.unread import Unread
-from course_site.pages.passages import Passage, files, passages
+from course_site.pages.passages import files, passages
 from course_site.pages.placeholders import PLACEHOLDER
 from course_site.records.record import write_atomically
 from course_site.site.course import load_course
@@ -38,8 +38,8 @@ def main(arguments: Sequence[str], root: Path | None = None) -> int:
     options = _parse(arguments)
     root = (root or Path.cwd()).resolve()
     try:
-        chosen = _chosen(root, options.files)
         ledger = unread.load(root)
+        chosen = _chosen(root, ledger, options.files)
     except ValueError as error:
         print(f"read: {error}", file=sys.stderr)
         return 2
@@ -48,13 +48,11 @@ def main(arguments: Sequence[str], root: Path | None = None) -> int:
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     if options.all_read:
         for path in {one.path for one in found}:
-            note(root, ledger, path, [one.passage for one in found if one.path == path])
+            note(root, ledger, [one for one in found if one.path == path])
         print(f"read: {_many(left)} marked as read")
     else:
         left -= _shown(root, ledger, found, asks)
         print(f"read: {_many(left)} left to read" if left else "read: everything is read")
-    if asks or options.all_read:
-        tidy(root, ledger)
     return 0
 
 
@@ -70,7 +68,7 @@ def _shown(root: Path, ledger: dict[str, list[str]], found: Sequence[Unread], as
             if answer == "q":
                 break
             if answer == "y":
-                note(root, ledger, one.path, [one.passage])
+                note(root, ledger, [one])
                 done += 1
     return done
 
@@ -90,13 +88,13 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _chosen(root: Path, named: Sequence[str]) -> list[str]:
+def _chosen(root: Path, ledger: unread.Ledger, named: Sequence[str]) -> list[str]:
     """Return the paths with something to read among the files and folders that were named; all where none was.
 
     Raises:
         ValueError: one of them has nothing to read.
     """
-    known = list(files(root))
+    known = sorted({*files(root), *ledger})
     if not named:
         return known
     found: set[str] = set()
@@ -126,22 +124,15 @@ def _answer() -> str:
 # --- what was read --------------------------------------------------------------------------------------------
 
 
-def note(root: Path, ledger: dict[str, list[str]], path: str, read: Collection[Passage]) -> None:
-    """Note in the ledger that these passages of a file were read."""
-    now = passages(path, _text(root / path))
-    ledger[path] = unread.noted(now, ledger.get(path, []), read)
-    _write(root, ledger, unread.ledger_of(path))
-
-
-def tidy(root: Path, ledger: dict[str, list[str]]) -> None:
-    """Take out of the ledger what belongs to no passage any more."""
-    there = set(files(root))
-    for path in [path for path in ledger if path not in there]:
+def note(root: Path, ledger: dict[str, list[str]], read: Sequence[Unread]) -> None:
+    """Note in the ledger that these passages of one file were read."""
+    path = read[0].path
+    now = unread.passages_of(root, path)
+    gone = any(one.gone for one in read)
+    ledger[path] = unread.noted(now, ledger.get(path, []), [one.passage for one in read], gone=gone)
+    if not ledger[path] and not (root / path).exists():
         del ledger[path]
-    for path, before in ledger.items():
-        ledger[path] = unread.noted(passages(path, _text(root / path)), before, ())
-    for name in {unread.ledger_of(path) for path in there}:
-        _write(root, ledger, name)
+    _write(root, ledger, unread.ledger_of(path))
 
 
 def _write(root: Path, ledger: unread.Ledger, name: str) -> None:
@@ -172,6 +163,10 @@ class Beside:
 
     def lines(self, one: Unread) -> Iterator[str]:
         """Yield the lines to read of a passage."""
+        if one.gone:
+            texts = self._read_before(one.path, one.before)
+            yield "\n\n".join(texts.values()) or "git does not know it any more"
+            return
         said = one.passage.text
         if one.passage.under:
             yield from (one.passage.under, "")
