@@ -2,7 +2,7 @@
 
     y[n, m] = x[m, n]
 
-Shapes    x (M, N), y (N, M), both row-major
+Shapes    x (M, N), y (N, M), both row-major; y has memory of its own, also where M or N is 1
 Types     float32; the transpose is exact
 Cost      read M*N, write M*N elements: nothing but bytes, as in a copy
 """
