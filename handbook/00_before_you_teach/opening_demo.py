@@ -105,7 +105,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # ## What the room sees
 #
 # /// predict | Ask the room: how far apart are they? Same chip, same grids, same answer.
-# Count the hands. Write the guesses on the board, because everybody will want to have been right.
+# Count the hands. Write the tally on the board, because everybody will want to have been right.
 #
 # - [naive_over_library < 1.5] About the same
 # - [1.5 <= naive_over_library < 8] A few times

@@ -13,7 +13,7 @@
 # have the calendar of the four weeks.
 #
 # Make this your own before any lecture. Fourteen sessions without a road are fourteen piles of tricks, and students who
-# have lost the road do not say so. It goes
+# have lost the road do not say so. They go
 # quiet.
 
 # %% [markdown]
@@ -219,7 +219,7 @@ record(
 # %% [markdown]
 # ## The loop
 #
-# How do you move that percent? You get there not by cleverness, but by a small loop. Each step of every ladder here is
+# How do you move that percent? You move it not by cleverness, but by a small loop. Each step of every ladder here is
 # one turn of it: **guess → code → profile → read the
 # percentage → repeat**.
 #

@@ -194,8 +194,8 @@ record(
 # µs.
 # ///
 #
-# After this demo nobody in the room will polish a part before asking who waits for it. Do not explain this line of
-# waiting until they have seen how close the two times are.
+# After this demo nobody in the room will polish a part before asking who waits for it. Do not explain where both
+# kernels wait until they have seen how close the two times are.
 
 # %% [markdown]
 # ## Where students trip
