@@ -174,7 +174,7 @@ record(
 #     At a moment drawn at random, in the middle of the timing, the inputs get new values. And after the last sample,
 #     the answer that was **timed** is checked, too.
 #
-# 15. **Faster than the floor** peeks at one number of its input, and works only when that has changed.
+# 15. **Faster than the floor** peeks at one number of its input, and does the work only when that number has changed.
 #
 #     > {{ refused.faster_than_floor }}
 #
@@ -612,8 +612,8 @@ record(
 # TFLOP/s. Same kernel, same matrices, same card: {{ rested / steady:.2f }} times. Both numbers are
 # honest. They just answer different questions.
 # /// otherwise
-# After a second of rest a few multiplies run at {{ rested:.0f }} TFLOP/s, in the long run at
-# {{ steady:.0f }} TFLOP/s: {{ rested / steady:.2f }} times. On this card the power limit hardly bites.
+# After a second of rest a few multiplies run at {{ rested:.0f }} TFLOP/s. In a long run they reach
+# {{ steady:.0f }} TFLOP/s, and the first rate is {{ rested / steady:.2f }} times the second. On this card the power limit hardly bites.
 # ///
 #
 # So be careful with a headline that gives TFLOP/s and nothing else. Ask: after how long? We clear the cache between

@@ -219,8 +219,8 @@ record(
 # ///
 #
 # /// claim | 0.95 * next.math_pipe_throttle < own.math_pipe_throttle < 1.05 * next.math_pipe_throttle
-# This reason is level with a different one here: {{ own.math_pipe_throttle:.2f }} against {{ next.math_pipe_throttle:.2f }} for
-# the largest other one (ticks waited per instruction issued). So this kernel shows the reason, but does not prove it.
+# Here this reason is level with one other reason: {{ own.math_pipe_throttle:.2f }} against {{ next.math_pipe_throttle:.2f }} for
+# the next largest (ticks waited per instruction issued). So this kernel shows the reason, but does not prove it.
 # /// otherwise
 # Here this reason is at {{ own.math_pipe_throttle:.2f }}, and the largest other reason at {{ next.math_pipe_throttle:.2f }}.
 # ///

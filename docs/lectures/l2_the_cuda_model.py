@@ -932,7 +932,7 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # The kernels are the same, and so is the GPU. All that changed is that Python and the driver no longer write 64
 # orders.
 # /// otherwise
-# In the graph, a kernel takes {{ chain.replayed.us:.1f }} µs; ordered one by one, a kernel takes
+# In the graph, a kernel takes {{ chain.replayed.us:.1f }} µs; launched one at a time, it takes
 # {{ chain.one_by_one.us:.1f }} µs.
 # ///
 #

@@ -1585,7 +1585,7 @@ record(
 # %% [markdown]
 # ## Few tiles, long K {.beyond}
 #
-# Now take this to the extreme: a small C with a very long K. Layers of a model have such shapes when C has few rows
+# Now take this to the extreme: a small C with a very long K. Some layers of a model have this shape: C has few rows,
 # and each sum is long. Here cutting K does more than fill the last wave: the whole speed depends on it.
 #
 # /// figure | docs/assets/figures/sgemm_split_k.svg

@@ -1103,8 +1103,8 @@ record(long=longer, rival=rival)
 # ///
 #
 # And the host? Timed this way, a call of our kernel costs the host {{ cold.tuned.host_us:.0f}} µs, and the product of
-# 4096 takes the card {{ cold.tuned.us:.0f}} µs. The product of 2048 is an eighth of the work: there a slow host soon
-# decides the race.
+# 4096 takes the card {{ cold.tuned.us:.0f}} µs. The product at size 2048 is an eighth of the work, so there a slow host
+# soon decides the race.
 
 # %%
 from course_kernels.measure import compare

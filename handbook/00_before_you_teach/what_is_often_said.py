@@ -196,8 +196,8 @@ record(
 # - **True:** that *and about a nanosecond more for each node*, for a straight line of nodes launched again, on the CPU's side,
 #   with one CUDA version, on the authors' machine [^nvidia-graphs]. It is not the gap between kernels on the GPU, and not a
 #   number for your machine.
-# - *How we know:* NVIDIA's own text. A chain of kernels on our card, one by one and as a graph, is
-#   [measured in L2](../../docs/lectures/l2_the_cuda_model.py#many-orders-written-once-graphs).
+# - *How we know:* NVIDIA's own text. A chain of kernels on our card, launched one at a time and as a graph, is
+#   [measured in lecture 2](../../docs/lectures/l2_the_cuda_model.py#many-orders-written-once-graphs).
 
 # %% [markdown]
 # ## Small numbers

@@ -226,7 +226,7 @@ record(
 # - *Typing for somebody.* Keep your hands behind your back. Point at the line.
 #
 # /// callout | say
-# "You do not need the card to be right. You need it to be fast. So first be right, at your own table. Then come and be fast, for
+# "You do not need the card to get the right answer. You need it to be fast. So first be right, at your own table. Then come and be fast, for
 # two minutes, with a number on paper that you believe in."
 # ///
 #

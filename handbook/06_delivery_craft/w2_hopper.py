@@ -26,8 +26,8 @@
 #
 # /// callout | metaphor
 # In the old kitchen each cook runs for her own ingredients. Hopper hires a **delivery crew**: the *copy engine*, TMA (*tensor memory accelerator*, a unit in each SM), which takes one slip of
-# paper for a whole crate. Then it splits the staff. Some do nothing but write slips, the *producers*. The others do nothing but cook, the
-# *consumers*. Between them are a few trays in a ring, the *buffers* in shared memory (*places* on the students' page, `STAGES` in
+# paper for a whole crate. Then it splits the staff. Some, the *producers*, do nothing but write slips. The others, the *consumers*, do
+# nothing but cook. Between them are a few trays in a ring, the *buffers* in shared memory (*places* on the students' page, `STAGES` in
 # the code), and on each is a **ticket**: *full* or *free* (in code: `full` and `empty`). Nobody ever looks at anybody. NVIDIA's
 # word for the ticket is *mbarrier*. Tell the story once; from then on say producer, consumer, buffer and mbarrier.
 # ///

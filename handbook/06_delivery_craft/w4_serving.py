@@ -603,7 +603,7 @@ record(
 # %% [markdown]
 # ## The sheets, to print
 #
-# Three sheets for everybody, *rows* with a back. Leave room for sums.
+# Three sheets for everybody; print *rows* on both sides. Leave room for sums.
 #
 # ***Rows*, front.** The grid has 8192 × 8192 weights in bf16. Ridge of our card: peak ÷ bandwidth = ____
 #

@@ -408,7 +408,7 @@ record(
 )
 
 # %% [markdown]
-# **Two truths.** Against the decoded grid it is right to the last digit. Against the grid before rounding it is off by {{ worst.weights:.1f}}, and that is
+# **Two truths.** Against the decoded grid it is right to the last digit. Against the grid as it was before rounding, it is off by {{ worst.weights:.1f}}, and that is
 # the *format*, not a bug. If you mix up the two, you will hunt a bug all evening. Write both lines on the board.
 #
 # Here are the chains of the second-to-last step, for a wait of 6 ticks and 3 of work:
@@ -462,7 +462,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 #
 # /// callout | trip
 # **"Four bits must ruin everything."** Show the sixteen: {{ zeros.plain:.0f}} zeros without a scale, {{ zeros.nvfp4:.0f}} with. *It is not four bits alone. It is four
-# bits, and a ruler that comes to the numbers.*
+# bits, and a ruler that fits the numbers.*
 # ///
 #
 # - *"A shared exponent."* That is MXFP4. Here the shared number has a fraction.
