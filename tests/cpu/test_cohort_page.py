@@ -132,7 +132,7 @@ def test_a_wrong_plan_stops_the_build_by_name_and_once(rendered, old, new, said)
 
 
 def test_a_typed_number_in_the_plan_is_said_of_the_plan(rendered):
-    _, wrong = rendered("what you tried, what it gave", "700 TFLOP/s")
+    _, wrong = rendered("what you tried, what it gained", "700 TFLOP/s")
 
     assert wrong
     assert all(line.startswith(f"{cohort.FILE}: typed number '700 TFLOP/s'") for line in wrong)

@@ -1746,7 +1746,7 @@ def test_a_wrong_lab_toml_is_one_line(tmp_path, old, new, said):
 
 
 FULL = OTHER_DOORS.replace("minutes = 1", "minutes = 1\nseconds = 2\nmagnify = 3\nlongest = 4\ntime = 'N=9'")
-FULL = FULL.replace("longest = 4", "longest = 4\nat_once = 6")
+FULL = FULL.replace("longest = 4", "longest = 4\nat_once = 6\nrow_at_once = true")
 FULL = FULL.replace("[doors.numpy]", 'fixed = ["M"]\nbeside = "gemm.x"\n[doors.numpy]')
 FULL = FULL.replace('"dtype=float32,N=1", "dtype=float32,N=5"', '"M=2,N=1", "M=2,N=5"')
 FULL = FULL.replace('prints = ""', 'prints = " p "\non_gpu = " g "').replace('type = ""', 'type = " t "')
@@ -1765,14 +1765,14 @@ def test_a_lab_toml_is_read_word_for_word_and_what_it_leaves_out_is_nothing(tmp_
         ("dtype=float32,N=1", "dtype=float32,N=5"),
     ]
     on_gpu = dict.fromkeys(e, ("",) * 4)
-    rest = [0, (), 0, 0, "", "", ("a", "b", "c"), ("d",), e, on_gpu, e, (Stage("e", "", e, e),) * 3]
+    rest = [0, (), 0, 0, False, "", "", ("a", "b", "c"), ("d",), e, on_gpu, e, (Stage("e", "", e, e),) * 3]
     assert lab == Lab(path.parent, *said, *lists, *rest)
 
     path.write_text(FULL)
     lab, p, typed = load_lab(path), dict.fromkeys(e, "p"), dict.fromkeys(e, "t")
     said[6], lists[2] = 2, ("M=2,N=1", "M=2,N=5")
-    rest[:6] = [3, ("M",), 4, 6, "N=9", "gemm.x"]
-    rest[8:] = [
+    rest[:7] = [3, ("M",), 4, 6, True, "N=9", "gemm.x"]
+    rest[9:] = [
         p,
         dict.fromkeys(e, ("g",) * 4),
         {"numpy": "because", "python": ""},
@@ -1797,7 +1797,7 @@ STAGE = (
 TIMED = ("minutes = 1", 'minutes = 1\ntime = "N=9"')
 KNOWN = (
     "name, title, page, minutes, task, not_yours, problem, entry, seconds, allow, refuse, try, magnify, fixed, "
-    "longest, at_once, held, time, beside, hints, rubric, doors, stage, alone"
+    "longest, at_once, row_at_once, held, time, beside, hints, rubric, doors, stage, alone"
 )
 
 

@@ -1,4 +1,4 @@
-"""What nobody has read since it changed: every passage is read by a second person, beside what it prints.
+"""Passages that nobody has read since they changed: every passage is read by a second person, beside what it prints.
 
 No gate reads sense, so a ledger keeps what a person has read: `records/read/`, a file for each folder of sources, a
 line for each passage, as `path name`, in the order of the source. A passage counts as read where its name stands in the
@@ -49,12 +49,12 @@ class Unread:
 
     @property
     def place(self) -> str:
-        """Where it begins."""
+        """Return where it begins."""
         return self.path if self.gone else f"{self.path}:{self.passage.line}"
 
     @property
     def why(self) -> str:
-        """What happened to it."""
+        """Return what happened to it."""
         if self.gone:
             return (
                 "a passage is gone that was read"

@@ -1,4 +1,4 @@
-"""What other people made and the site carries is as they published it: SHA256SUMS has each file."""
+"""Files that other people made: the site carries them as they were published, and SHA256SUMS has each."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def _text(file: Path) -> str:
 
 
 class Beside:
-    """What stands beside a passage when it is read: what it was, and each value with its name.
+    """Texts beside a passage when it is read: what it was, and each value with its name.
 
     Args:
         root: the repository, whose records fill the values in.
