@@ -383,7 +383,7 @@ def allocators() -> list[Play]:
 
     def large_pool(asked: Asked, draw: random.Random) -> None:
         """All pages are taken, some come back, and these are all that is free."""
-        books = Books(asked, draw.randint(1025, 1040))
+        books = Books(asked, draw.randint(1040, 1060))  # many past 1024, so that some of these come back
         names = [f"S{number}" for number in range(books.count)]
         for name in names:
             books.take(name)
