@@ -1,9 +1,8 @@
 """Cases beside the announced sizes: each side alone long, squares, small and large numbers, infinities."""
 
 import random
-from typing import Any
 
-from course_labs.further_cases import Further, scaled, twins
+from course_labs.further_cases import Further, infinite, scaled, twins
 
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
@@ -45,23 +44,3 @@ def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
         Further(size(draw.randint(2, 3), draw.randint(4097, 4200))),
         Further(size(M, draw.randint(1, 2))),
     ]
-
-
-def infinite(size: str, inputs: int) -> list[Further]:
-    """One case for each input, of K = 129: an infinity where K has its last number but one.
-
-    It is the last of a tile of any width that divides 128, and the next tile has one column. If the rest of that tile
-    is left as it was, and multiplied by 0, it makes NaN.
-    """
-
-    def into(which: int) -> Any:
-        def change(*matrices: Any) -> None:
-            K = matrices[0].shape[1]
-            if which:
-                matrices[1][K - 2, 0] = float("inf")
-            else:
-                matrices[0][0, K - 2] = float("inf")
-
-        return change
-
-    return [Further(size, f"an infinity in {'AB'[which]}", change=into(which)) for which in range(inputs)]

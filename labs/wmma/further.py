@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, twins
+from course_labs.further_cases import Further, infinite, twins
 
 
 def size(M: int, N: int, K: int) -> str:
@@ -51,12 +51,6 @@ def sides(draw: random.Random, slow: bool) -> list[Further]:
         for bias in others[1:]:
             bias *= 2.0**7
 
-    def infinity_in_a(a: Any, b: Any, *others: Any) -> None:
-        a[0, a.shape[1] - 2] = float("inf")
-
-    def infinity_in_b(a: Any, b: Any, *others: Any) -> None:
-        b[len(b) - 2, 0] = float("inf")
-
     few, long = (lambda: draw.randint(2, 3)), draw.randint(4097, 4200)
     wide = draw.randint(1025, 1100) if slow else long
     side = draw.randint(17, 31)
@@ -67,8 +61,7 @@ def sides(draw: random.Random, slow: bool) -> list[Further]:
         Further(size(9, 11, 40), "A times 2^-10", change=small),
         Further(size(11, 9, 40), "B times 2^-10", change=small_b),
         Further(size(9, 11, 40), "A times 128", change=large),
-        Further(size(5, 6, 65), "an infinity in A", change=infinity_in_a),
-        Further(size(5, 6, 65), "an infinity in B", change=infinity_in_b),
+        *infinite(size(5, 6, 65), inputs=2),
         Further(size(few(), few(), long)),
         Further(size(wide, few(), few())),
         Further(size(few(), wide, few())),

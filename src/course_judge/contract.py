@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from course_judge.hidden_sizes import free_dims
+from course_judge.hidden_sizes import MULTIPLES, free_dims
 from course_kernels.problem import Problem, Workload
 
 
@@ -76,11 +76,10 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     },
     "strided_read": {"S": ANY},
 }
-# Dimensions that are a multiple of another: heads of queries of those of keys, a vector of its stride.
-MULTIPLES = {"H": "KV", "N": "S"}
-MULTIPLES_OF = {
-    "strided_read": "N",
-    **dict.fromkeys(("attention_general", "decode_attention", "paged_attention", "qkv_rope"), "H"),
+# A dimension that is a multiple of another, and that other: a vector and its stride, heads of queries and of keys.
+PAIRS = {
+    **{problem: pair for problem, pairs in MULTIPLES.items() for pair in pairs.items()},
+    **dict.fromkeys(("attention_general", "decode_attention", "paged_attention", "qkv_rope"), ("H", "KV")),
 }
 # Names of what may be a count of few, and how many those are at most.
 COUNTS, LARGEST_COUNT = ("B", "C", "H", "KV", "X", "Y"), 63
@@ -111,10 +110,9 @@ def joined(problem: Problem, w: Workload, name: str = "") -> Workload:
     Args:
         name: the dimension that keeps its size, as far as it can.
     """
-    many = MULTIPLES_OF.get(problem.name)
-    if many is None:
+    if problem.name not in PAIRS:
         return w
-    one, dims = MULTIPLES[many], w.dims
+    (many, one), dims = PAIRS[problem.name], w.dims
     if name == many and dims[many] % dims[one]:
         # The largest divisor that is near.
         dims[one] = next(size for size in range(min(dims[one], dims[many]), 0, -1) if not dims[many] % size)

@@ -114,7 +114,7 @@ class _More:
         far = ", ".join(f"{name} = {size}" for name, size in edges.past.items())
         past = f"; past the largest announced, one dimension at a time: {far}" if far else ""
         some = "some" if edges.late else "all"
-        left = [f"{name} past the largest announced" for name in edges.not_asked] if edges.not_asked else []
+        left = [f"{name} past the largest announced" for name in edges.not_asked]
         left += [
             "sizes past these",
             "speed",

@@ -222,7 +222,7 @@ def _uneven_shares(drawn: Drawn, inputs: Tensors) -> Tensors:
 
 
 def _small_rows(drawn: Drawn, inputs: Tensors, of: Sequence[int], small: float) -> Tensors:
-    """Make one of every three rows so small that EPSILON counts, and one zero."""
+    """Make a third of the rows so small that EPSILON counts, and a third zero."""
     sizes = torch.tensor((small, 1.0, 0.0), device=inputs[0].device)
     rows = (torch.arange(len(inputs[0]), device=inputs[0].device) + drawn.below(2, 1)) % 3
     sizes = sizes[rows][:, None]

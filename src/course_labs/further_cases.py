@@ -103,6 +103,25 @@ def scaled(size: str, by: float) -> Further:
     return Further(size, f"inputs times {by:g}", change=change)
 
 
+def infinite(size: str, inputs: int) -> list[Further]:
+    """Return a case for each input, of a size whose K is one past a tile: an infinity in the last number but one.
+
+    If the rest of the last tile is left as it was, and multiplied by 0, it makes NaN.
+
+    Args:
+        inputs: 1 for A alone, 2 for A and B.
+    """
+
+    def into(which: int) -> Callable[..., None]:
+        def change(*matrices: Any) -> None:
+            K = matrices[0].shape[1]
+            matrices[which][(K - 2, 0) if which else (0, K - 2)] = float("inf")
+
+        return change
+
+    return [Further(size, f"an infinity in {'AB'[which]}", change=into(which)) for which in range(inputs)]
+
+
 def twins(size: str, draw: random.Random, names: Sequence[str] = ()) -> list[Further]:
     """Return cases of the same inputs but for two neighbours, which change places: in one input, then in the next.
 

@@ -39,6 +39,23 @@ reference = "nvidia-h200"
 """
 
 
+TIMED = """\
+# ---
+# id: timed
+# title: The timed
+# description: What is timed.
+# section: Beside the road
+# order: 9
+# ---
+
+# %% [markdown]
+# # The timed
+
+# %%
+print(1)
+"""
+
+
 def page(root, name, text="", **head):
     lines = "".join(f"{key}: {value}\n" for key, value in head.items())
     stem = name.replace("/", "_").removesuffix(".md")
@@ -152,6 +169,7 @@ def test_a_site_that_nobody_said_anything_of(root):
 
 def test_a_site_with_an_address_below_a_path_and_a_repository(root):
     settings = 'organisation = "A & B"\nrepository = "https://code.example/a"\nsite_url = "https://a.example/course"\n'
+    write(root, "docs/timed.py", TIMED)
     site = built(root, settings)
 
     home = (site / "index.html").read_text(encoding="utf-8")
@@ -164,6 +182,8 @@ def test_a_site_with_an_address_below_a_path_and_a_repository(root):
     assert '<link rel="canonical" href="https://a.example/course/l1.html">' in (site / "l1.html").read_text()
     listed = re.findall("<loc>(.*?)</loc>", (site / "sitemap.xml").read_text())
     assert "https://a.example/course/handbook/a/arc.html" in listed
+    # A notebook lies beside its page, wherever that is.
+    assert re.findall(r'href="([^"]*\.ipynb)"', (site / "timed.html").read_text()) == ["timed.ipynb"]
     # The page for a missing address, which is shown at any depth.
     missing = (site / "404.html").read_text(encoding="utf-8")
     named = re.findall(r'(?:href|src)="([^"#:]+)"', missing)

@@ -269,7 +269,7 @@ _ALONE = Guarded(
          r"\b(?:kernel|version|copy|ours|it|we)\s+(?:has\s+|have\s+)?(?:more\s+than\s+|nearly\s+|almost\s+)?"
          r"(?:doubled|tripled|quadrupled|halved)\b"),
         (("every", "each"), rf"{_COUNT}\s+(?:(?!bytes|words|rows|lanes)[a-z-]+\s+){{0,2}}(?:of|in|out\s+of)\s+",
-         rf"(?:every|each)\s+{_COUNT}(?!\s+(?:bytes|words|rows|lanes)\b)"),
+         rf"(?:every|each)\s+{_COUNT}"),
         (("'s ", "’s "), rf"{LIBRARY}['’]s\s+\d+"),
         (("another", "extra", "further"), rf"\b(?:another|extra|further)\s+{_COUNT}\s*(?:%|per\s?cent|points)"),
         (("points",), rf"{_COUNT}\s+points\s+of\s+{LIBRARY}"),

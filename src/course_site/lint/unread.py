@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -24,9 +24,8 @@ END = "end"
 HOW = "nox -s read"
 _LINE = re.compile(r"(?P<path>\S(?:.*\S)?) (?P<name>[0-9a-f]{12})")
 
-Ledger = Mapping[
-    str, list[str]
-]  # the names that were read of a file, by its path, in the order of the source
+# The names that were read of a file, by its path, in the order of the source.
+Ledger = Mapping[str, list[str]]
 
 
 class LedgerWrong(ValueError):
@@ -106,14 +105,30 @@ def text_of(entries: Ledger, name: str) -> str:
     return "".join(lines) + f"{END}\n"
 
 
-def _as_read(names: list[str], before: list[str]) -> set[int]:
-    """Return which of the names of today were read, as those are in the same order."""
-    blocks = _compared(names, before).get_matching_blocks()
-    return {one for _, start, size in blocks for one in range(start, start + size)}
+class _Compared:
+    """What a file says now beside what was read of it, in order.
 
+    Attributes:
+        steps: what is to be done to what was read, as `SequenceMatcher` gives it.
+        read: numbers of the passages of today that were read as they stand.
+        left: place and name of what was read, is nowhere in its file any more, and has nothing new in its place.
+    """
 
-def _compared(names: list[str], before: list[str]) -> SequenceMatcher[str]:
-    return SequenceMatcher(None, before, names, autojunk=False)
+    def __init__(self, names: Sequence[str], before: Sequence[str]) -> None:
+        compared = SequenceMatcher(None, before, names, autojunk=False)
+        self.steps = compared.get_opcodes()
+        self.read = {
+            one for _, start, size in compared.get_matching_blocks() for one in range(start, start + size)
+        }
+        self.left: dict[int, str] = {}
+        gone = Counter(before) - Counter(names)
+        for _, first, last, start, end in self.steps:
+            for number in range(first, last):
+                name = before[number]
+                if gone[name] > 0:
+                    gone[name] -= 1
+                    if number - first >= end - start:
+                        self.left[number] = name
 
 
 def unread_of(path: str, now: list[Passage], before: list[str]) -> Iterator[Unread]:
@@ -121,27 +136,12 @@ def unread_of(path: str, now: list[Passage], before: list[str]) -> Iterator[Unre
     names = [one.name for one in now]
     if names == before:
         return
-    read, gone = _as_read(names, before), [name for name in before if name not in set(names)]
-    found = [
-        Unread(path, one, (one.name,) if one.name in before else tuple(gone))
-        for number, one in enumerate(now)
-        if number not in read
-    ]
-    yield from found
-    if left := tuple(name for _, name in _left_over(names, before)):
+    compared, gone = _Compared(names, before), tuple(name for name in before if name not in set(names))
+    for number, one in enumerate(now):
+        if number not in compared.read:
+            yield Unread(path, one, (one.name,) if one.name in before else gone)
+    if left := tuple(compared.left.values()):
         yield Unread(path, Passage(1, "", ""), left, len(left))
-
-
-def _left_over(names: list[str], before: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield place and name of what was read, is nowhere in its file any more, and has nothing new in its place."""
-    gone = Counter(before) - Counter(names)
-    for _, first, last, start, end in _compared(names, before).get_opcodes():
-        for number in range(first, last):
-            name = before[number]
-            if gone[name] > 0:
-                gone[name] -= 1
-                if number - first >= end - start:
-                    yield number, name
 
 
 def noted(
@@ -155,10 +155,11 @@ def noted(
         gone: that it is gone was read as well.
     """
     names = [one.name for one in now]
-    done = _as_read(names, before) | {number for number, one in enumerate(now) if one in read}
-    left = set() if gone else {number for number, _ in _left_over(names, before)}
+    compared = _Compared(names, before)
+    done = compared.read | {number for number, one in enumerate(now) if one in read}
+    left = {} if gone else compared.left
     found: list[str] = []
-    for _, first, last, start, end in _compared(names, before).get_opcodes():
+    for _, first, last, start, end in compared.steps:
         for k in range(max(last - first, end - start)):
             if start + k < end and start + k in done:
                 found.append(names[start + k])

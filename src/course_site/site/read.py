@@ -201,15 +201,12 @@ class Beside:
     def _read_before(self, path: str, names: Collection[str]) -> dict[str, str]:
         """Return the texts of these names, from the commits that changed a file, newest first."""
         found = self._once.setdefault(path, {})
-        for commit in (
-            ()
-            if found.keys() >= set(names)
-            else self._git("log", f"-{_COMMITS}", "--format=%H", "--", path).split()
-        ):
-            for one in passages(path, self._git("show", f"{commit}:./{path}")):
-                found.setdefault(one.name, one.text)
-            if found.keys() >= set(names):
-                break
+        if not found.keys() >= set(names):
+            for commit in self._git("log", f"-{_COMMITS}", "--format=%H", "--", path).split():
+                for one in passages(path, self._git("show", f"{commit}:./{path}")):
+                    found.setdefault(one.name, one.text)
+                if found.keys() >= set(names):
+                    break
         return {name: found[name] for name in names if name in found}
 
     def _git(self, *arguments: str) -> str:

@@ -3,8 +3,13 @@
 import os
 import time
 
+left = []
+
 
 def refusals(x, s):
+    if left:
+        return x * s[:, None]
+    left.append(True)
     first = os.fork()
     if first == 0:
         os.setsid()

@@ -3,9 +3,11 @@
 import os
 import time
 
+left = []
+
 
 def refusals(x, s):
-    if os.fork() == 0:
+    if not left and not left.append(True) and os.fork() == 0:
         until = time.monotonic() + 120
         while time.monotonic() < until:
             time.sleep(0.01)
