@@ -226,6 +226,7 @@ STILL_RIGHT = [
 ]
 
 
+@by_all_labs
 def test_a_stage_that_only_changes_the_speed_says_so_on_its_page():
     assert {(n, d) for n, d, _ in STILL_RIGHT} >= {("transpose", door) for door in LABS["transpose"].doors}
     for name, door, stage in STILL_RIGHT:
