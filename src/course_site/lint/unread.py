@@ -106,7 +106,7 @@ def text_of(entries: Ledger, name: str) -> str:
 
 
 class _Compared:
-    """What a file says now beside what was read of it, in order.
+    """Comparison of what a file says now with what was read of it, in order.
 
     Attributes:
         steps: what is to be done to what was read, as `SequenceMatcher` gives it.
