@@ -11,7 +11,7 @@
 # # A model small enough to train while you wait
 #
 # [One token](one_token.py) took a model with the right shape and random weights: it is fast and talks nonsense. Here is the
-# other half: a model that fits into a few megabytes, and has learnt something. By the end of this page you can
+# other half: a model that fits into a few megabytes and has learnt something. By the end of this page you can
 #
 # - say what a language model is asked while it learns, and work out its loss with a pencil;
 # - say what a loss is worth, by comparing it with plain counting;
@@ -23,14 +23,14 @@
 # %% [markdown]
 # ## A text that you already have
 #
-# A model needs a text. Every Python comes with one: its own library, written by people, for people. Parts of it change from
+# A model needs a text. Every Python installation contains one: the standard library, written by people, for people. Parts of it change from
 # version to version. So we keep only whole functions that are the same in every Python from 3.11 to 3.13, and pin them by their
 # hash: the models on this page learn the same text wherever they are trained. The library belongs to the Python Software
 # Foundation, whose licence lets everybody use it and pass it on [^python-license].
 #
 # Some files are **held out**: no model ever learns a line of them. Our questions at the end come from these files. We
-# hold out whole files, because functions in the same file resemble each other, and a model would get points for its
-# memory.
+# hold out whole files, because functions in the same file resemble each other, and a model would be rewarded for what it merely
+# remembers.
 
 # %%
 from course_kernels.measure import quantity, record
@@ -60,14 +60,14 @@ print(calendar.decode()[:600].rpartition("\n")[0])
 # these were left out.
 # ///
 #
-# A token here is simply a **byte**: there are 256, and one more that says *a text begins*. Real models cut text into
+# A token here is simply a **byte**: there are 256 of them, and one more token, which says *a text begins*. Real models cut text into
 # longer pieces, words and parts of words, and get further with each token. With bytes there is nothing to explain and
 # nothing to install.
 
 # %% [markdown]
 # ## What is it asked?
 #
-# It is asked one question, over and over: here are some bytes, **which one comes next?** The answer is not a byte. It is a
+# The model is asked one question, over and over: here are some bytes, **which one comes next?** The answer is not a byte. It is a
 # probability for each of the 256. Then the true byte is shown, and all that counts is the probability that the model gave it.
 #
 # The score is the **loss**, in **bits**: −log₂ of that probability. It counts halvings. A probability of 1/2 costs one
@@ -89,24 +89,24 @@ print(calendar.decode()[:600].rpartition("\n")[0])
 # /// exercise | Two that know nothing | 3 minutes
 # 1. A model gives each of the 256 bytes the same probability. What is its loss?
 # 2. A second model has only learnt that text has 64 different bytes, each as likely as the others. What is its loss on such a text?
-# 3. The second model says that a byte outside its 64 is impossible. A text has one such byte in it. What is its loss on that text?
+# 3. The second model says that a byte outside its 64 is impossible. A text contains one such byte. What is its loss on that text?
 # /// answer
-# 1. 256 is eight twos multiplied: 8 bits. That saves nothing over writing the byte down.
-# 2. 64 is six twos multiplied: 6 bits.
+# 1. 256 is eight twos multiplied together, so the loss is 8 bits. That saves nothing over writing the byte down.
+# 2. 64 is six twos multiplied together, so the loss is 6 bits.
 # 3. Infinite. One byte is enough. That is why every baseline below leaves a little probability for what it has never seen.
 # ///
 
 # %% [markdown]
 # ## Counting, without a model
 #
-# How good is a loss of 2? By itself that number says nothing. A loss needs a rival, and the fairest rival is also the simplest:
+# How good is a loss of 2? By itself that number means nothing. A loss needs a rival, and the fairest rival is also the simplest:
 # **count**. Go through the text, and for every three bytes write down which byte followed them, and how often. To make
-# a guess, look it up. That is an **n-gram** model. It has no weights and needs no GPU.
+# a guess, look up the counts. That is an **n-gram** model. It has no weights and needs no GPU.
 #
-# A byte that was never seen to follow gets a little probability from the count of a shorter beginning: if nothing is
-# known about what follows `xyz`, ask what follows `yz`, then `z`. How much is passed down is a discount, worked out
-# from the text itself: *interpolated absolute discounting*, one of the methods that were compared with care when
-# counting was all there was [^chen1996].
+# A byte that has never followed these three gets a little probability from the count of a shorter beginning: if nothing is
+# known about what follows `xyz`, ask what follows `yz`, then `z`. The share that is passed down is called the discount, and
+# is worked out from the text itself. The method is *interpolated absolute discounting*, one of those that were compared with care
+# when counting was all there was [^chen1996].
 #
 # /// predict | With no byte to look at, the loss is {{ ngram.c0:.2f }} bits; with one it is {{ ngram.c1:.2f }}. And with three?
 # - [ngram.c3 >= 2.5] About 3
@@ -124,8 +124,8 @@ losses = counts.bits_per_byte(library.held_out)
 record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 
 # %% [markdown]
-# Three bytes are not much: in the middle of a word they are half of it, after a line end they are three spaces. And yet they say
-# a great deal. After `sel` comes `f`, nearly always. After `def` and a space comes a letter or an underscore. After a line end
+# Three bytes are not much: in the middle of a word they are half of it, after a line end they are three spaces. And yet they tell
+# you a great deal. After `sel` comes `f`, nearly always. After `def` and a space comes a letter or an underscore. After a line end
 # and four spaces comes another space, or a word that begins a statement. Nobody told the counts what a word is, or a statement.
 #
 # But they cannot look any further. Whether a bracket is still open, how deep this line is indented, what the argument two lines
@@ -137,7 +137,7 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 # - [0.8 * ngram.c3 <= ngram.c7 < 0.98 * ngram.c3] A little better
 # - [ngram.c7 >= 0.98 * ngram.c3] No better
 # /// reveal
-# With seven bytes it is {{ ngram.c7:.2f }} bits, where three needed {{ ngram.c3:.2f }}, and four {{ ngram.c4:.2f }}.
+# With seven bytes the loss is {{ ngram.c7:.2f }} bits; with three it was {{ ngram.c3:.2f }}, and with four {{ ngram.c4:.2f }}.
 #
 # /// chart | lines
 # title: Counting gets better, and then worse
@@ -151,18 +151,18 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 #   - {name: ngram.*, label: counting}
 # ///
 #
-# Why does the curve turn? With each extra byte there are 256 times as many beginnings. Soon most of those in a new file have
-# never been seen, and counting knows nothing about them: not even that `self.count` and `self.total` are the same kind of thing.
+# Why does the curve turn? With each extra byte there are 256 times as many beginnings. Soon most of the beginnings in a new file
+# have never been seen, and counting knows nothing about them: not even that `self.count` and `self.total` are the same kind of thing.
 # Counting knows beginnings, but no likeness between them.
 # ///
 #
-# Likeness is what a model is for. A model does not look things up, it works them out; and what it has learnt about one
-# beginning serves all that are like it.
+# Likeness is what a model is for. A model does not look things up; it works them out, and what it has learnt about one
+# beginning it can use for every similar one.
 
 # %% [markdown]
 # ## Learning
 #
-# The model has all the parts of [one token](one_token.py), only smaller.
+# The model has all the parts that you met in [one token](one_token.py), only smaller.
 #
 # /// table
 # columns: ["", the model of 8 billion, small, draft, experts]
@@ -173,11 +173,11 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 #   - [key heads, "8", "{{ shape.small.kv_heads:.0f }}", "{{ shape.draft.kv_heads:.0f }}", "{{ shape.experts.kv_heads:.0f }}"]
 #   - [vocabulary, "128 256", "{{ shape.small.vocab:.0f }}", "{{ shape.draft.vocab:.0f }}", "{{ shape.experts.vocab:.0f }}"]
 #   - ["weights, in millions", "8030", "{{ shape.small.weights / 1e6:.2f }}", "{{ shape.draft.weights / 1e6:.2f }}", "{{ shape.experts.weights / 1e6:.2f }}"]
-# caption: Bytes and one mark make a vocabulary of 257; the grids have a few more rows, up to a multiple of eight. The draft and the model with experts come further down.
+# caption: Bytes and one mark make a vocabulary of 257; the grids are padded with a few more rows, to a multiple of eight. The draft and the model with experts come further down.
 # ///
 #
 # It starts from random weights. A step takes {{ recipe.batch:.0f }} places of the text at random, {{ recipe.length:.0f }} bytes at each, and asks the
-# model for every one of those bytes at once. No place sees what comes after it, so each guess is honest. Then every weight is
+# model to guess every one of those bytes at once. No place sees what comes after it, so each guess is honest. Then every weight is
 # moved a little, in the direction in which the loss falls. After {{ recipe.steps:.0f }} steps training stops, whatever the clock
 # says. So the same seed gives the same training again, except for the order in which the card adds.
 #
@@ -298,7 +298,7 @@ record(
 #   - {name: curve.held_out.*, label: files held out}
 # references:
 #   - {label: counting, value: ngram.c3}
-# caption: One of the three training runs. The loss on the text that it learns is a mean over the steps since the previous point; the other is measured at that step.
+# caption: One of the three training runs. The loss on the text it is learning is a mean over the steps since the previous point; the other loss is measured at that step.
 # ///
 #
 # Both losses fall steeply at first: spaces, line ends, `self`, `def`. Then they fall slowly. At the end the loss is
@@ -307,7 +307,7 @@ record(
 #
 # /// claim | end.learnt < end.held_out
 # The model guesses better on the text that it is learning. Part of the difference is what it knows about these files alone:
-# their names, their habits, and some lines **by heart**. That is of no use for any other text.
+# their names, their habits, and some lines **by heart**. That is of no use on any other text.
 # ///
 #
 # A model with more weights, or one that reads the text more often, remembers more. That is why a loss means something only on
@@ -323,18 +323,18 @@ record(
 # one, and what do you expect?
 # /// answer
 # The loss on text that was held out, as whole files. After so many readings it is surely well above half a bit: most of the gain
-# was learnt by heart. If your colleague held out lines of the same files, even that number flatters the model.
+# comes from learning by heart. If your colleague held out lines of the same files, even that number flatters the model.
 # ///
 
 # %% [markdown]
 # ## Two relatives
 #
-# **The draft** has a ninth of the weights. By itself it is the worse model. It has a different use: it quickly guesses what the
-# small model is about to say, and the small model only checks. That pays if the two often agree.
+# **The draft** has a ninth of the weights. By itself it is the worse model. Its use is a different one: it quickly guesses what
+# the small model is about to write, and the small model only checks. That pays if the two often agree.
 #
-# **The model with experts** has eight small feed-forward blocks in a layer instead of a single one, and a *router*: one
-# more grid, which gives each token a score for every expert. The two best are asked. So a token meets two eighths of
-# those weights. A router may fall into the habit of asking the same two every time, and then the other six learn
+# **The model with experts** has eight small feed-forward blocks per layer instead of a single one, and a *router*: one more grid,
+# which gives each token a score for every expert. The two experts with the best scores are asked, so a token meets two eighths
+# of those weights. A router may fall into the habit of asking the same two every time, and then the other six learn
 # nothing; so a small term in the loss rewards using all of them.
 
 # %%
@@ -410,7 +410,7 @@ record(
 # training run cannot say which of them matters. Experts are for models that have more text than time.
 # ///
 #
-# On the files held out, the draft's best guess is the same as the small model's in {{ agree:.0%}} of the places.
+# On the files held out, the draft's best guess is the same as the small model's at {{ agree:.0%}} of the places.
 #
 # All five training runs together took {{ together:.0f }} s on the card.
 #
@@ -424,8 +424,8 @@ record(
 # ## What it writes
 #
 # Give it a beginning and let it go on. First it always takes the most likely byte, which is called **greedy**. Then it draws
-# lots, which is called **sampling**: each byte comes with the probability that the model gives it, and the likely ones are made a
-# little likelier still.
+# lots, which is called **sampling**: each byte is drawn with the probability that the model gives it, except that likely bytes are made
+# a little likelier still.
 
 # %%
 from course_kernels.measure import text
@@ -482,8 +482,8 @@ record(
 #
 # Look at these texts the way a mentor looks at homework.
 #
-# - **The form is right, the sense is not.** Indents, colons, quotes that close, `self` where it belongs: all this shows in the
-#   bytes nearby. What the function is *for* does not.
+# - **The form is right; the sense is not.** Indents, colons, quotes that close, `self` where it belongs: all this can be learnt
+#   from the bytes nearby. What the function is *for* cannot.
 # - **Names come from nowhere.** It uses names that nobody defined. It has seen what names look like, but not that they mean something.
 # - **It has read one small library.** It knows no English except comments and docstrings, no other language, and no
 #   facts. Ask it a question, and it writes Python.
@@ -495,17 +495,17 @@ record(
 # The large models have the same parts.
 #
 # /// exercise | Three changes | 5 minutes
-# For each, say which loss falls, the one on the text that the model learns or the one on the files held out, and why.
+# For each change, say which loss falls, the one on the text that the model learns or the one on the files held out, and why.
 #
 # 1. Ten times as many steps, the same text.
 # 2. Ten times as much text, the same steps.
 # 3. The held-out files are learnt as well.
 # /// answer
-# 1. Certainly the loss on the text that it learns. The other may fall a little and then rise: more and more is learnt by
-#    heart.
-# 2. The loss on the files held out. The loss on the text that it learns even rises: nothing comes by often enough to be
-#    remembered.
-# 3. Both fall, and the second no longer says anything. You cannot see that from the numbers, which is why the split is
+# 1. Certainly the loss on the text that it learns. The other may fall a little and then rise, as more and more is learnt
+#    by heart.
+# 2. The loss on the files held out. The loss on the text that it learns even rises: nothing is seen often enough to
+#    be remembered.
+# 3. Both fall, and the second no longer means anything. You cannot see that from the numbers, which is why the split is
 #    written down in a file under version control.
 # ///
 #
@@ -515,5 +515,5 @@ record(
 # %% [markdown]
 # ## Where this leads
 #
-# - The parts that were trained here, one by one, at a size that is worth timing: [one token](one_token.py).
-# - Every number above, with its spread and the run that it comes from: [the ledger](numbers.md).
+# - [One token](one_token.py) shows the parts that were trained here, one by one, at a size that is worth timing.
+# - [The ledger](numbers.md) lists every number above, with its spread and the run that it comes from.

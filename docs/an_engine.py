@@ -14,7 +14,7 @@
 #
 # - follow a request through a server: queue, prompt, pages, steps, the last token;
 # - work out, from lengths alone and before anybody runs anything, by how much a bus beats a coach;
-# - read three numbers of a server, *throughput*, *time to first token*, *time per token*, and say which of them a change helps and which it hurts;
+# - read three numbers of a server, *throughput*, *time to first token*, *time per token*, and say which of them a change improves and which it worsens;
 # - say how far one of its steps is from its byte floor, and where to look for the rest;
 # - say what a reply of a thousand tokens costs, in joules and in money, and why.
 #
@@ -27,15 +27,15 @@
 #
 # 1. `block_manager.py` knows who holds which [page](workshops/w4_serving.py#reserved-or-a-page-at-a-time) of the cache. It has
 #    only numbers, no tensors.
-# 2. `request.py` knows what somebody asked for, and how far the answer is.
+# 2. `request.py` knows what somebody asked for, and how much of the answer is written.
 # 3. `scheduler.py` decides what runs in the next step. It is the shift leader.
 # 4. `paged.py` is the model over a cache in pages.
 # 5. `engine.py` is the loop: plan a step, compute it, choose a token for everybody who is due one, send it out.
 #
 # A sixth file, `graphs.py`, replays small steps; [the race](#the-race) explains how.
 #
-# A **step** is one pass through the model. It has room for a fixed number of tokens. Requests that are writing come first, with
-# one token each. The room that is left goes to prompts, in pieces, so that nobody misses a step while a long prompt is read: *chunked
+# A **step** is one pass through the model. It has room for a fixed number of tokens. Requests that are already writing come first,
+# with one token each. The room that is left goes to prompts, in pieces, so that nobody misses a step while a long prompt is read: *chunked
 # prefill*. If pages run out, the request that came last gives all of its pages back and waits, to be computed again later: *pre-emption*.
 #
 # /// source | src/course_models/serving/scheduler.py
@@ -61,14 +61,14 @@
 # %% [markdown]
 # ## Coach and bus, with a pencil
 #
-# You have laid out [the slips](workshops/w4_serving.py#the-coach-and-the-bus). A *coach* drives until its last
+# You have laid out the slips of paper in [the workshop on serving](workshops/w4_serving.py#the-coach-and-the-bus). A *coach* drives until its last
 # passenger is done, and only then does the next batch get on. A *bus* lets people on and off at every stop. In the
 # server this is a single switch: `continuous=True` or `False`. Nothing else differs below.
 #
 # The two race over a queue that was fixed before any clock ran: {{ queue.count:.0f}} requests, all there from the first moment,
 # and {{ queue.seats:.0f}} seats. Lengths are drawn by a formula with a seed. Most answers are short, a few are long.
 #
-# Both write the same number of tokens. So, with a pencil, and leaving out prompts: how many steps does each need? A batch of the
+# Both write the same number of tokens. So take a pencil, and leave out the prompts: how many steps does each need? A batch of the
 # coach takes as many steps as its longest answer has tokens. The bus gives the first free seat to the next in the queue.
 #
 # /// predict | How many times as many steps as the bus does the coach need?
@@ -90,7 +90,7 @@
 # ///
 # ///
 #
-# If every step took equally long, the quotient of the two numbers of steps would be the gain. Take that quotient as a
+# If every step took equally long, the ratio of the two step counts would be the gain. Take that ratio as a
 # **bound** on what scheduling alone can gain: on average a step of the bus is no cheaper than one of the coach, because
 # it has more rows in it, and now and then a prompt.
 
@@ -136,7 +136,7 @@ record(
 # The model has [the 8B shape](one_token.py#what-it-weighs), with random weights, since only speed matters here. It uses kernels
 # that you know: attention over pages, RMSNorm and SwiGLU, each in one kernel. Multiplies, rotations and additions are PyTorch's.
 # So this is the plain step with three parts swapped, not the step with [five kernels per
-# layer](one_token.py#five-kernels-a-layer), which cannot handle pages. [The floor of a step](#the-floor-of-a-step) says what
+# layer](one_token.py#five-kernels-a-layer), which cannot handle pages. [The floor of a step](#the-floor-of-a-step) shows what
 # that costs.
 #
 # Steps of up to {{ queue.rows:.0f}} tokens are replayed from [CUDA
@@ -171,25 +171,25 @@ record(
 #   - ["time to first token, the median, s", "{{ first.coach:.2f}}", "{{ first.bus:.2f}}"]
 #   - ["time by which nine in ten have their first token, s", "{{ late.first.coach:.2f}}", "{{ late.first.bus:.2f}}"]
 #   - ["time per token, the median, ms", "{{ each.coach:.1f}}", "{{ each.bus:.1f}}"]
-# caption: "The same engine, model, kernels and queue, by the host's clock, in the last of two runs of each. The two runs of the bus are {{ apart.bus:.1%}} apart, those of the coach {{ apart.coach:.1%}}. All requests were there from the first moment, so the time to first token includes the wait in the queue."
+# caption: "The same engine, model, kernels and queue, by the host's clock, in the last of two runs of each. The two runs of the bus are {{ apart.bus:.1%}} apart, and the two runs of the coach {{ apart.coach:.1%}}. All requests were there from the first moment, so the time to first token includes the wait in the queue."
 # ///
 #
 # /// claim | gain_last >= 2
-# At least twice the throughput: the bus writes {{ rate.bus:,.0f}} tokens/s and the coach {{ rate.coach:,.0f}}, and no kernel has changed. The pencil's bound is {{ least.coach / least.bus:.2f}} times, and the last run comes close to it: {{ gain_last:.2f}} times.
+# At least twice the throughput: the bus writes {{ rate.bus:,.0f}} tokens/s and the coach {{ rate.coach:,.0f}}, and no kernel has changed. The bound worked out with a pencil is {{ least.coach / least.bus:.2f}} times, and the last run comes close to it: {{ gain_last:.2f}} times.
 # /// otherwise
-# {{ rate.bus:,.0f}} tokens/s for the bus, {{ rate.coach:,.0f}} for the coach: {{ gain_last:.2f}} times. The pencil's bound is {{ least.coach / least.bus:.2f}} times.
+# {{ rate.bus:,.0f}} tokens/s for the bus, {{ rate.coach:,.0f}} for the coach: {{ gain_last:.2f}} times. The bound worked out with a pencil is {{ least.coach / least.bus:.2f}} times.
 # ///
 #
-# How much is that number worth? Less than its digits suggest. One run of the coach took {{ apart.coach:.0%}} longer
-# than the other, with {{ (2 * joules.coach - worst.coach) / worst.coach - 1:.0%}} more energy: for most of that time
-# the card was waiting, and the record does not say what it was waiting for. Over both runs the quotient would be {{ gain:.2f}},
+# How far can you trust that number? Less far than its digits suggest. One run of the coach took {{ apart.coach:.0%}} longer
+# than the other, and used {{ (2 * joules.coach - worst.coach) / worst.coach - 1:.0%}} more energy: for most of that time
+# the card was waiting, and the record does not say what it was waiting for. Over both runs the ratio would be {{ gain:.2f}},
 # more than the bound allows. Two runs so far apart are not a measurement, so trust the ranking and not the digits; all
-# that follows is from the last run, or from the coach's cheaper run. The next edition of this page should take three
-# runs.
+# that follows is from the last run, or from the coach's cheaper run. The next edition of this page should be based on
+# three runs.
 #
 # /// claim | gain_last < least.coach / least.bus and took.bus.decode > took.coach.decode and spent.bus.prompt - prompts.bus * took.bus.decode / 1000 < spent.coach.prompt - prompts.coach * took.coach.decode / 1000
-# Why did that run not reach the bound? A decode-only step of the bus is longer, {{ took.bus.decode:.1f}} ms instead
-# of {{ took.coach.decode:.1f}}: it has more people in it. The prompts are not the reason. On the bus
+# Why did the last run not reach the bound? A decode-only step of the bus is longer, {{ took.bus.decode:.1f}} ms instead
+# of {{ took.coach.decode:.1f}}: it has more people in it. The prompts are not the reason. On the bus,
 # {{ prompts.bus:.0f}} of {{ steps.bus:,.0f}} steps carry a prompt. A typical step with a prompt has {{ rows.bus:.0f}} rows and
 # takes
 # {{ took.bus.prompt:.1f}} ms. All of them together take
@@ -198,7 +198,7 @@ record(
 #
 # How long would such a step take without graphs? This page does not time that. The nearest case is a step of the coach with all
 # prompts of a batch, too large for a graph: {{ took.coach.prompt:.0f}} ms. It has {{ rows.coach:.0f}} rows, and its kernels are
-# launched one by one, those of attention separately for each prompt.
+# launched one by one; the attention kernels are launched separately for each prompt.
 # /// otherwise
 # The bus has a prompt in {{ prompts.bus:.0f}} of its {{ steps.bus:,.0f}} steps, the coach in {{ prompts.coach:.0f}}
 # of {{ steps.coach:,.0f}}. Such a step of the bus takes {{ took.bus.prompt:.1f}} ms, a decode-only step
@@ -228,8 +228,8 @@ record(
 #
 # ### The floor of a step
 #
-# A step must read every weight once, however many people are in it. [One token](one_token.py#what-it-weighs) has added
-# up their bytes; divide the sum by the data sheet's bandwidth, and you have the floor of a step. (The caches come on
+# A step must read every weight once, however many people are in it. [One token](one_token.py#what-it-weighs) added up
+# their bytes; divide the sum by the data sheet's bandwidth, and you have the floor of a step. (The caches come on
 # top of that. In this queue they are small: about 1900 tokens in an average step of the bus, a quarter of a GB.)
 #
 # /// define | step_floor_ms = 1000 * one_token.weights.gb / gpu.gb_per_s
@@ -249,11 +249,11 @@ record(
 # And why not more?
 #
 # /// claim | w4.full.our_step.us / w4.full.our_step.T < 0.95 * 1000 * took.bus.decode
-# Most of the gap comes from a choice that you have met. With one row, a step in which only the attention kernel is ours reaches
+# Most of the gap comes from a choice that you have met before. With one row, a step in which only the attention kernel is ours reaches
 # {{ one_token.decode.our_attention.of_peak:.0%}} of the data sheet's bandwidth. The step with five kernels per layer reaches {{ one_token.decode.our_step.of_peak:.0%}}. The former
 # runs many small kernels between its multiplies, and so does the engine's step. With {{ w4.bus.rows:.0f}} rows and {{ w4.bus.held:.0f}}
 # tokens in the cache of each, [W4](workshops/w4_serving.py#a-step-against-its-floor) runs a step with five kernels per layer in
-# {{ w4.full.our_step.ms / w4.full.our_step.T:.1f}} ms. That is more work than in the engine's step, in less time.
+# {{ w4.full.our_step.ms / w4.full.our_step.T:.1f}} ms. That step does more work than the engine's, in less time.
 # /// otherwise
 # With one row, a step in which only the attention kernel is ours reaches {{ one_token.decode.our_attention.of_peak:.0%}} of the
 # data sheet's bandwidth, and the step with five kernels per layer reaches {{ one_token.decode.our_step.of_peak:.0%}}. The
@@ -495,11 +495,11 @@ record(
 # In a shared step, sums may be added in a different order, because of a library or because a larger step takes a different path
 # through our engine. Then they are rounded differently. That can change an answer only where the two best
 # tokens are almost equally likely; from there on the two texts differ. So we ask for two numbers: how many answers are
-# identical down to the last token, and where an answer is not, how close the call was.
+# identical down to the last token, and, where an answer is not, how close the call was.
 #
 # /// claim | same.equal > 0.5 * same.asked and same.gap < 0.5
-# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are identical down to the last token. Over all answers {{ same.tokens:,.0f}} tokens
-# are equal before the first different one. The widest gap by which the plain model preferred its own token at such a place is {{ same.gap:.3f}}
+# {{ same.equal:.0f}} of {{ same.asked:.0f}} answers are identical down to the last token. Over all answers, {{ same.tokens:,.0f}} tokens
+# agree before the first one that differs. The widest margin by which the plain model preferred its own token at such a place is {{ same.gap:.3f}}
 # (zero if there is no such place); logits between {{ bf16.least:.0f}} and {{ bf16.most:.0f}} are {{ bf16.apart:.3f}} apart in
 # bf16.
 # /// otherwise
@@ -586,14 +586,14 @@ record(
 # /// claim | token.bus < 0.6 * token.coach and worst.bus < 0.6 * worst.coach
 # A token from the bus takes {{ token.bus / token.coach:.2f}} of the energy of one from the coach, and even the bus's
 # more expensive run stays under six tenths of the coach's cheaper one. In an average step the coach has {{ queue.tokens / steps.coach:.1f}}
-# seats taken, the bus {{ queue.tokens / steps.bus:.1f}}. The weights come up in every step, however many people share
+# seats taken, the bus {{ queue.tokens / steps.bus:.1f}}. The weights are fetched in every step, however many people share
 # them.
 # /// otherwise
 # A token from the bus takes {{ token.bus:.2f}} J, one from the coach {{ token.coach:.2f}} J.
 # ///
 #
-# And look at the last two rows. If you rent a card, you pay for hours. So throughput sets the price, whatever the
-# electricity meter says.
+# And look at the last two rows. If you rent a card, you pay by the hour. So throughput sets the price, whatever
+# the electricity meter says.
 #
 # /// define | token.bus = joules.bus / queue.tokens
 # unit: J
@@ -664,9 +664,9 @@ record(
 # - kernels for its whole step: [you saw](#the-floor-of-a-step) how far ours is from the floor;
 # - a tokenizer for words, an HTTP interface, and years of bug fixes.
 #
-# What it does have: pages, and shared beginnings of texts; prompts in pieces; requests that give way when pages run out; and answers that change in a shared step only where a sum is rounded differently.
+# What ours does have is this: pages, and shared beginnings of texts; prompts in pieces; requests that give way when pages run out; and answers that change in a shared step only where a sum is rounded differently.
 #
-# Talk to it. Without a GPU it runs on the CPU. Two texts are served together, and with few pages you see one of them wait.
+# Talk to it. Without a GPU, the engine runs on the CPU. Two texts are served together, and with few pages you see one of them wait.
 #
 # ```
 # nox -s serve-model -- "def main(" "A list is" --pages 24
@@ -687,16 +687,16 @@ record(
 # 2. The coach: 50, 50, 10, 10 in the first batch, then 10 for the second: 50 + 10 = 60. The bus: two seats have the long ones,
 #    and the other two share six short ones, so it is done after 50. Sorting helps the coach most, but who knows beforehand how
 #    long an answer will be?
-# 3. In the first order the eight fit into the three seats beside the last long answer, so the bus needs 70 as before. The coach
+# 3. In the first order the eight new requests fit into the three seats beside the last long answer, so the bus needs 70 as before. The coach
 #    needs two more batches of 10, 100 + 20 = 120. The tail of the bus, where one long answer was alone, is now filled: 120 : 70
 #    instead of 100 : 70. A bus gains most while somebody is still waiting at the stop.
 # ///
 #
 # /// exercise | Change one thing
-# Set `SEATS = 32` in the first cell, and work out the two numbers of steps with `least_steps`, on any machine. Is the bound higher or lower, and which part of the queue decides it?
+# Set `SEATS = 32` in the first cell, and work out the two step counts with `least_steps`, on any machine. Is the bound higher or lower, and which part of the queue decides it?
 # /// answer
 # The bound falls to {{ least.coach_32 / least.bus_32:.2f}} times. The coach needs fewer batches, and the bus cannot end before
 # its longest answer: with more seats the tail is a larger part of the run. A longer queue would raise the bound again.
 # ///
 #
-# **You can now** say what a server does in a step, bound its gain with a pencil, and price a reply. Each number with its spread: [the ledger](numbers.md).
+# **You can now** say what a server does in a step, bound its gain with a pencil, and price a reply. [The ledger](numbers.md) lists each number with its spread.

@@ -19,8 +19,8 @@
 # - say how much of the card's peak such a kernel reaches, and why it is not more;
 # - say what a call costs before the GPU has done anything.
 #
-# This page follows [the workshop on FlashAttention](workshops/w1_flash_attention.py). There you wrote the loop, and met
-# its sister kernel with specialists. Here is the third kernel of the family, [k06_wgmma](#the-whole-of-it), in CUDA
+# This page follows [the workshop on FlashAttention](workshops/w1_flash_attention.py). There you wrote the loop, and met its sister
+# kernel, in which some warps are specialists. Here is the third kernel of the family, [k06_wgmma](#the-whole-of-it), in CUDA
 # C++: we decide every wait, every register and every byte of shared memory in it. You do not type it. You take it
 # apart.
 
@@ -30,7 +30,7 @@
 # Every table in this kitchen has two stoves. The **tensor cores** multiply. The **special-function units** take exponentials.
 # One step of the loop takes 128 rows of Q past 128 keys. How much does each stove have to do?
 #
-# The multiply has two products, each of $2 \cdot 128 \cdot 128 \cdot d$ operations. There are $128 \cdot 128$ exponentials,
+# There are two matrix products to compute, each of $2 \cdot 128 \cdot 128 \cdot d$ operations. There are $128 \cdot 128$ exponentials,
 # whatever d is. Put the card's two rates side by side, as the authors of FlashAttention-3 do [^shah2024], and divide.
 #
 # /// predict | With d = 64 instead of 128, which stove is the busier one?
@@ -40,7 +40,7 @@
 # /// reveal
 # Neither, or only just. There is half as much to multiply, and there are just as many exponentials. At d = 128 the exponentials
 # take {{ stoves.d128.exponentials / stoves.d128.products:.2f }} of the time of the multiply, at d = 64 {{ stoves.d64.exponentials / stoves.d64.products:.2f }}
-# of it: both stoves are busy for equally long. If one cook serves both stoves in turn, the tensor cores are cold for {{ 1 - stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}}
+# of it: both stoves are busy for the same time. If one cook serves both stoves in turn, the tensor cores are cold for {{ 1 - stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}}
 # of the time at d = 128, and for {{ 1 - stoves.d64.products / (stoves.d64.products + stoves.d64.exponentials):.0%}} at d = 64.
 # ///
 
@@ -64,7 +64,7 @@ def stoves(d, rows=128, keys=128):
 record(stoves={"d64": stoves(64), "d128": stoves(128)})
 
 # %% [markdown]
-# So the whole art is one sentence: **never let a stove go cold.** Here are four ideas, in the order in which they appeared.
+# So the whole art is this: **never let a stove go cold.** Here are four ideas, in the order in which they appeared.
 #
 # 1. **Somebody else fetches.** One thread asks the copy engine for tiles of K and V and keeps a ring of them full. The cooks
 #    never walk down the hall [^shah2024].
@@ -72,16 +72,16 @@ record(stoves={"d64": stoves(64), "d128": stoves(128)})
 #    *previous* step's weights and values, and takes its exponentials while that second product is still running.
 # 3. **You boil while I cut.** Two warpgroups hand the tensor cores back and forth, so that their softmaxes do not happen at the
 #    same moment.
-# 4. **Do not wash what is clean.** In every step the repair of the plate, $e^{m_\text{old} - m_\text{new}}$, is multiplied into d
-#    numbers of every row, and nearly always it is 1. FlashAttention-4, in its kernel for Blackwell, repairs only when the maximum
+# 4. **Do not wash what is clean.** In every step the factor that repairs the plate, $e^{m_\text{old} - m_\text{new}}$, multiplies
+#    d numbers of every row, and nearly always it is 1. FlashAttention-4, in its kernel for Blackwell, repairs only when the maximum
 #    has grown a lot [^dao-repo]; we do the same on Hopper.
 #
 # The fourth idea deserves a second look, because it seems to change the sum. It does not. The notes on the sleeve are
-# measured against *some* number m; taking the largest so far only keeps the exponentials from overflowing. As long as
+# measured against *some* number m; choosing the largest score so far only keeps the exponentials from overflowing. As long as
 # the true maximum is at most eight powers of two away, nothing overflows. At the end both sum and plate are off by the
 # same factor, and the division cancels it.
 #
-# One thing the division does not cancel. The weights are rounded to 16 bits before they meet V, and their sum is not.
+# But the division does not cancel everything. The weights are rounded to 16 bits before they meet V, and their sum is not.
 # Where many weights share a row, their roundings average out. Where one weight makes up nearly all of the row, its
 # rounding is the error of the answer, unless that weight is exactly 1, as it is when m is the maximum itself. So we
 # also wash when the weight of a new maximum is about a quarter of its row's sum or more.
@@ -130,11 +130,11 @@ record(
 #
 # Each idea is a switch in our kernel. All the variants compute the same answer; each was checked before it was timed.
 #
-# A warning about this page's tables. Compare within a race, never across two races. The same kernel runs on the same shape in
+# A warning about this page's tables: compare within a race, never across two races. The same kernel runs on the same shape in
 # two of
 # them: at d = 128, all keys, it reaches {{ ideas.d128.all.tflops:.0f }} TFLOP/s in this race and {{ race.d128.full.n16384.wgmma.tflops:.0f }}
-# in [the last one](#the-race). With different competitors in a round the card runs at a different clock, and the clock decides
-# here: [the reason](#how-near-to-the-peak-and-why-no-nearer) comes below.
+# in [the last one](#the-race). With different competitors in a round the card runs at a different clock, and here the clock
+# decides: [the reason](#how-near-to-the-peak-and-why-no-nearer) is given below.
 #
 # /// predict | Without ideas 2, 3 and 4, with roles alone: what share of the full speed is left at d = 128?
 # - [ideas.d128.roles.tflops < 0.75 * ideas.d128.all.tflops] Less than three quarters
@@ -165,14 +165,14 @@ record(
 # Read the table from top to bottom, and be strict: which of the ideas paid off?
 #
 # /// claim | ideas.d128.overlap.tflops > 1.05 * ideas.d128.roles.tflops
-# At d = 128 the second idea did: with roles alone the kernel reaches {{ ideas.d128.roles.tflops:.0f }} TFLOP/s, and
+# At d = 128 the second idea paid off: with roles alone the kernel reaches {{ ideas.d128.roles.tflops:.0f }} TFLOP/s, and
 # with products that run alongside the softmax {{ ideas.d128.overlap.tflops:.0f }}.
 # /// otherwise
 # Even the second idea hardly did: {{ ideas.d128.roles.tflops:.0f }} TFLOP/s without it and {{ ideas.d128.overlap.tflops:.0f }} with it, at d = 128.
 # ///
 #
 # /// claim | ideas.d128.turns.tflops < 1.05 * ideas.d128.roles.tflops and ideas.d64.turns.tflops < 1.05 * ideas.d64.roles.tflops
-# The third, *you boil while I cut*, did **not**, or not enough for this race to show it, either at d = 128 or at d = 64.
+# The third, *you boil while I cut*, did **not** pay off, or not enough for this race to show it, either at d = 128 or at d = 64.
 # The authors of FlashAttention-3 gain from it [^shah2024]. In our kernel the warpgroups fall out of step by themselves,
 # and handing over the turn costs two barriers in every step. That is a guess; a count of the waits at those barriers
 # would settle it.
@@ -247,7 +247,7 @@ record(
 # %% [markdown]
 # ## Who is seated last
 #
-# With a causal mask rows have unequal work: the first block of 128 rows meets one tile of keys, and the last one meets
+# With a causal mask the rows have unequal amounts of work: the first block of 128 rows meets one tile of keys, and the last one meets
 # all of them. The guest who is seated last decides when the kitchen closes.
 #
 # /// predict | The longest blocks first, or in the order of their numbers, with the shortest first: what is the difference?
@@ -256,18 +256,18 @@ record(
 # - [order.longest.tflops >= 1.15 * order.numbered.tflops] More than that
 # /// reveal
 # {{ order.longest.tflops:.0f }} TFLOP/s with the longest first, {{ order.numbered.tflops:.0f }} in the order of their numbers. A
-# long block that begins last keeps one table busy while all the others are being cleared. And the order has a second half: heads
-# whose keys and values fit in L2 together run together.
+# long block that begins last keeps one table busy while all the others are being cleared. And the order has a second rule: heads
+# whose keys and values fit in L2 together run at the same time.
 #
-# The order says what comes next, not who takes it. Here a block that has finished asks for more: a counter in memory
+# The order says which piece is next, not which block takes it. Here a block that has finished asks for more: a counter in memory
 # hands out the numbers, and the thread that fetches asks for the next one long before it is needed. The alternative is
 # to deal everything out beforehand, back and forth, so that the block with the longest piece gets the shortest next.
 # That reaches
-# {{ order.dealt.tflops:.0f }} TFLOP/s. Then the shares are equal only if all pieces form one falling line, and heads cannot be
-# kept together.
+# {{ order.dealt.tflops:.0f }} TFLOP/s. But then the shares are equal only if the lengths of the pieces form one falling line, and heads cannot
+# be kept together.
 #
 # /// claim | 0.95 * order.dealt.tflops < order.longest.tflops < 1.05 * order.dealt.tflops
-# On this shape the two are level. Asking is for shapes that do not form such a line, above all for packed sequences: texts of
+# On this shape the two are level. Asking is for shapes whose lengths do not form such a line, above all for packed sequences: texts of
 # different lengths, one after the other.
 # ///
 # ///
@@ -392,7 +392,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # - [0.98 <= race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops <= 1.02] Within 2 % of it
 # - [race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops > 1.02] Ahead of it, by more than 2 %
 # /// reveal
-# It reaches {{ race.d128.full.n16384.fa4.tflops:.0f }} TFLOP/s, and k06_wgmma
+# FlashAttention-4 reaches {{ race.d128.full.n16384.fa4.tflops:.0f }} TFLOP/s, and k06_wgmma
 # {{ race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops:.2f }} times that; causal
 # {{ race.d128.causal.n16384.wgmma.tflops / race.d128.causal.n16384.fa4.tflops:.2f }} times; at d = 64
 # {{ race.d64.full.n16384.wgmma.tflops / race.d64.full.n16384.fa4.tflops:.2f }} and
@@ -453,7 +453,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # ///
 #
 # /// when | peers.fa4 == 1
-# FlashAttention-4 is not much nearer to it: at N = 4096, d = 128, full, it reaches {{ race.d128.full.n4096.fa4.of_peak:.0%}}. So
+# FlashAttention-4 does not get much nearer to that peak: at N = 4096, d = 128, full, it reaches {{ race.d128.full.n4096.fa4.of_peak:.0%}}. So
 # what holds all of them back?
 # ///
 #
@@ -461,8 +461,8 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 #
 # /// claim | race.d128.full.n16384.wgmma.sm_mhz < 0.95 * sheet_mhz and ideas.d128.all.sm_mhz < 0.95 * sheet_mhz
 # The peak on the data sheet assumes a clock of {{ sheet_mhz:.0f}} MHz [^lockwood-h100]. In all of these races the card
-# reported that it was at a limit: nearly always that of power, some {{ race.d128.full.n16384.wgmma.power_w:.0f}} W, and
-# at d = 64 now and then that of heat. Then it lowers the clock. At N = 16384, d = 128, full, a reading for k06_wgmma
+# reported that it was at a limit: nearly always the power limit, at some {{ race.d128.full.n16384.wgmma.power_w:.0f}} W, and
+# at d = 64 now and then the limit of heat. Then it lowers the clock. At N = 16384, d = 128, full, a reading for k06_wgmma
 # says {{ race.d128.full.n16384.wgmma.sm_mhz:.0f}} MHz, and in the race of the ideas {{ ideas.d128.all.sm_mhz:.0f}}. Of
 # what the tensor cores can do at those clocks, k06_wgmma reaches {{ race.d128.full.n16384.wgmma.of_peak * sheet_mhz / race.d128.full.n16384.wgmma.sm_mhz:.0%}}
 # and {{ ideas.d128.all.of_peak * sheet_mhz / ideas.d128.all.sm_mhz:.0%}}. A reading is one moment of a clock that
@@ -536,21 +536,21 @@ record(
 # %% [markdown]
 # ## The backward pass
 #
-# To learn, a model needs the backward pass: what does the loss say to Q, K and V, once you know what it says to the output?
-# Nobody kept the square. So we make the square again, tile by tile, from Q, K and one number for each row that the forward pass
+# To learn, a model needs the backward pass, which takes the gradient of the loss at the output and works out the gradients at Q, K and V.
+# Nobody kept the square. So we compute the square again, tile by tile, from Q, K and one number for each row that the forward pass
 # saved: L,
-# the logarithm of the sum of its exponentials, *log-sum-exp* for short. Write dX for what the loss says to X. Then there are five
+# the logarithm of the sum of its exponentials, *log-sum-exp* for short. Write dX for the gradient of the loss at X. Then there are five
 # products where the forward pass had two:
 #
 # $$S = QK^\top, \quad dP = dO\,V^\top,$$
 #
 # $$dV = P^\top dO, \quad dK = dS^\top Q, \quad dQ = dS\,K$$
 #
-# with $P = e^{S - L}$ and $dS = P \circ (dP - D)$. The ring means element by element, and $D$ is one number for each row, the sum
+# with $P = e^{S - L}$ and $dS = P \circ (dP - D)$. The ring multiplies element by element, and $D$ is one number for each row, the sum
 # of $dO \circ O$.
 #
-# Why D? The shares of a row always add up to 1: what one gains, the others lose. So all that counts in each dP is how far it is
-# above its row's mean, weighted by the shares. That mean is the sum of $P \circ dP$ over the row. And since $O = PV$, that is the
+# Why D? The shares of a row always add up to 1: what one gains, the others lose. So all that matters about each dP is how far it is
+# above the mean of its row, weighted by the shares. That mean is the sum of $P \circ dP$ over the row. And since $O = PV$, that is the
 # sum of $dO \circ O$, which needs no square.
 #
 # Look at who owns what. A block that owns some *keys* has all it needs for their dK and dV: every row passes by, and the sums
@@ -603,7 +603,7 @@ record(
 # rows:
 #   - ["FlashAttention-4", "{{ backward.d128.full.fa4.tflops:.0f }}", "{{ backward.d128.causal.fa4.tflops:.0f }}",
 #      "{{ backward.d64.full.fa4.tflops:.0f }}", "{{ backward.d64.causal.fa4.tflops:.0f }}"]
-# caption: Including its small kernels before and after, as in our time.
+# caption: Its time includes the small kernels before and after the main one, as ours does.
 # ///
 #
 # k04_wgmma over the better of the two, SDPA cuDNN or FlashAttention-4: {{ backward.d128.full.wgmma.tflops / max(backward.d128.full.cudnn.tflops, backward.d128.full.fa4.tflops):.2f }} full and
@@ -617,16 +617,16 @@ record(
 #
 # And the percentage of peak? At d = 128, full, k04_wgmma reaches {{ backward.d128.full.wgmma.of_peak:.0%}} of it, at d = 64
 # {{ backward.d64.full.wgmma.of_peak:.0%}}.
-# The reasons are [those of the forward pass](#how-near-to-the-peak-and-why-no-nearer): a card at its limit, with a reading of {{ backward.d128.full.wgmma.sm_mhz:.0f}}
+# The reasons are [those of the forward pass](#how-near-to-the-peak-and-why-no-nearer): a card at its limit, with a clock that was read at {{ backward.d128.full.wgmma.sm_mhz:.0f}}
 # MHz here, and exponentials, of which a step needs as many for five products as the forward pass needs for two. In addition there
 # is the sum of dQ, which all blocks share; the run did not count what it costs.
 #
 # The row *always in one order* is for anyone who must get the same bits twice. Sums of floats depend on their order,
-# and microseconds decide who adds first. So here each block of keys waits for its turn.
+# and microseconds decide which block adds first. So here each block of keys waits for its turn.
 #
 # /// claim | backward.d128.full.in_order.tflops < 0.95 * backward.d128.full.wgmma.tflops and backward.d64.full.in_order.tflops > 0.9 * backward.d64.full.wgmma.tflops
 # At d = 128 the fixed order is expensive: {{ backward.d128.full.in_order.tflops:.0f }} TFLOP/s instead of {{ backward.d128.full.wgmma.tflops:.0f }}.
-# At d = 64 it costs next to nothing, {{ backward.d64.full.in_order.tflops:.0f }} and {{ backward.d64.full.wgmma.tflops:.0f }}:
+# At d = 64 it costs next to nothing, with {{ backward.d64.full.in_order.tflops:.0f }} and {{ backward.d64.full.wgmma.tflops:.0f }}:
 # there a step takes twice as many rows, so there are half as many turns to wait for.
 # /// otherwise
 # It costs {{ 1 - backward.d128.full.in_order.tflops / backward.d128.full.wgmma.tflops:.0%}} at d = 128 and {{ 1 - backward.d64.full.in_order.tflops / backward.d64.full.wgmma.tflops:.0%}} at d = 64.
@@ -680,7 +680,7 @@ record(
 # ## Before the first tick
 #
 # Before a kernel can run, somebody has to *call* it: Python looks at the arguments, describes them to the driver, and puts the
-# launch into a queue. While the card is busy with something long, nobody notices. With one short sequence everybody does.
+# launch into a queue. While the card is busy with a long kernel, nobody notices the call. With one short sequence everybody does.
 #
 # /// predict | One sequence of 512, 16 heads. What takes longer: the kernel, or calling it? The kernel is k04, written in Gluon, Triton's lower level.
 # - [calls.specialised.us > 1.1 * calls.specialised.host_us] The kernel
@@ -696,7 +696,7 @@ record(
 # ///
 #
 # /// exercise | Where it shows
-# A model with 32 layers calls attention once in each. How long must the kernels be before the call from Gluon stops mattering,
+# A model with 32 layers calls attention once in each layer. How long must the kernels be before the call from Gluon stops mattering,
 # and what else hides the call?
 # /// answer
 # It stops mattering as soon as the kernels between two calls take longer than a call, and the queue holds something to begin
@@ -721,13 +721,13 @@ record(
 # ## Your turn
 #
 # /// exercise | A switch of your own
-# Turn one switch that this page left alone: at d = 128 and N = 16384 a step takes 176 keys, and the answer leaves from the place
-# of Q; give it 128 keys instead, and a place of its own (`block_n=128, own_place=True`). First say what you expect, and from
-# which stove. Then race it: `course_kernels.attention.k06_wgmma.attend(q, k, v, tile=…)`.
+# Turn one switch that this page left alone: at d = 128 and N = 16384 a step takes 176 keys, and the answer leaves from the place of Q;
+# give the step 128 keys instead, and the answer a place of its own (`block_n=128, own_place=True`). First say what you expect, and which stove
+# should cause it. Then race it: `course_kernels.attention.k06_wgmma.attend(q, k, v, tile=…)`.
 # /// answer
-# Fewer keys in a step mean more steps, so more waits for each other, and fewer registers, so more room to work ahead. A
+# Fewer keys in a step mean more steps, so the warpgroups wait for each other more often, and fewer registers, so there is more room to work ahead. A
 # place of its own for the answer means that the next rows of Q are fetched while the answer is still leaving. With many
-# steps the first effect counts, with few the second. You see only the sum of both, which is why you write a forecast
+# steps the first effect dominates, with few steps the second. You see only the sum of both, which is why you write a forecast
 # down first.
 # ///
 #

@@ -30,7 +30,7 @@
 # %% [markdown]
 # ## Bytes or arithmetic, by hand
 #
-# A product of (M, K) and (K, N) is 2 · M · N · K operations. It reads two grids and writes one: M · K + K · N + M · N numbers,
+# The product of an (M, K) and a (K, N) grid takes 2 · M · N · K operations. It reads two grids and writes one: M · K + K · N + M · N numbers,
 # two bytes each in bf16. Divide, and the twos cancel:
 #
 # $$\text{intensity} = \frac{M N K}{M K + K N + M N}$$
@@ -49,12 +49,12 @@
 # - [intensity.square.n512 < ridge and intensity.square.n1024 >= ridge] One
 # - [intensity.square.n1024 < ridge] Two or more
 # /// reveal
-# {{ intensity.square.n512:.0f}} operations per byte at 512, {{ intensity.square.n1024:.0f}} at 1024, and above {{ ridge:.0f}} bytes
-# are no longer the limit. All larger squares are bound by arithmetic.
+# {{ intensity.square.n512:.0f}} operations per byte at 512, {{ intensity.square.n1024:.0f}} at 1024, and above a ridge of {{ ridge:.0f}}
+# bytes are no longer the limit. All larger squares are bound by arithmetic.
 # ///
 #
 # Now take a linear layer. Its weights are a fixed grid of (N, K), and M rows come in. As long as there are few rows, the weights
-# make up nearly all of the bytes, and each weight is two bytes, with two operations for each row. So the intensity is about M,
+# make up nearly all of the bytes, and each weight takes two bytes and two operations for each row. So the intensity is about M,
 # and always a little less.
 #
 # /// predict | The gate of the 8B model, 14336 × 4096: at how many rows does it cross the ridge?
@@ -141,7 +141,7 @@ record(
 # %% [markdown]
 # ## Five squares
 #
-# Again there are two ways of timing, and this time the size decides which of them is of any use. In a
+# Again there are two ways of timing, and this time the size decides which of them is useful. In a
 # [burst](workshops/w2_hopper.py#two-clocks) the launches follow one another without a gap, all of them queued before
 # the first begins, on numbers that L2 still holds. A product of 512 then never touches memory. In a model the rows of a
 # product may still be in L2, from the kernel before; its weights are not, because all the other layers have passed
@@ -172,9 +172,9 @@ record(
 # Read the table with care: the same kernel differs from burst to burst by a few percent.
 #
 # /// claim | min(lead.n1024, lead.n2048, lead.n4096, lead.n8192) > 0.85 and max(lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 1.15
-# From 1024 on the two are close: ours reaches {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}}
-# of the library's speed. [W2](workshops/w2_hopper.py#the-scoreboard) has the same race, timed in two ways. And that is against a
-# library of many kernels, at the best of its nine tries.
+# From 1024 on, ours and the library are close: ours reaches {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}}
+# of the library's speed. [W2](workshops/w2_hopper.py#the-scoreboard) has the same race, timed in two ways. And the opponent is
+# a library of many kernels, at the best of its nine tries.
 # /// otherwise
 # From 1024 on ours reaches {{ lead.n1024:.2f}}, {{ lead.n2048:.2f}}, {{ lead.n4096:.2f}} and {{ lead.n8192:.2f}} of the library's speed.
 # ///
@@ -355,8 +355,8 @@ record(
 #
 # /// claim | over.gate.m1024 < 0.96
 # First comes the **loss**: gate and up, with 1024 rows. Ours reaches {{ over.gate.m1024:.3f}} of the library's speed.
-# There would be 448 large tiles, 8 down and 56 across, on {{ sheet.sms:.0f}} SMs: three full rounds take 3 × 132 = 396
-# of them, and 448 − 396 = 52 are left for a fourth, which is two fifths full. So our plan takes tiles of half the size:
+# With large tiles there would be 448 of them, 8 down and 56 across, on {{ sheet.sms:.0f}} SMs: three full rounds take 3 × 132 =
+# 396 tiles, and 448 − 396 = 52 are left for a fourth round, which is two fifths full. So our plan takes tiles of half the size:
 # 896 of them, in seven rounds of 128, with four SMs left out. Then all rounds are full, but a small tile fetches more
 # for the same result. The other remedy is in [W2](workshops/w2_hopper.py): let idle SMs begin the tiles of others. Our
 # kernel has a switch for that; it was not raced for this shape.
@@ -365,10 +365,10 @@ record(
 # ///
 #
 # /// claim | min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096) > 0.85 and max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096) < 1.15
-# In the other nine products the two are close to each other: ours reaches from
+# In the other nine products, ours and the library are close to each other: ours reaches from
 # {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
 # to {{ max(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
-# of the library's speed. Here *the library* is the best of nine tries, while ours had one.
+# of the library's speed. Here *the library* is the best of nine tries, whereas ours had a single try.
 # /// otherwise
 # In the other nine products ours reaches from
 # {{ min(over.query.m1024, over.query.m4096, over.key.m1024, over.key.m4096, over.gate.m4096, over.down.m1024, over.down.m4096, over.head.m1024, over.head.m4096):.3f}}
@@ -428,7 +428,7 @@ record(
 # what: k14_tuned over the better of cuBLAS and the best of cuBLASLt's guesses, 4096 rows, head of the 8B model, bf16, NT, in bursts
 # ///
 #
-# Do not simply add these rows up. In a layer the gate and its two sisters make up most of the work; a lead at keys and values is a lead in a corner.
+# Do not simply add these rows up. In a layer, gate, up and down make up most of the work; a lead at keys and values is a lead in a corner.
 #
 # ### How near to the peak, and why no nearer?
 #
@@ -446,16 +446,16 @@ record(
 # caption: From the table above, against {{ sheet.bf16:.0f}} TFLOP/s.
 # ///
 #
-# - **Small products have too little to do.** The square of 512 is {{ blocks.n512:.0f}} blocks, keys and values with
-#   1024 rows are 128 small tiles: one round, in which the way to the first product, and from the last one to memory, is
-#   a large part. That costs the library just as much.
+# - **Small products have too little to do.** The square of 512 is {{ blocks.n512:.0f}} blocks, and keys and values with 1024
+#   rows are 128 small tiles: a single round, in which the way to the first product, and from the last product to memory, takes a large
+#   part of the time. The library pays just as much for that.
 # - **Large products all end at about the same share**, ours and the library's. No clock was read in the bursts on this
-#   page. [W2](workshops/w2_hopper.py#power-decides) read the clock, with k14 at 8192, where it ran for seconds: there
-#   the card is at its power limit, and the clock goes down. The peak assumes a clock that the card cannot hold.
+#   page. [W2](workshops/w2_hopper.py#power-decides) read the clock with k14 at 8192, where the kernel ran for seconds:
+#   there the card is at its power limit, and the clock drops. The peak assumes a clock that the card cannot hold.
 # - **In between, it is a question of rounds**: how many tiles there are for {{ sheet.sms:.0f}} SMs, and how full the last round
-#   is. Gate and up are the example.
+#   is. Gate and up are an example.
 #
-# This page cannot say how much of what is missing is the clock and how much is waiting, since no counter runs beside a burst.
+# This page cannot say how much of what is missing is the clock and how much is waiting, since no counter was read during a burst.
 # ///
 
 # %% tags=["fold"]
@@ -483,16 +483,16 @@ record(
 # %% [markdown]
 # ## One row, and 64
 #
-# Now take a single token. Each grid is read once and multiplied with one row; nothing is used twice, so bytes are the limit, and
-# the question is no longer TFLOP/s. It is: what share of the memory's bandwidth does a kernel reach? A burst would be wrong here.
-# L2 would hold the small grids whole, whereas in a model the other layers have long pushed them out. So the timing is that of all
+# Now take a single token. Each grid is read once and multiplied with one row; nothing is used twice, so bytes are the limit. The
+# question is no longer how many TFLOP/s a kernel reaches, but what share of the memory's bandwidth. A burst would be wrong here.
+# L2 would hold the small grids whole, whereas in a model the other layers have long pushed them out. So we time as on all
 # other pages, with a cold L2.
 #
 # /// exercise | The floor of one row | 3 minutes
 # Take the queries, 4096 × 4096 in bf16, with one row. How many bytes are the weights? How long do they take at
 # {{ sheet.bandwidth:,.0f}} GB/s? And how long would the operations take at {{ sheet.bf16:.0f}} TFLOP/s?
 # /// answer
-# 4096 × 4096 × 2 = 33 554 432 bytes, {{ floor.query:.1f}} µs. There are as many operations as bytes, because a weight in bf16 is
+# 4096 × 4096 × 2 = 33 554 432 bytes, {{ floor.query:.1f}} µs. There are as many operations as bytes, because a weight in bf16 takes
 # two of each: 33.6 million, done in {{ floor.operations * 1000:.0f}} ns. Nobody waits for the tensor cores.
 # ///
 #
@@ -529,7 +529,7 @@ record(
 #
 # /// claim | 0.8 < few_over.key.m1 < 1.15
 # **Keys, values**: level, or nearly. Ours reaches {{ few_over.key.m1:.2f}} of the library's speed, in {{ blocks.key:.0f}}
-# blocks; a kernel that moves so few bytes is mostly beginning and end.
+# blocks; a kernel that moves so few bytes spends most of its time on its beginning and its end.
 # /// otherwise
 # **Keys, values**: ours reaches {{ few_over.key.m1:.2f}} times the library's speed, in {{ blocks.key:.0f}} blocks.
 # ///
@@ -613,30 +613,30 @@ record(
 #
 # ### Why not more of the bandwidth?
 #
-# Keep the two columns apart. Against the library our kernel loses little or nothing with one row. Against the *bytes* both lose,
-# and the smaller the grid, the more they lose: {{ few.head.m1.tuned.of_peak:.0%}} of the bandwidth at the head, {{ few.gate.m1.tuned.of_peak:.0%}}
-# at the gate, {{ few.key.m1.tuned.of_peak:.0%}} at keys and values. It is not the clock: every reading in this race says {{ few.gate.m1.tuned.sm_mhz:.0f}}
-# MHz, and no limit was reported. Then what is it? Go through our kernel with one row in your hand.
+# Keep the two columns apart. Against the library our kernel loses little or nothing with one row. Against the *bytes* both kernels
+# lose, and the smaller the grid, the more they lose: {{ few.head.m1.tuned.of_peak:.0%}} of the bandwidth at the head, {{ few.gate.m1.tuned.of_peak:.0%}}
+# at the gate, {{ few.key.m1.tuned.of_peak:.0%}} at keys and values. The clock is not the reason: every reading in this race is {{ few.gate.m1.tuned.sm_mhz:.0f}}
+# MHz, and no limit was reported. Then what is the reason? Go through our kernel with one row in your hand.
 #
 # - **The tile.** The shortest tile has 64 rows. One of them is real; TMA fills the other 63 with zeros. They cost no bytes from
 #   memory, and the tensor cores have nothing better to do. So far, no harm done.
 # - **The places.** But the zeros take up room in the ring. A pair of tiles is (64 + 128) × 64 numbers, 24 KiB, and 8 KiB of these
-#   are zeros and one row. By [Little's law](lectures/l3_memory.py#how-many-must-be-walking) that room should hold weights under
-#   way.
-# - **The blocks.** A block has 128 columns of C or more. Keys have 1024: eight tiles. Cut along k into eight parts, *split-K*,
-#   they make {{ blocks.key:.0f}} blocks, for {{ sheet.sms:.0f}} SMs, and then a second kernel must add the parts. An SM without a
-#   block asks memory for nothing.
+#   are zeros and one row. By [Little's law](lectures/l3_memory.py#how-many-must-be-walking) that room should hold weights that are
+#   under way.
+# - **The blocks.** A block has 128 columns of C or more. Keys have 1024: eight tiles. Cut into eight parts along k, which is called
+#   *split-K*, they make {{ blocks.key:.0f}} blocks, for {{ sheet.sms:.0f}} SMs, and then a second kernel must add the parts. An SM without a
+#   block requests nothing from memory.
 # - **The one thread.** The producer asks for whole tiles, waits, and asks again. That suits tiles that are used 64 times over.
 #   Here each is used once.
 #
-# A kernel for one row has a different shape. It has no tile of C at all. Each warp takes a few rows of the weights, reads them in
-# vectors of 16 bytes, with many under way, multiplies them by the one row of x, and adds up by shuffles. No tensor core, no
-# ring, no roles: it is a reduction, as in [L5](lectures/l5_the_top_of_the_ladder.py), with weights in it. Such a kernel is called *matrix
+# A kernel for one row has a different shape. There is no tile of C at all. Each warp takes a few rows of the weights, reads them in
+# vectors of 16 bytes, with many under way, multiplies them by the one row of x, and adds up by shuffles. It has no tensor core,
+# no ring and no roles: it is a reduction, as in [L5](lectures/l5_the_top_of_the_ladder.py), with weights in it. Such a kernel is called *matrix
 # times vector*, GEMV.
 #
 # Is it worth it? We did not race such a kernel here, so look at two other pages. [W4](workshops/w4_serving.py#shorter-weights)
 # has a kernel for few rows, on gate and up as one grid: with one row it takes {{ w4.few.bf16.m1.us:.1f}} µs, where
-# cuBLAS takes {{ w4.few.cublas.m1.us:.1f}}. By itself, then, it gains little. Its gains come in combination: in [one
+# cuBLAS takes {{ w4.few.cublas.m1.us:.1f}}. By itself, then, such a kernel gains little. It gains in combination: in [one
 # token](one_token.py#five-kernels-a-layer) such kernels also do the norm, the turn and the sum, and begin before the previous
 # kernel has ended, and the step goes from {{ one_token.rate.our_attention:.0f}} tokens/s to
 # {{ one_token.rate.our_step:.0f}}.
@@ -667,8 +667,8 @@ record(
 # swaps: our multiply; our attention ([k06](attention_on_hopper.py#the-whole-of-it), which understands shared heads, so nothing is
 # copied out for it); and both. A fifth way is `torch.compile`, with the library's multiply and attention.
 #
-# The code that swaps the multiply states when it steps aside. With fewer than {{ least_rows:.0f}} rows, or where the
-# copy engine does not accept the sizes or addresses, torch's linear does the work. In a prefill that is only the head:
+# The code that swaps the multiply says in which cases it leaves the work to torch's linear. With fewer than {{ least_rows:.0f}} rows, or where the
+# copy engine does not accept the sizes or addresses, ours does not run. In a prefill that affects only the head:
 # the answer begins with one token, so the head has one row.
 #
 # /// source | src/course_models/hopper_operators.py
@@ -677,7 +677,7 @@ record(
 #
 # ### The forecast
 #
-# You have a scoreboard. Use it. How many operations does each kind of grid need in this prefill, and how long do they take at the
+# You have a scoreboard, so use it. How many operations does each kind of grid need in this prefill, and how long do they take at the
 # rates above?
 #
 # /// table
@@ -719,11 +719,11 @@ record(
 #
 # ### Whose clock?
 #
-# One trap before the bars. Called line by line from Python, this prefill is well over a thousand launches, and the host
+# One trap before the bars. Called line by line from Python, this prefill makes well over a thousand launches, and the host
 # needs about as long to write them as the card needs to carry them out: {{ swap.library_eager.ms:.1f}} ms, against {{ swap.library.ms:.1f}}
-# ms in a graph. Then a race between two kernels says as much about Python as about the kernels. So each of the five
+# ms in a graph. A race between two kernels would then say as much about Python as about the kernels. So each of the five
 # variants is captured in a [CUDA graph](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs): all orders on
-# one slip, written before the clock starts. That leaves the card's own time.
+# one slip, written before the clock starts. What remains is the card's own time.
 #
 # /// predict | With our multiply in place of cuBLAS, and nothing else changed: what happens to the whole prefill?
 # - [gain.multiply < 0.9] It gets slower by more than a tenth
@@ -758,7 +758,7 @@ record(
 # ///
 #
 # Why only {{ swap.our_multiply.of_peak:.0%}} of peak, when the products by themselves had more? Part of it is the clock:
-# with our multiply a reading says {{ swap.our_multiply.sm_mhz:.0f}} MHz, at {{ swap.our_multiply.power_w:.0f}} W. The
+# with our multiply it was read at {{ swap.our_multiply.sm_mhz:.0f}} MHz, at {{ swap.our_multiply.power_w:.0f}} W. The
 # larger part is everything that is not a product. Compare the whole time with the forecast. The products should take {{ forecast.cublas:.1f}}
 # ms of the library's {{ swap.library.ms:.1f}} ms. The rest is what comes between them: norms, turns, the two halves of
 # the feed-forward block, attention. No multiply touches that.
@@ -833,22 +833,22 @@ record(
 #
 # /// exercise | A size of your own | 6 minutes
 # Take a different model: a width of 8192, 28 672 numbers in the middle, 64 query heads and 8 key heads of 128 numbers. For its
-# keys and its gate, with 16 rows and with 2048: bytes or arithmetic? Give the intensity first. Then say which of the four you
-# would give to our kernel, and measure two of them if you have a Hopper card: `k14_tuned.gemm(x, weight.t())` in a race with
+# keys and its gate, with 16 rows and with 2048: bytes or arithmetic? Give the intensity first. Then say which of the four products
+# you would give to our kernel, and measure two of them if you have a Hopper card: `k14_tuned.gemm(x, weight.t())` in a race with
 # `library.cublas`.
 # /// answer
 # Keys are 1024 × 8192. With 16 rows: 16 · 1024 · 8192 divided by (16 · 8192 + 8192 · 1024 + 16 · 1024) is
 # {{ yours.key.m16:.1f}}; with 2048 rows {{ yours.key.m2048:.0f}}. The gate is 28 672 × 8192: {{ yours.gate.m16:.1f}}
-# and {{ yours.gate.m2048:.0f}}. With 16 rows both are bound by bytes, and are work for a kernel made for few rows.
-# With 2048 both are bound by arithmetic; the gate has plenty of tiles, and keys have 16 × 4 = 64 large ones, enough
+# and {{ yours.gate.m2048:.0f}}. With 16 rows both products are bound by bytes, and are work for a kernel made for few rows.
+# With 2048 rows both are bound by arithmetic; the gate has plenty of tiles, and keys have 16 × 4 = 64 large tiles, enough
 # for half of the SMs, so they need a smaller tile.
 # ///
 #
 # **You can now** say whether a product waits for bytes before anybody runs it; read a scoreboard for the rows that matter; say what one row leaves unused; and forecast a swap.
 #
 # **Where this leads.** What the kernel does inside is the subject of [the workshop on Hopper](workshops/w2_hopper.py). What
-# comes between the products, and how it goes away, is the subject of [the workshop on serving](workshops/w4_serving.py). Every
-# number above, with its spread: [the ledger](numbers.md).
+# comes between the products, and how it goes away, is the subject of [the workshop on serving](workshops/w4_serving.py). [The
+# ledger](numbers.md) lists every number above, with its spread.
 
 # %% tags=["fold"]
 OTHERS = {"key": (8 * 128, 8192), "gate": (28672, 8192)}

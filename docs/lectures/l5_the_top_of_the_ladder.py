@@ -324,7 +324,7 @@ record(
 #
 # **Issue slots used × share of multiply-adds.** Every step on this page improves one of these two factors: it makes
 # the share of multiply-adds larger (fewer other instructions) or uses more of the slots (less waiting). And the
-# product of the two factors nearly *is* the percentage of peak.
+# product of the two factors *is*, nearly, the percentage of peak.
 #
 # /// exercise | A 4 × 4 register tile | 3 minutes
 # With 16-byte loads, how many of the instructions for this tile are multiply-adds? How many bytes does one
@@ -387,7 +387,7 @@ record(
 # /// claim | abs(vital.register_tile.loads / by_hand.t8x8_by16.loads - 1) < 0.1 and abs(vital.vectorised.loads / by_hand.t8x8_by16.loads - 1) < 0.1
 # Look at the loads from shared memory: there were {{ vital.register_tile.loads:.4f }} per multiply-add *before* the
 # change, although the source reads single numbers, and by hand we get {{ by_hand.t8x8_by4.loads:.2f }}. **The
-# compiler got there first.** It saw that these numbers are neighbours and loaded 16 bytes at a time without being
+# compiler got there first.** The compiler saw that these numbers are neighbours, and loaded 16 bytes at a time without being
 # asked. For the loads from global memory the compiler could not do so. There the source of kernel 5 gives
 # neighbouring numbers to neighbouring threads, and no thread has four in a row. Read the counter before you make an
 # improvement that the compiler has already made.
@@ -612,7 +612,7 @@ record(
 # does the warp want in each step?
 # /// answer
 # 4 × 8: 32 + 64 = 96. 8 × 4: the same. 2 × 16: 144. 32 × 1: 256 + 8 = 264. The shapes that are nearly square win,
-# because for its area a square has the shortest fence.
+# because a square has the shortest fence for its area.
 # ///
 
 # %% [markdown]
@@ -1092,7 +1092,7 @@ record(
 # ///
 #
 # [The first lecture](l1_what_a_gpu_is.py#the-peak-by-hand) had a kernel that only multiplies and adds, in registers.
-# That kernel reached {{ l1.fma.of_peak:.1%}} of peak. Nothing that we have run on these lanes goes beyond that. Our
+# That kernel reached {{ l1.fma.of_peak:.1%}} of peak. Nothing that we have run on these lanes is faster. Our
 # last kernel reaches {{ ladder.persistent.tflops / l1.fma.tflops:.1%}} of *that kernel's* speed, and the library
 # reaches {{ ladder.cublas.tflops / l1.fma.tflops:.1%}}.
 #
@@ -1107,7 +1107,7 @@ record(
 # ///
 #
 # /// claim | vital.cublas.issued > vital.persistent.issued and vital.cublas.share < vital.persistent.share and vital.cublas.turns > 1.1 * vital.persistent.turns
-# And what about the library? Its kernel is built in a similar way: it has as many warps as ours, and uses nearly all
+# And what about the library? The library's kernel is built in a similar way: it has as many warps as ours, and uses nearly all
 # the registers. It takes *more* wavefronts of shared memory, {{ vital.cublas.turns:.3f }} per multiply-add against
 # our {{ vital.persistent.turns:.3f }}. A smaller share of its instructions are multiply-adds,
 # {{ vital.cublas.share:.1%}} against our {{ vital.persistent.share:.1%}}. In return it issues an instruction a little
@@ -1434,14 +1434,14 @@ record(
 #   - ["1000", "", "", "{{ ugly.whole.n1000.of_compute:.1%}}", "{{ ugly.shared.n1000.of_compute:.1%}}", "{{ ugly.cublas.n1000.of_compute:.1%}}", "{{ max(ugly.whole.n1000.tflops, ugly.shared.n1000.tflops) / ugly.cublas.n1000.tflops:.0%}}"]
 #   - ["1023", "", "", "{{ ugly.whole.n1023.of_compute:.1%}}", "{{ ugly.shared.n1023.of_compute:.1%}}", "{{ ugly.cublas.n1023.of_compute:.1%}}", "{{ max(ugly.whole.n1023.tflops, ugly.shared.n1023.tflops) / ugly.cublas.n1023.tflops:.0%}}"]
 #   - ["4095", "", "", "{{ ugly.whole.n4095.of_compute:.1%}}", "{{ ugly.shared.n4095.of_compute:.1%}}", "{{ ugly.cublas.n4095.of_compute:.1%}}", "{{ max(ugly.whole.n4095.tflops, ugly.shared.n4095.tflops) / ugly.cublas.n4095.tflops:.0%}}"]
-# caption: Percent of peak refers to the arithmetic, at every size. The small ones have too few tiles for the SMs.
+# caption: Percent of peak refers to the arithmetic, at every size. The small matrices have too few tiles for the SMs.
 # ///
 #
 # /// claim | smooth.whole.n1024.of_compute < 0.4 * smooth.whole.n4096.of_compute and smooth.shared.n1024.us < 0.5 * smooth.whole.n1024.us
 # At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} SMs. So with kernel 11,
 # {{ 1 - waves.n1024.full:.0%}} of the card is empty. Kernel 12 cuts those tiles along K and gives every SM work, and
-# it runs at {{ smooth.whole.n1024.us / smooth.shared.n1024.us:.1f }} times the speed of kernel 11. That cutting the
-# tiles helps *small* matrices is a bonus that we had not asked for.
+# it runs at {{ smooth.whole.n1024.us / smooth.shared.n1024.us:.1f }} times the speed of kernel 11. Cutting the tiles
+# also helps *small* matrices, a bonus that we had not asked for.
 # /// otherwise
 # At 1024 there are {{ waves.n1024.tiles:.0f }} tiles for {{ sms:.0f }} SMs. Kernel 11 reaches
 # {{ smooth.whole.n1024.of_compute:.1%}} of peak, and kernel 12 reaches {{ smooth.shared.n1024.of_compute:.1%}}.
@@ -1662,7 +1662,7 @@ record(
 # /// claim | few.m128.shared.tflops < 0.8 * few.m128.cublas.tflops
 # With a single tile kernel 12 loses: it reaches {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the
 # library's speed at 128 × 128. There are two possible reasons. Each block multiplies a tile of 128 × 256, and half of
-# it is outside C. And all blocks add to the *same* few numbers of C. We have not separated the two. A smaller tile
+# it is outside C. And all blocks add to the *same* few numbers of C. We have not separated these two causes. A smaller tile
 # would at least waste less work.
 # /// otherwise
 # At 128 × 128 kernel 12 reaches {{ few.m128.shared.tflops / few.m128.cublas.tflops:.0%}} of the library's speed.

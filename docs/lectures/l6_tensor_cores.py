@@ -153,7 +153,7 @@ print(f"instructions in each tick, for one SM: {peak / mma_flops:.2f}")
 # - [ ] A half
 # - [x] A sixth
 # /// reveal
-# {{ mill.ticks:.0f }} ticks of fetching for one tick of multiplying leave a sixth. A tensor core that is not fed is
+# With {{ mill.ticks:.0f }} ticks of fetching for one tick of multiplying, a sixth is all that is left. A tensor core that is not fed is
 # idle.
 # ///
 #
@@ -177,7 +177,7 @@ record(
 )
 
 # %% [markdown] Shared memory delivers 128 bytes per tick. With a warp tile of 64 × 64, each instruction needs
-# {{ feed.m64n64:.0f }} bytes. Nothing is left for storing the next tiles. A larger tile would need less, but 64 × 64
+# {{ feed.m64n64:.0f }} bytes. That leaves no bandwidth for storing the next tiles. A larger tile would need less, but 64 × 64
 # sums in fp32 take 128 registers in each thread, and a thread has at most 255. Keep a tile of 64 × 256 in mind: it
 # needs {{ feed.m64n256:.0f }} bytes per instruction. One warp cannot hold such a tile, but four can.
 #
@@ -618,7 +618,7 @@ record(
 #
 # /// figure | docs/assets/figures/tensor_ldmatrix.svg
 # alt: "Two grids of eight rows with eight pieces of 16 bytes. Left, piece 2 of all rows is in one column, in the same four banks. Right, piece c of row r is at place c xor r, and piece 2 is in a different column in each row."
-# caption: Eight rows, eight times four banks. The place of a piece is its number, xor its row.
+# caption: The same piece of eight rows, now in eight different groups of four banks. The place of a piece is its number, xor its row.
 # ///
 #
 # Count by hand, for each of the eight pieces of a row: how many wavefronts (turns) does shared memory need for one
@@ -770,7 +770,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # It runs at {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed of our own `wgmma` kernel, with the same tiles
 # and the same `HGMMA` in the middle. Three things differ. In Triton's kernel one thread orders a tile from the copy
 # engine, whereas in ours 256 threads copy. The copy engine also writes out the sums. And the blocks of Triton's
-# kernel stay, and go from tile to tile. This page does not separate the three.
+# kernel stay, and move from tile to tile. This page does not separate the three differences.
 # /// otherwise
 # It runs at {{ climb.wgmma.us / climb.triton.us:.2f}} times the speed of our own `wgmma` kernel.
 # ///

@@ -250,7 +250,7 @@ record(
 # - [8 <= sectors.thread < 20] About 16
 # - [sectors.thread >= 20] More than 20
 # /// reveal
-# **{{ sectors.thread:.1f }}.** By hand: six requests that touch 32 and one that touches 1, (6 · 32 + 1) / 7 = 27.6.
+# **{{ sectors.thread:.1f }}.** By hand: six requests that touch 32 sectors and one that touches 1, (6 · 32 + 1) / 7 = 27.6.
 # ///
 #
 # There is a counter for this guess, and the counter agrees. That points to the cure: *neighbouring lanes must read
@@ -515,7 +515,7 @@ record(
 #   - {column: host, y_label: writes an order, label: the host}
 #   - {column: card, y_label: at work, label: the card}
 # alt: "Two lanes over time, each either up or down. Above, the host writes one order after the other. Below, the card works in short pieces with gaps between them. Over the whole step the card works for {{ step.plain.share:.0%}} of the time."
-# caption: Up is busy. Every gap below is a card that has done what it was told.
+# caption: Up is busy. In every gap below, the card has done all that it was told to do.
 # ///
 # ///
 
@@ -783,8 +783,8 @@ record(
 #
 # `nox -s profile -- my_labs/register_tile.cu --report` fills in what a machine can: it asks for your forecast, and then writes a
 # page with time, percent of peak, bytes against the minimum, and the largest waits. With `--hint`, and only then, it says what to
-# try next. It knows a lab's file by its name; for any other file,
-# say what it computes, `--problem softmax`. Without a card, or without `ncu`, it reports what the compiler knows, registers and how
+# try next. It recognises a lab's file by its name; for any other file, say
+# what the file computes, as in `--problem softmax`. Without a card, or without `ncu`, it reports what the compiler knows, registers and how
 # many blocks fit, and says what is missing.
 #
 # ### Three tests for any report

@@ -336,7 +336,7 @@ record(
 # alt: >-
 #   On the table, small and fast: thin Q, K transposed, V and O, each N by d, and one large square of scores, N by N, marked as the enemy. Arrows
 #   carry the square to the pantry, HBM, and back again, twice: as S and as P.
-# caption: "What the recipe wants on the table, and where it must go instead. The square is what this lecture calls *the enemy*: the thin ones grow with N, the square with N²."
+# caption: "What the recipe wants on the table, and where it must go instead. The square is what this lecture calls *the enemy*: the thin matrices grow with N, the square with N²."
 # ///
 #
 # How many operations are there per byte carried? Count the operations of the two multiplies, 2N²d each. For the
@@ -364,8 +364,8 @@ record(trips={"intensity": quantity(work / carried, "FLOP/B")})
 # %% [markdown]
 # /// exercise | Two more trips | 3 minutes
 # A careless implementation divides by √d in a separate kernel; a careful implementation does so in the multiply. How
-# many operations per byte does the careless implementation do? And where would *you* put the root, so that it costs
-# next to nothing?
+# many operations per byte does the careless implementation do? And where would *you* put the division, so that it
+# costs next to nothing?
 # /// answer
 # It reads S once more and writes it once more: six trips, and 512 operations divided by 12 bytes is about 43. Divide
 # Q instead, before the multiply. Q is N × d, not N × N.
