@@ -15,9 +15,9 @@
 #
 # - read every kernel of this course up to L6 line by line, and look up the words that Hopper adds;
 # - say what an address is, and find an element of a matrix by its single index;
-# - name four places where a kernel quietly gives a different number than Python would;
+# - name four places where a kernel silently gives a different number from Python's;
 # - read what the compiler says when it refuses your code;
-# - read the five extra words that the top of the ladder needs.
+# - read the five extra language features that the kernels at the top of the ladder use.
 #
 # Nothing is taken on trust. Each surprise below is compiled and run on the card.
 
@@ -45,11 +45,11 @@
 # | `# a comment` | `// a comment`, `/* or this */` |
 # | `None`, exceptions, `import` | not in a kernel |
 #
-# Braces make the block, not indentation. A semicolon ends a statement, not the end of the line. Without braces an `if` holds
-# exactly one statement, however the next line is indented. And `=` sets, `==` compares: `if (n = 3)` sets n to 3 and is
-# always true.
+# Braces make a block; indentation does not. A semicolon ends a statement; the end of a line does not. Without braces an
+# `if` holds exactly one statement, however the next line is indented. And `=` assigns, while `==` compares:
+# `if (n = 3)` sets n to 3 and is always true.
 #
-# This is all the machinery that the cells below need: write a few lines of C into a file, compile them, run them.
+# The cells below need only this much machinery: it writes a few lines of C into a file, compiles them and runs them.
 
 # %%
 import tempfile
@@ -75,8 +75,8 @@ def room(count, dtype=torch.int32):
 
 
 # %% [markdown]
-# [`run`](lectures/l2_the_cuda_model.py#a-file-of-your-own-in-one-line) is the course's own function for that. If you
-# have a card, you can type along.
+# [`run`](lectures/l2_the_cuda_model.py#a-file-of-your-own-in-one-line) is the course's own function: it compiles and
+# runs such a file. If you have a card, you can type along.
 
 # %% [markdown]
 # ## Everything has a type
@@ -91,7 +91,7 @@ def room(count, dtype=torch.int32):
 # ```
 #
 # A name that you declare and do not set holds garbage. Not 0, not None: garbage. A name lives until the closing brace
-# of the block in which it was declared. The type says how many bytes there are, and what the bits in them mean:
+# of the block in which it was declared. The type says how many bytes a value has, and what the bits in them mean:
 
 # %%
 sizes = room(7)
@@ -124,7 +124,7 @@ for name, count in zip(names, sizes.tolist(), strict=True):
 # | `__half`, `__nv_bfloat16` | 2 bytes; they need an include | `float16`, `bfloat16` |
 # | `bool` | true, false | `bool` |
 #
-# A tensor and the kernel must agree on this. The kernel gets bytes, and reads them as its own declaration says.
+# The tensor and the kernel must agree on the type. The kernel gets bytes, and reads them as its own declaration says.
 
 # %% [markdown]
 # ## Four quiet surprises
@@ -132,7 +132,7 @@ for name, count in zip(names, sizes.tolist(), strict=True):
 # ### 1. Whole numbers divide to whole numbers
 #
 # /// predict | What are 7 / 2, −7 / 2, −7 % 2 and 1 / 3 in C?
-# In Python 3 they are 3.5, −3.5, 1 and 0.333… Say all four before you look.
+# In Python 3 the results are 3.5, −3.5, 1 and 0.333… Say all four before you look.
 #
 # - [ ] 3, −4, 1 and 0
 # - [x] 3, −3, −1 and 0
@@ -192,14 +192,16 @@ print("(long long)row * N  ", far[3].item())
 print("Python              ", 40_000 * 65_536)
 
 # %% [markdown]
-# The card wraps around: after the largest comes the smallest. The language does not even promise that; for a signed int
-# it promises nothing, and the compiler may assume that it never happens. As an index, a negative number is an address in
-# front of your tensor. So widen **one factor before** you multiply. That is why `vector_add` says `static_cast<long long>(blockIdx.x) * blockDim.x`.
+# On the card an int wraps around: after the largest number comes the smallest. C++ does not even promise that; it
+# leaves the overflow of a signed int undefined, and the compiler may assume that it never happens. Used as an index, a
+# negative number is an address in front of your tensor. So widen **one factor before** you multiply. That is why
+# `vector_add` computes `static_cast<long long>(blockIdx.x) * blockDim.x`.
 #
 # ### 3. 1.0 is a double
 #
-# A literal has a type too. `1.5` has 64 bits. `1.5f` has 32. Mix a double into a sum of floats, and the sum is worked out
-# in double, then rounded back. Look at the instructions that the compiler makes of `x * 1.1` and of `x * 1.1f`:
+# A literal has a type too. `1.5` has 64 bits. `1.5f` has 32. Mix a double into a sum of floats, and the sum is worked
+# out in double, then rounded back. Look at the instructions that the compiler generates for `x * 1.1` and for
+# `x * 1.1f`:
 
 # %%
 import re
@@ -217,13 +219,13 @@ for literal in ("1.1", "1.1f"):
     print(f"x * {literal:5}", ", ".join(found))
 
 # %% [markdown]
-# `FMUL` multiplies floats, `DMUL` multiplies doubles, `F2F` converts. One missing letter, and one instruction has become
-# three. The middle instruction runs on the double-precision units, and many cards have only a few of those. So put `f` after
-# every literal in a kernel, and write `expf`, `fmaxf`, `sqrtf` rather than `exp`, `fmax`, `sqrt`.
+# `FMUL` multiplies floats, `DMUL` multiplies doubles, `F2F` converts. Because one letter is missing, one instruction
+# has become three. The middle instruction runs on the double-precision units, and many cards have only a few of those.
+# So put `f` after every literal in a kernel, and write `expf`, `fmaxf`, `sqrtf` rather than `exp`, `fmax`, `sqrt`.
 #
 # ### 4. A float runs out of digits
 #
-# This has nothing to do with C, but you meet it here, because Python's float is a double.
+# The last surprise has nothing to do with C, but you meet it here, because Python's float is a double.
 
 # %%
 digits, counted = room(2, torch.float64), room(3, torch.float32)
@@ -248,9 +250,10 @@ print("0.1 + 0.2 == 0.3 in float: ", bool(counted[1].item()))
 print("0.1 + 0.2 == 0.3 in double:", bool(counted[2].item()))
 
 # %% [markdown]
-# A float has 24 bits for its digits, so from 2<sup>24</sup> on it can no longer count by ones. A sum that adds 1 at a time
-# gets stuck there. And 0.1 + 0.2 came out *equal* to 0.3 in float and not in double: that is the luck of rounding, not a
-# virtue of float. So do not ask whether the results of two different sums are equal; ask whether they are close.
+# A float has 24 bits for its digits, so from 2<sup>24</sup> on it can no longer count by ones. A sum that adds 1 at a
+# time gets stuck there. And in float, 0.1 + 0.2 came out *equal* to 0.3, while in double it did not: that is lucky
+# rounding, not a virtue of float. So do not ask whether the results of two different sums are equal; ask whether they
+# are close.
 #
 # /// exercise | Half of x
 # Somebody writes `y[i] = 1 / 2 * x[i];` and gets zeros. Somebody else writes `y[i] = x[i] / 2;` and gets the right answer.
@@ -258,30 +261,31 @@ print("0.1 + 0.2 == 0.3 in double:", bool(counted[2].item()))
 # /// answer
 # `1 / 2 * x[i]` is read from the left: `1 / 2` is a division of ints, so it is 0. Then comes 0 times x. In `x[i] / 2`
 # one side is a float, so the 2 becomes a float too. `0.5 * x[i]` gives the right answer. By the rules of C the product
-# is worked out in double and rounded back. Half of a float comes out the same either way, so a compiler may notice that
-# and use a float multiply after all. With 1.1 it could not, as you saw above. Write `0.5f`, and you do not have to hope
-# for that.
+# is worked out in double and rounded back. Half of a float comes out the same either way, so a compiler may notice and
+# use a float multiply after all. With 1.1 the compiler could not do so, as you saw above. Write `0.5f`, and you do not
+# have to hope that it does.
 # ///
 
 # %% [markdown]
 # ## Addresses
 #
-# A kernel does not get your tensor. It gets the **address** of its first number: where in memory it begins. C calls it a
-# *pointer*, and it has a type: `float *x` is the address of a float.
+# A kernel does not get your tensor. It gets the **address** of the tensor's first number, that is, where in memory the
+# tensor begins. C calls an address a *pointer*, and a pointer has a type: `float *x` is the address of a float.
 #
 # /// figure | docs/assets/figures/house_numbers.svg
 # alt: "A street of eight houses with the addresses 1000, 1004 and so on to 1028. The first five belong to x and hold 1.5 to 5.5. The arrow x points to the first, x plus 3 to the fourth. The arrow x plus 5 points to the sixth house, which is somebody else's."
-# caption: The number on the house counts bytes. The steps you take are whole floats.
+# caption: The house numbers count bytes. The steps that you take are whole floats.
 # ///
 #
-# - `x[3]` is the fourth float from there. It is shorthand for `*(x + 3)`: go three floats on, and look inside.
-# - `x + 3` is an address. It is 3 × 4 bytes further on, because the type says that each step is a float.
+# - `x[3]` is the fourth float, counted from that address. It is shorthand for `*(x + 3)`: go three floats on, and look
+#   inside.
+# - `x + 3` is an address, 3 × 4 bytes further on, because the type says that each step is a float.
 # - `&y` is the address of `y`.
 # - `const float *x`: I promise to read only. `float *__restrict__ z`: I promise that no other pointer leads to the same
 #   memory, so the compiler may keep things in registers. Nobody checks that promise.
 #
-# Nothing in an address says how long the list is. `x[-1]` is not the last number; it is the house in front of yours. [When it goes wrong](when_it_goes_wrong.py#nothing-complains)
-# shows what comes of that.
+# Nothing in an address says how long the list is. `x[-1]` is not the last number; it is the house in front of yours.
+# [When it goes wrong](when_it_goes_wrong.py#nothing-complains) shows what happens then.
 
 # %%
 steps, seen = room(3, torch.int64), room(2, torch.float32)
@@ -309,21 +313,22 @@ print("x[3], *(x + 3):  ", *seen.tolist())
 # %% [markdown]
 # ### The same address, a different type
 #
-# The cell above has `(const double *)x`: the same house, and a new promise about what lives in it. The long way to write
-# that is `reinterpret_cast<const double *>(x)`. No bit moves and nothing is converted. Only the next read takes a different
-# number of bytes, and a step has a different length. Every kernel that loads 16 bytes at once does this:
+# The cell above contains `(const double *)x`: the same house, with a new promise about what lives in it. The long form
+# of this cast is `reinterpret_cast<const double *>(x)`. No bit moves, and nothing is converted. But the next read takes
+# a different number of bytes, and a step has a different length. Every kernel that loads 16 bytes at once uses such a
+# cast:
 #
 # ```cuda
 # float4 v = *reinterpret_cast<const float4 *>(x + 4 * i);   // four floats in one go: v.x, v.y, v.z, v.w
 # ```
 #
-# Read it from the inside out: take the address of float number 4 i; treat it as the address of a `float4`, four floats in a
-# row; and the star looks inside. Nobody checks that four floats are there. Nobody checks that the address is a multiple of 16
-# either, and such a load requires that: see [alignas](#alignas-where-a-thing-may-begin).
+# Read the line from the inside out: take the address of float number 4 i; treat it as the address of a `float4`, four
+# floats in a row; and the star looks inside. Nobody checks that four floats are there. Nor does anybody check that the
+# address is a multiple of 16, which such a load requires: see [alignas](#alignas-where-a-thing-may-begin).
 #
 # ### A matrix is a list
 #
-# Memory is one long street. So a matrix is stored in it row after row, which is called **row-major**:
+# Memory is one long street. So a matrix is stored row after row; this order is called **row-major**:
 #
 # `number = row × columns + column`
 #
@@ -352,10 +357,11 @@ print("row 2, column 1:", int(found[0]), "and in Python", int(matrix[2, 1]))
 print("with row and column mixed up:", int(found[1]))
 
 # %% [markdown]
-# If you mix up row and column, there is no error. You get a number, from somewhere else.
+# If you mix up row and column, there is no error. You get a number from somewhere else in the matrix.
 #
 # Tensors can deceive you here. `matrix.t()` looks transposed in Python, but in memory nothing has moved. Only the steps
-# (*strides*) have changed, and the kernel does not get those. That is why our launchers insist on *contiguous* tensors.
+# (*strides*) have changed, and the kernel does not get the strides. That is why our launchers insist on *contiguous*
+# tensors.
 #
 # Small lists of your own have a fixed length that is known when you compile: `float row[4];`. With `__shared__` in front, the
 # whole block shares one such list.
@@ -364,8 +370,8 @@ print("with row and column mixed up:", int(found[1]))
 # A matrix has 5 rows and 8 columns. In which row and column is element 37? And what does a kernel read when it asks for
 # row 1, column 9?
 # /// answer
-# 37 // 8 = row 4, 37 % 8 = column 5. Row 1, column 9 is number 1 × 8 + 9 = 17, and that is row 2, column 1. It is inside the
-# matrix, so not even `memcheck` can object. Only a check of the column against N finds it.
+# 37 // 8 = row 4, 37 % 8 = column 5. Row 1, column 9 is number 1 × 8 + 9 = 17, and that is row 2, column 1. That place
+# is inside the matrix, so not even `memcheck` can object. Only a check of the column against N finds the mistake.
 # ///
 
 # %% [markdown]
@@ -445,12 +451,13 @@ extern "C" __global__ void scale() {
 """)
 
 # %% [markdown]
-# Skip the first lines, which only say that the compiler refused. Then read it like this: **file(line): error: what**, then the
-# line itself, and a `^` under the place where the compiler got stuck. That is where it *noticed*, not where you forgot. The
-# semicolon is missing at the end of line 2; the compiler notices at the first word of line 3. So look at the line before, too.
-# The *warning* below it is a consequence, and `177-D` is only its number.
+# Skip the first lines, which only say that the compiler refused. Then read the message like this: **file(line): error:
+# what**, then the line itself, and a `^` under the place where the compiler got stuck. That is the place where it
+# *noticed* the error, not the place where you made it. The semicolon is missing at the end of line 2; the compiler
+# notices at the first word of line 3. So look at the line before, too. The *warning* below it is a consequence, and
+# `177-D` is only its number.
 #
-# Now several mistakes at once, all of them Python in C's clothes:
+# Here are several mistakes at once, all of them Python in C's clothes:
 
 # %%
 refused("""
@@ -466,11 +473,11 @@ extern "C" __global__ void scale() {
 # %% [markdown]
 # - *operand of "\*" must be a pointer*: C has no `**`. The compiler read `x[0] * (*2)`: times the thing at address 2.
 # - *a value of type "float \*" cannot be used to initialize … "int \*"*: the address of a float is not the address of an int.
-# - *identifier "z" is undefined*: it was never declared. Setting a name does not create it.
+# - *identifier "z" is undefined*: the name was never declared. Assigning to a name does not create it.
 # - *identifier "len" is undefined*: there is no such function. Python's words are not C's.
 #
-# **Fix the first error, then compile again.** The errors after it often follow from it. And when the file *compiles*, that
-# only means that it is C. It does not mean that it is right.
+# **Fix the first error, then compile again.** Later errors often follow from the first. And a file that *compiles* is
+# valid C; that does not mean that it is right.
 #
 # /// exercise | Read one aloud
 # Say what each line does for thread 5 of block 2, with blocks of 256 threads and N = 600. And for thread 100 of the same block?
@@ -484,27 +491,27 @@ extern "C" __global__ void scale() {
 # }
 # ```
 # /// answer
-# Thread 5: i = 2 × 256 + 5 = 517. That is below 600, so it stays. 517 is above 0, so left is x[516]. It writes x[517] − x[516]
-# into y[517].
+# Thread 5: i = 2 × 256 + 5 = 517. That is below 600, so the thread stays. 517 is above 0, so left is x[516]. The thread
+# writes x[517] − x[516] into y[517].
 #
-# Thread 100: i = 612. It is not below 600, so it goes home. The kernel writes the difference between each number and the
-# one before it; for the first one, that is 0.
+# Thread 100: i = 612. That is not below 600, so the thread goes home. The kernel writes the difference between each
+# number and the one before it; in front of the first number the kernel assumes a 0.
 # ///
 #
 # /// exercise | Blocks, rounded up
 # How many blocks of 256 do N numbers need, worked out in C? Why is `(N + 255) / 256` right, and for which N does it go wrong?
 # /// answer
-# Division rounds down, so N / 256 forgets the remainder. Adding 255 first carries every remainder, from 1 on, over to
-# the next block, and changes nothing for an N that is a multiple of 256. It goes wrong when N + 255 passes 2 147 483 647:
-# then the sum wraps, and the number of blocks is negative. Python has no such limit, which is one reason why our
-# launchers count in Python: `-(-N // 256)`.
+# Division rounds down, so N / 256 forgets the remainder. Adding 255 first makes every remainder, from 1 on, count as
+# one more block, and changes nothing for an N that is a multiple of 256. The formula goes wrong when N + 255 passes 2
+# 147 483 647: then the sum wraps, and the number of blocks is negative. Python has no such limit, which is one reason
+# why our launchers count in Python: `-(-N // 256)`.
 # ///
 
 # %% [markdown]
 # ## Five more words, for the top of the ladder
 #
-# The kernels of [L5](lectures/l5_the_top_of_the_ladder.py) and [L6](lectures/l6_tensor_cores.py) use five things for which Python
-# has no word. Come back when you meet the first of them.
+# The kernels of [L5](lectures/l5_the_top_of_the_ladder.py) and [L6](lectures/l6_tensor_cores.py) use five things that
+# Python does not have. Come back when you meet the first of them.
 #
 # ### A template: the same function, written twice
 #
@@ -517,8 +524,8 @@ extern "C" __global__ void scale() {
 # - [ ] One
 # - [x] None
 # /// reveal
-# None. In each of them `WIDE` is a constant, so only one side of the `if` is compiled. The listing shows what is left: one load
-# of 16 bytes, or four of 4.
+# None. In each of the two kernels `WIDE` is a constant, so only one side of the `if` is compiled. The listing shows
+# what is left: one load of 16 bytes, or four of 4.
 # ///
 
 # %%
@@ -545,12 +552,13 @@ for name, code in re.findall(r"^\.text\.(\w+):(.*?)\bEXIT\b", listing, re.M | re
     print(f"{name + ':':8}{loads}; branches: {len(re.findall('BRA', code))}")
 
 # %% [markdown]
-# So an `if (VECTORS)` in the innermost loop costs nothing. The launcher asks once, in Python, and takes the kernel that fits. The value in the hole must be known when you compile: `load_4<K % 4 == 0>` is refused.
+# So an `if (VECTORS)` in the innermost loop costs nothing. The launcher decides once, in Python, and picks the kernel
+# that fits. The value in the hole must be known when you compile: `load_4<K % 4 == 0>` is refused.
 #
 # ### A reference: a second name for the same thing
 #
 # A function gets copies of its arguments. Put `&` after the type, and the function gets the caller's variable itself,
-# under a name of its own. With arrays there is a trap.
+# under a name of its own. Arrays set a trap here.
 #
 # /// predict | An array has 8 floats, 32 bytes. How many bytes does it have inside a function that takes it as an argument?
 # The function begins `int as_pointer(float a[8])` and asks for `sizeof(a)`.
@@ -604,11 +612,11 @@ extern "C" __global__ void too_long() {
 """)
 
 # %% [markdown]
-# That is the point of `load_matrices(unsigned (&held)[4], …)`: four registers go in, not three. And they *stay* registers. As far
-# as the language goes, an address would do just as well. But a register has no address, so a compiler that cannot see through the
-# call would have to put `held` into memory.
-# `float(&square)[F][F] = squares[warp];` is the same without a function: a short name for one square of many. And in
-# `for (auto &row : sums)` each `row` is the row itself, not a copy of it.
+# That is the point of `load_matrices(unsigned (&held)[4], …)`: the function takes four registers, not three. And they
+# *stay* registers. As far as the language is concerned, an address would do just as well. But a register has no
+# address, so a compiler that cannot see through the call would have to put `held` into memory.
+# `float(&square)[F][F] = squares[warp];` is also a reference, but without a function: a short name for one square of
+# many. And in `for (auto &row : sums)` each `row` is the row itself, not a copy of it.
 #
 # ### alignas: where a thing may begin
 #
@@ -656,12 +664,12 @@ print(
 # %% [markdown]
 # Without `alignas`, a `float4` load from a tile works only by luck: the compiler places other variables beside the tile
 # as it likes. When the luck runs out, the card says *[misaligned
-# address](when_it_goes_wrong.py#from-symptom-to-cause)*. `__align__(16)` is CUDA's older word for the same.
+# address](when_it_goes_wrong.py#from-symptom-to-cause)*. `__align__(16)` is CUDA's older word for the same thing.
 #
 # ### A lambda: a function inside a function
 #
-# `auto bring = [&](int tile) { … };` is a function without a name of its own, kept in `bring`. Python's `lambda` and its inner
-# functions are cousins of it. The square brackets say how it sees the variables around it.
+# `auto bring = [&](int tile) { … };` is a function without a name of its own, stored in the variable `bring`. Python's
+# `lambda` and its inner functions are its cousins. The square brackets say how the lambda sees the variables around it.
 #
 # /// predict | n is 1. Two lambdas that add n to k are made, and then n becomes 100. What do they return for 5? And what would Python say?
 # `seen` is made with `[&]`, `kept` with `[=]`.
@@ -702,13 +710,14 @@ print("[&] and [=]:", *called.tolist())
 print("Python:     ", in_python(5))
 
 # %% [markdown]
-# The kernels use `[&]` throughout. `begin_tile()` in L6 sets `a_from` and `k_left` of the kernel around it, and nothing needs to
-# be passed. A call costs nothing: the compiler writes out the body wherever the lambda is used.
+# The kernels use `[&]` throughout. `begin_tile()` in L6 sets `a_from` and `k_left` of the kernel around it, without
+# having them passed as arguments. A call costs nothing: the compiler writes out the body wherever the lambda is used.
 #
 # ### asm volatile: one instruction, by its name
 #
-# C++ has no word for *copy 16 bytes without waiting* or for *multiply on the tensor core*. PTX does, and `asm` puts a line of PTX
-# into your kernel. This one is from `matrix_instructions.cuh`; it rounds two floats to bf16 and packs them into one register:
+# C++ has no word for *copy 16 bytes without waiting* or for *multiply on the tensor core*. PTX has one for each, and
+# `asm` puts a line of PTX into your kernel. This line is from `matrix_instructions.cuh`; it rounds two floats to bf16
+# and packs them into one register:
 #
 # ```cuda
 # asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
@@ -731,9 +740,9 @@ print("Python:     ", in_python(5))
 # - [x] 0 and 32
 # - [ ] 1 and 32
 # /// reveal
-# **0 and 32.** To the compiler, a plain `asm` is a formula: something goes in, something comes out. If nobody uses what comes
-# out, the line is dropped. Only the text in quotes says that it also changes memory, and the compiler does not read that.
-# `volatile` says that there is more to this line than its output.
+# **0 and 32.** To the compiler, a plain `asm` is a formula: something goes in, something comes out. If nobody uses what
+# comes out, the line is dropped. Only the text in quotes shows that this instruction also changes memory, and the
+# compiler does not read that text. `volatile` tells it that the line does more than produce its output.
 # ///
 
 # %%
@@ -752,7 +761,7 @@ extern "C" __global__ void by_name(int *added) {
 print("asm, asm volatile:", *added.tolist())
 
 # %% [markdown]
-# Now run the line from `matrix_instructions.cuh` on 1 and 2. In bf16 they are `3f80` and `4000`.
+# Now run the line from `matrix_instructions.cuh` on 1 and 2. In bf16 these two numbers are `3f80` and `4000`.
 
 # %%
 if torch.cuda.get_device_capability() >= (8, 0):  # older cards have no bf16
@@ -772,10 +781,10 @@ extern "C" __global__ void pair(int *packed, float first, float second) {
     print("1 and 2 in one register:", hex(packed[0].item()))
 
 # %% [markdown]
-# This one needs no `volatile`: its output is its only effect. But look at the order. `first` ends up in the lower half, on the
-# right, although it is named last. Nobody checks that either. The text between the quotes is not C++, and the compiler believes
-# what you say about it. So the course wraps each such line in a function with a comment, in one of the `.cuh` files that L5 and
-# L6 show.
+# This line needs no `volatile`: its output is its only effect. But look at the order of the two numbers. `first` ends
+# up in the lower half, on the right, although it is named last. Nobody checks this order either. The text between the
+# quotes is not C++, and the compiler believes what you say about it. So the course wraps each such line in a function
+# with a comment, in one of the `.cuh` files that L5 and L6 show.
 #
 # You will also meet these:
 #
@@ -797,10 +806,11 @@ extern "C" __global__ void pair(int *packed, float first, float second) {
 # What do the two colons side by side mean? Why is N a template parameter and not an argument? And what could go wrong without
 # `"memory"`?
 # /// answer
-# There is no output, so there is nothing between the first colon and the second. The number is built into the instruction, so it
-# must be known when the kernel is compiled. `"n"` insists on that, and an argument is known only at run time.
+# The line has no output, so there is nothing between the first colon and the second. The number is built into the
+# instruction, so it must be known when the kernel is compiled. `"n"` insists on that, and an argument is known only at
+# run time.
 #
-# Without `"memory"`, the compiler does not know that this line has anything to do with memory. The compiler may then read the
+# Without `"memory"`, the compiler does not know that this line has anything to do with memory. It may then read the
 # tile *before* the wait, when the copies have not arrived.
 # ///
 
@@ -808,8 +818,8 @@ extern "C" __global__ void pair(int *packed, float first, float second) {
 # ## The words that Hopper adds
 #
 # The kernels of [the workshop on Hopper](workshops/w2_hopper.py) use the words above. Their headers, in
-# `src/course_kernels/cuda/hopper/`, need a few more, because one name there covers many instructions. You can read W2
-# without them; come back here when you open such a header.
+# `src/course_kernels/cuda/hopper/`, need a few more, because there a single name covers many instructions. You can read
+# W2 without them; come back here when you open such a header.
 #
 # | written | means |
 # |---|---|

@@ -19,7 +19,7 @@
 # - tell noise from a difference;
 # - take any number here and make it again on your own card.
 #
-# Here we also test our own scales. Everything below ran on the card named under the title.
+# This page also tests our own scales. Everything below ran on the card named under the title.
 
 # %% [markdown]
 # ## The life of a number
@@ -42,8 +42,8 @@
 # 5. **Speak.** Prose takes its numbers from the record. A sentence that compares two of them carries its
 #    condition. When the condition fails, so does the build.
 #
-# So changing a sentence never needs a GPU, and changing a kernel always does. There is no other way for a number to get
-# here. A small program, a lint, reads every page, caption and comment and refuses a speed that somebody typed.
+# So changing a sentence never needs a GPU, and changing a kernel always does. No number gets onto a page in any other
+# way. A small program, a lint, reads every page, caption and comment and refuses a speed that somebody typed.
 
 # %% [markdown]
 # ## First taste, then time
@@ -60,12 +60,12 @@
 # - [ ] One element in many millions is far off
 # - [ ] The right answer to another matrix
 # /// reveal
-# The one that is **all NaN**. Every comparison with NaN is false, so *is the error greater than the
+# The output that is **all NaN**. Every comparison with NaN is false, so *is the error greater than the
 # tolerance?* is answered *no*, and the cheat passes with honours. Ask the other way round: *is the error
 # within the tolerance?* Now NaN fails. The difference is one `not` in the code, and easy to get wrong.
 # ///
 #
-# Each cheat goes to the same `measure` that times every kernel of this course.
+# We give each cheat to the same `measure` that times every kernel of this course.
 
 # %% tags=["show"]
 from course_kernels.measure import record, refusal, text
@@ -127,12 +127,12 @@ record(
 #
 #     The same tensors are filled with **new values**, and we ask again. Yesterday's answer is wrong today.
 #
-# 8. **Watches versions** knows that trick. A tensor counts how often it was written to, and this cheat works only when the
-#    count has moved.
+# 8. **Watches versions** knows that trick. A tensor counts how often it has been written to, and this cheat works only
+#    when that count has changed.
 #
 #     > {{ refused.watches_versions }}
 #
-#     Our new values come in by the **back door**, past the counter.
+#     Our new values come in by the **back door**, and the counter does not notice.
 #
 # 9. **Same memory** is right each time, but serves every answer on the same plate.
 #
@@ -140,18 +140,18 @@ record(
 #
 #     The first answer is **still held** when we ask for the second. They must not share memory.
 #
-# 10. **View returned** stores the answer column by column and renames the axes. It looks right, and the next reader pays for
-#     the reordering.
+# 10. **View returned** stores the answer column by column and renames the axes. The answer looks right, and whoever
+#     reads it next pays for the reordering.
 #
 #     > {{ refused.view_returned }}
 #
 #     An answer must be in **row-major order**. Where a problem allows a different one, its contract says so.
 #
-# 11. **Lazy tensor** hands out a promise. The multiplying is done when somebody looks.
+# 11. **Lazy tensor** hands out a promise. It multiplies only when somebody looks at the answer.
 #
 #     > {{ refused.lazy_tensor }}
 #
-#     Only a **plain** tensor counts, and we look at its kind before we look at its numbers.
+#     We accept only a **plain** tensor, and we check the type before we look at the numbers.
 #
 # 12. **Truth stolen** cannot multiply at all. In Python a function can read its caller's variables, so this cheat goes through
 #     our pockets for the right answer.
@@ -164,8 +164,8 @@ record(
 #
 #     > {{ refused.another_stream }}
 #
-#     We **hold the stream back** with other work, and the new values arrive after it. A kernel on another stream starts too
-#     early and cooks the old values.
+#     We **hold the stream back** with other work, and the new values arrive only after that work. A kernel on another
+#     stream starts too early and cooks the old values.
 #
 # 14. **Looks who asks** is right whenever the check calls it. When the clock calls, it serves leftovers.
 #
@@ -189,15 +189,16 @@ record(
 # ## A kernel by a stranger
 #
 # All of this protects us from our own mistakes. A contest, or a machine that writes kernels, is a different matter:
-# there somebody is trying to cheat. A file that runs in our own process can rewrite the checker, and many such files have.
+# there, somebody may be trying to cheat. A file that runs in our own process can rewrite the checker, and many such
+# files have.
 #
 # So a stranger's kernel gets a kitchen of its own. `nox -s judge -- theirs.py --problem softmax` runs the file in a
 # **process of its own**, and the judge stays outside:
 #
 # - **The judge draws the inputs and keeps the truth.** The other process never sees the truth. Some sizes are never
-#   announced, and when all seems right the process is asked again, without knowing how often.
-# - **The judge compares.** Answers go into memory that both processes see, poisoned before each call. Whatever the
-#   other process *says* decides nothing: neither a line it prints, nor its exit code, nor a message it makes up.
+#   announced, and when every answer seems right, the process is asked again, without knowing how often.
+# - **The judge compares.** Answers go into memory that both processes see, poisoned before each call. What the other
+#   process *says* decides nothing: not a line that it prints, not its exit code, not a message that it makes up.
 # - **The judge has a clock of its own.** The process times itself with events, which it may have patched. So the judge
 #   also times a batch of calls, each on new inputs, with every answer handed over. The samples are shown where the two
 #   clocks agree. Where the two cannot both be right, the file is refused.
@@ -210,25 +211,26 @@ record(
 # - **The process has limits** on its time, its memory, its processes and what it prints. It may write in one folder, which is
 #   deleted afterwards, and it has no network. Anything it starts ends with it.
 #
-# There are more than a hundred cheats in `tests/judge/`, ours and those that others have published, each with its
-# source. Our tests check that each of them is refused wherever it shows, with a card and without one, and that honest
-# files pass.
+# There are more than a hundred cheats in `tests/judge/`, some of our own and some published by others, each with its
+# source. Our tests check that each of them is refused wherever it can be detected, with a card or without one, and that
+# honest files pass.
 #
-# The labs' grader works the same way: your file runs in a process of its own, and the truth stays outside. Yet the grader
-# remains a tutor. On the sizes that a lab announces the grader asks with the same numbers each time, so that you can reproduce
-# a complaint; once those are right, it asks for a size that is announced nowhere, with numbers that nobody knows.
-# Without a card, Triton kernels are watched as they are interpreted: a load past the end is reported with its line.
+# The labs' grader works the same way: your file runs in a process of its own, and the truth stays outside. Yet the
+# grader remains a tutor. For the sizes that a lab announces, the grader uses the same inputs each time, so that you can
+# reproduce a complaint; once those answers are right, it tries a size that is announced nowhere, with inputs that
+# nobody knows. Without a card, Triton kernels are watched as they are interpreted: a load past the end is reported with
+# its line.
 #
-# **What it does not stop**, so that you know:
+# You should know **what the judge does not stop**:
 #
 # - A file that must do its own work (`--own`) is watched from inside its own process. If its author breaks that watch,
-#   for example with a C library of their own, another library can do the work. The answer is then right, and the time
-#   is true; the work is just not theirs.
-# - A kernel may be right for everything we ask and wrong for what we do not ask. It may be as inexact as the contract allows.
+#   for example with a C library of their own, another library can do the work. The answer is then right, and so is the
+#   time; only the work is not theirs.
+# - A kernel may be right on every input that we try and wrong on others. It may be as inexact as the contract allows.
 # - A stranger's file may read any file that anybody may read. None of those files holds a secret.
-# - In a lab done in NumPy, the file's own process counts how much it holds at once, and watches for calls that would
-#   do the work for it.
-# - Without `--own` a store past the end of an answer goes unseen on a card. In Triton's interpreter it is seen.
+# - In a lab done in NumPy, the file's own process counts how many numbers it holds at once, and watches for calls that
+#   would do its work.
+# - Without `--own`, a store past the end of an answer goes undetected on a card. Triton's interpreter detects it.
 # - Memory on the card has no limit but the card's own. A kernel that never ends holds the card until its time is up.
 # - The walls are Linux's (Landlock, a network namespace). Where a system lacks one of them, the verdict says which one.
 
@@ -238,41 +240,43 @@ record(
 # It tasted right. Now the stopwatch. We have seven habits, each a defence against one way of fooling yourself.
 #
 # **A cold cache.** The GPU keeps whatever it used last in its L2 cache, a shelf that all rooms share. Time the same
-# call again and the ingredients are already there. Real programs do other things in between. So before every sample we
-# read a buffer several times the size of the shelf, until nothing of yours is left on it.
+# call again, and the ingredients are already on the shelf. Real programs do other things between two calls. So before
+# every sample we read a buffer several times the size of the shelf, until nothing of yours is left on it.
 #
 # **A warm stove.** The very first call compiles, allocates and wakes the clocks. We warm up by time, not by
 # count, and only then start sampling.
 #
-# **Orders ahead.** A stopwatch in Python would mostly time Python. So we send the orders ahead: first the
-# reading that clears the shelf, then a mark, the kernel, and a second mark. While the GPU is still busy clearing,
-# Python has long finished. The GPU itself measures the time between the two marks, and we check that Python really was
-# ahead. If it was not, the sample is taken again.
+# **Orders ahead.** A stopwatch in Python would mostly time Python. So we send all the orders ahead: first the read that
+# clears the shelf, then a mark, the kernel, and a second mark. While the GPU is still busy clearing, Python has long
+# finished. The GPU itself measures the time between the two marks, and we check that Python really was ahead. If Python
+# was not, the sample is taken again.
 #
-# **In turns.** Cards drift. They heat up, they slow down, they recover. If A runs for a second and then B,
-# the second cook gets the hot kitchen. So competitors take turns, round after round, on the very same
-# inputs. Whatever drifts, drifts for all of them. The order is drawn anew for every round: a cook who always follows
-# the same colleague inherits his mess. A cook far slower than the others is called only once in several rounds, so that
-# he does not use up their time.
+# **In turns.** Cards drift. They heat up, they slow down, they recover. If A runs for a second and then B, the second
+# cook gets the hot kitchen. So competitors take turns, round after round, on the very same inputs. Whatever drifts,
+# drifts for all of them. The order is drawn anew for every round, because a cook who always follows the same colleague
+# inherits his mess. A cook who is far slower than the others is called only once in several rounds, so that he does not
+# use up their time.
 #
-# **In six blocks.** Where in memory a box of numbers ends up is a matter of luck, and that luck lasts as long as the
-# box is there. A thousand samples from one place know nothing of other places. So the rounds come in six blocks. At the start
-# of each block all inputs are made anew, and everything is somewhere else in memory. Samples within a block wobble.
-# The difference *between* blocks is the part of the noise that a run can see in itself. The *spread* that we state includes
-# this part and a second one, which no run can see: how far apart runs on other days and other cards are.
+# **In six blocks.** Where in memory a tensor ends up is a matter of luck, and that luck lasts as long as the tensor
+# does. A thousand samples from one place tell you nothing about other places. So the rounds come in six blocks. At the
+# start of each block all inputs are made anew, and all of them are somewhere else in memory. Samples within a block
+# wobble. The difference *between* blocks is the part of the noise that a single run can show. The *spread* that we
+# state includes this part and a second one, which no single run can show: how much runs on other days and other cards
+# differ.
 #
 # **A last taste.** Somewhere in the last block, at a round drawn at random, the values in the inputs are silently
-# changed. After the last round the answers of the last timed calls are checked once more. A kernel that was right as
-# long as somebody looked, and then served the old plate, is caught here.
+# changed. After the last round the answers of the last timed calls are checked once more. A kernel that was right while
+# somebody looked, and then served the old plate, is caught here.
 #
-# **A look at the stove.** We read clock, power, temperature and whatever holds the card back *while* a kernel runs,
-# and keep them separately for each kernel. The card renews these figures only some ten times a second, so in a race they belong
-# to no single kernel. When all samples are taken and checked, each kernel therefore runs alone, back to back, until the
-# figures are its own. Those runs are not samples, and no sample pays for the heat they make.
+# **A look at the stove.** We read the clock, the power, the temperature and whatever holds the card back *while* a
+# kernel runs, and keep the readings of each kernel separate. The card updates these figures only about ten times a
+# second, so during a race they belong to no single kernel. When all samples are taken and checked, each kernel
+# therefore runs alone, back to back, until the figures are its own. Those runs are not samples, and they come last, so
+# that no sample suffers from their heat.
 #
-# Sampling stops after a set time, with never fewer than 12 samples and never more than 1000. Everything drawn at
-# random comes from one seed. That seed is in the record, and in the refusal of every wrong answer; with it you can repeat
-# all that a run drew.
+# Sampling stops after a set time, with never fewer than 12 samples and never more than 1000. Everything drawn at random
+# comes from one seed. That seed is in the record, and in the refusal of every wrong answer; with it you can repeat
+# every random draw of a run.
 
 # %% [markdown]
 # ## The same thing, twice
@@ -295,49 +299,52 @@ record(
 
 # %% [markdown]
 # /// claim | abs(itself.left.us / itself.right.us - 1) < 0.06
-# In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. Do not take that for all
-# of the noise: it is one card, on one day. If you race it again, on another card of this model, we vouch only that it stays
-# below 6 %. A lead that may be noise gets no sentence from us. Short jobs are noisier:
-# [the ledger](numbers.md) has the spread of each.
+# In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. That is not all of the
+# noise: it is one card, on one day. If you race the kernel against itself on another card of this model, we vouch only
+# that the difference stays below 6 %. A lead that may be noise gets no sentence from us. Short jobs are noisier: [the
+# ledger](numbers.md) lists the spread of each.
 # /// otherwise
-# In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. That is
-# the noise of this card. A difference between two kernels of that size is no difference.
+# In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. That is the noise of
+# this card. If two kernels differ by as little as that, they do not differ.
 # ///
 #
-# Measured once more a moment later, on its own, the kernel differs by {{ abs(itself.left.us / later.us - 1):.2%}}. Do not count
-# on that. A run on its own carries whatever has drifted in between; taking turns leaves the drift out.
+# Measured once more a moment later, on its own, the kernel differs by {{ abs(itself.left.us / later.us - 1):.2%}}. Do
+# not count on that. A separate run includes whatever has drifted since the first one; taking turns leaves the drift
+# out.
 
 # %% [markdown]
 # ## Whose time?
 #
-# The time we show is the card's. But somebody writes the order: Python looks at your tensors, asks for memory, and
-# hands the job over. The stopwatch hides that on purpose, and so it would hide the host's time from you. So every
-# sample also notes what its call cost the host. Take a copy so small that it is hardly there:
+# The time that we show is the card's. But somebody has to write the order: Python looks at your tensors, asks for
+# memory, and hands the job over. Our stopwatch leaves this work out on purpose, and so would hide the host's time from
+# you. Therefore every sample also notes what its call cost the host. Take a copy that is almost too small to notice:
 
 # %% tags=["show"]
 record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.1))
 
 # %% [markdown]
 # /// claim | small.host_us > 2.8 * small.us
-# One mebibyte is copied in {{ small.us:.1f }} µs. Asking for that copy takes the host {{ small.host_us:.1f }} µs. Call it over
-# and over, and the card waits for Python most of the time. [L2](lectures/l2_the_cuda_model.py) says what you can do
-# about it.
+# One mebibyte is copied in {{ small.us:.1f }} µs. Asking for that copy takes the host {{ small.host_us:.1f }} µs. Call
+# it over and over, and the card waits for Python most of the time. [L2](lectures/l2_the_cuda_model.py) explains what
+# you can do about it.
 # /// otherwise
 # One mebibyte is copied in {{ small.us:.1f }} µs. Asking for that copy takes the host {{ small.host_us:.1f }} µs.
 # ///
 #
-# Where the host cannot hide, because a call itself waits for the card, the sample has timed the host. Such a sample is taken
-# again. If that does not help, the sample is counted, and the ledger says how many such samples there were.
+# If a call itself waits for the card, the orders cannot be sent ahead, and the sample includes the host's time. Such a
+# sample is taken again. If that does not help, the sample is kept and counted, and the ledger says how many such
+# samples there were.
 
 # %% [markdown]
 # ## What is stored, what is worked out
 #
 # The record of a run holds the **samples**, in microseconds, at most 200 for each kernel, with the quantiles of all of
-# them and the median of every block. It holds the numbers of bytes and operations that the problem demands. It holds clocks,
-# power, temperature and any reason that the card gave for slowing down, while each kernel ran.
+# them and the median of every block. The record holds the numbers of bytes and operations that the problem demands. It
+# also holds the clocks, the power, the temperature and any reason that the card gave for slowing down while each kernel
+# ran.
 #
-# It holds no percentage, no TFLOP/s and no ratio. Those are worked out when the page is built. If a formula of ours is
-# wrong, we fix it without a GPU, and every page is right again.
+# The record holds no percentage, no TFLOP/s and no ratio. Those are worked out when the page is built. If a formula of
+# ours is wrong, we fix it without a GPU, and every page is right again.
 #
 # | word | what it means here |
 # |---|---|
@@ -353,15 +360,15 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # always says which one it shows. The counters need the tool `ncu` and permission to use it; where they are missing you
 # see no counted number at all, rather than a guess.
 #
-# One fine point. The last writes may still sit in the L2 cache when the clock stops. So the floor that
-# *refuses* a number forgives as many written bytes as the L2 can hold: it must never turn an honest kernel
-# away. The *percentage* counts every byte. For jobs not much larger than the cache the percentage can therefore flatter a
-# little, which is why our headlines use sizes far beyond it.
+# One fine point. The last writes may still sit in the L2 cache when the clock stops. So the floor below which we
+# *refuse* a number leaves out as many written bytes as the L2 can hold: it must never turn an honest kernel away. The
+# *percentage* counts every byte. For jobs not much larger than the cache, the percentage can therefore be a little too
+# high, which is why our headlines use far larger sizes.
 
 # %% [markdown]
 # ## When a sentence fails
 #
-# Here is how a sentence that compares is written in the source of a page:
+# Here is how a comparison is written in the source of a page:
 #
 # ````
 # /// claim | ours.us < theirs.us
@@ -371,41 +378,42 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # ///
 # ````
 #
-# On the page such a sentence carries a mark, *tested*. Tap it to read its condition, in words and as it is written.
+# On the page such a sentence carries a mark, *tested*. Tap the mark to read the condition, in words and as it is
+# written in the source.
 #
-# The build asks: if this were measured again, on another card of the same model, would the sentence still be true? It
-# draws a thousand such runs. Each of these runs moves the medians as far as the blocks of this run are apart, and then
-# as far as separate runs are apart. If something slowed both competitors in one block, or slowed a whole card, it moves
-# both medians and drops out of their ratio.
+# The build asks: if this were measured again, on another card of the same model, would the sentence still be true? The
+# build draws a thousand such runs at random. In each of them the medians shift by as much as the blocks of this run
+# differ, and then by as much as separate runs differ. Whatever slowed both competitors in one block, or slowed a whole
+# card, shifts both medians and cancels out of their ratio.
 #
 # - True in 99 of 100 of these runs: the sentence stays.
 # - True in 1 of 100 or fewer: it is false. The build stops and names it.
 # - Between the two: **too close to call**. In the records that we publish, that stops the build as well. A margin
-#   within the spread gets no sentence. If you measure again on a card of this model, it does not stop you: your page
-#   shows the *otherwise*, or says that it was too close to call on your run.
+#   within the spread gets no sentence. If you measure again on a card of this model, a close call does not stop your
+#   build: your page shows the *otherwise*, or says that it was too close to call on your run.
 #
-# Most pages come from one model of card, and so you may compare their numbers. A page that this card has not run yet
-# is shown with the measurements of a different card. Such a page says so at its head, and no calculation of ours mixes the two
-# cards.
+# Most pages were measured on one model of card, so you may compare their numbers. A page that this card has not run yet
+# is shown with the measurements of a different card. Such a page says so at the top, and none of our calculations mixes
+# the two cards.
 #
 # On a different model of card no sentence stops the build; the page shows the *otherwise*.
 #
-# How far apart are separate runs? No run can know that by itself. So every measurement of a page is kept, with the
-# number of its card, and [the ledger](numbers.md) says what these measurements have taught us so far.
+# How far apart are separate runs? No single run can tell. So we keep every measurement of a page, with the unique ID of
+# its card, and [the ledger](numbers.md) says what these measurements have taught us so far.
 #
-# A condition can also be too easy. So the build halves and doubles every value in the condition, one at a time. If
-# nothing makes the condition false, the sentence says nothing, and that fails as well.
+# A condition can also be too easy to meet. So the build halves and doubles every value in the condition, one at a time.
+# If none of these changes makes the condition false, the sentence says nothing, and the build fails as well.
 #
-# This cuts both ways, and that is the point. When a library gets better, our proud sentence turns false and somebody
-# has to take it down.
+# The test cuts both ways, and that is the point. When a library gets better, our proud sentence becomes false, and
+# somebody has to take it down.
 
 # %% [markdown]
 # ## The card against its own data sheet
 #
 # The percentage of peak that you read everywhere on this site is a percentage of the *data sheet*: dense arithmetic,
-# and main memory [^nvidia-h200]. The sheet's promise is for a card that never gets hot and a memory that never pauses.
-# How much of that promise can anyone get? See what two plain jobs reach: a copy, and the library's own matrix multiply.
-# All other jobs are on a page of their own, [every kernel on one roofline](all_kernels.md).
+# and main memory [^nvidia-h200]. The data sheet assumes a card that never gets hot and a memory that never pauses. How
+# much of its promise can anyone get? See what two plain jobs reach: a copy, and the library's own matrix multiply. All
+# other jobs are on a page of their own, [every kernel on one roofline](all_kernels.md).
 
 # %% tags=["show"]
 from course_kernels.gemm import library as tensor_cores
@@ -472,9 +480,9 @@ record(multiply=multiply)
 # ///
 #
 # /// claim | max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak) < 0.98
-# Even the better of two copies, the plainest job of all, stays at
-# {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Most likely memory stops to refresh, to open rows, and to turn
-# around between reading and writing; we have not measured how much each of these takes. But when a memory-bound
+# A copy is the plainest job of all, and even the better of our two copies reaches only
+# {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Most likely memory stops to refresh, to open rows, and
+# to turn around between reading and writing; we have not measured how much each of these takes. But when a memory-bound
 # kernel of yours reaches as much as the best copy, look for your next gain elsewhere.
 # /// otherwise
 # The better copy reaches {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}: on this card you can have very nearly
@@ -482,19 +490,18 @@ record(multiply=multiply)
 # ///
 #
 # /// claim | copy.gib4.torch.us < 1.03 * copy.gib4.ours.us
-# Whose copy is the better one? PyTorch hands the job to the driver's own copy, and that needs
-# {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}}
-# of our time. On another card the order may differ, so we give no prize. We rule out only one thing: that ours leads by
-# more than 3 %.
+# Whose copy is the better one? PyTorch hands the job to the driver's own copy, which takes
+# {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}} of our time. On another card the order may differ, so we name no
+# winner. We rule out only one thing: that our copy leads by more than 3 %.
 # /// otherwise
 # Our copy and PyTorch's, which is the driver's own, are close here:
 # {{ copy.gib4.torch.us / copy.gib4.ours.us:.1%}} of our time.
 # ///
 #
 # /// claim | multiply.bf16.n8192.of_peak < 0.85
-# The bf16 multiply stays at {{ multiply.bf16.n8192.of_peak:.0%}}, although its authors work on nothing else. Memory is
-# hardly to blame: a multiply of this size uses every number it fetches thousands of times. You can watch part of the
-# rest go missing.
+# The bf16 multiply reaches only {{ multiply.bf16.n8192.of_peak:.0%}}, although its authors work on nothing else. Memory
+# is hardly to blame: a multiply of this size uses every number that it fetches thousands of times. You can watch how
+# part of the rest is lost.
 # /// otherwise
 # The bf16 multiply reaches {{ multiply.bf16.n8192.of_peak:.0%}}. Next you can watch what keeps it from reaching more
 # on most cards.
@@ -503,8 +510,8 @@ record(multiply=multiply)
 # %% [markdown]
 # ## The card has a limit
 #
-# Every card has a power limit, and enforces it itself: when it draws too much, it lowers its own clock. A short job can
-# be over before that happens. A long one cannot.
+# Every card has a power limit, and enforces the limit itself: a card that draws too much power lowers its own clock. A
+# short job can be over before that happens. A long one cannot.
 #
 # Let the card rest. Then multiply bf16 matrices of 8192 × 8192, one straight after the other, for six seconds.
 # Meanwhile, read the card's power and its clock.
@@ -600,8 +607,8 @@ record(
 #
 # /// claim | long_run.sm_mhz.last < 0.9 * long_run.sm_mhz.first
 # Read the chart from the bottom up. The clock starts at {{ long_run.sm_mhz.first:.0f }} MHz and ends at
-# {{ long_run.sm_mhz.last:.0f }} MHz, and the speed goes down with it. A curve dips now and then; we have not traced
-# why.
+# {{ long_run.sm_mhz.last:.0f }} MHz, and the speed goes down with it. The curves dip now and then; we have not found
+# out why.
 # /// otherwise
 # The clock starts at {{ long_run.sm_mhz.first:.0f }} MHz and ends at {{ long_run.sm_mhz.last:.0f }} MHz: on this
 # card it hardly gives way.
@@ -609,18 +616,18 @@ record(
 #
 # /// claim | rested > 1.05 * steady
 # After a second of rest a few multiplies run at {{ rested:.0f }} TFLOP/s. In the long run the speed is {{ steady:.0f }}
-# TFLOP/s. Same kernel, same matrices, same card: {{ rested / steady:.2f }} times. Both numbers are
-# honest. They just answer different questions.
+# TFLOP/s. The kernel, the matrices and the card are the same, and yet the first rate is {{ rested / steady:.2f }} times
+# the second. Both numbers are honest. They just answer different questions.
 # /// otherwise
-# After a second of rest a few multiplies run at {{ rested:.0f }} TFLOP/s. In a long run they reach
-# {{ steady:.0f }} TFLOP/s, and the first rate is {{ rested / steady:.2f }} times the second. On this card the power limit hardly bites.
+# After a second of rest a few multiplies run at {{ rested:.0f }} TFLOP/s. In a long run they reach {{ steady:.0f }}
+# TFLOP/s, and the first rate is {{ rested / steady:.2f }} times the second. On this card the power limit hardly bites.
 # ///
 #
 # So be careful with a headline that gives TFLOP/s and nothing else. Ask: after how long? We clear the cache between
-# two samples, and that gives the card a short rest.
+# two samples, and the clearing gives the card a short rest.
 #
-# Our own number for this multiply is {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. A number like that belongs to its
-# run. That is one more reason to compare only kernels that ran side by side.
+# Our own number for this multiply is {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. A number like that is valid only for
+# its own run. That is one more reason to compare only kernels that ran side by side.
 
 # %% [markdown]
 # ### Does it matter what you multiply?
@@ -633,15 +640,15 @@ record(
 # - [1.03 * multiply.bf16.n8192.tflops <= zeros.tflops < 1.1 * multiply.bf16.n8192.tflops] Yes, a little
 # - [zeros.tflops < 1.03 * multiply.bf16.n8192.tflops] No, work is work
 # /// reveal
-# Zeros: {{ zeros.tflops:.0f }} TFLOP/s. Random numbers: {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. That
-# is {{ zeros.tflops / multiply.bf16.n8192.tflops:.2f }} times, for the same instructions.
+# Zeros: {{ zeros.tflops:.0f }} TFLOP/s. Random numbers: {{ multiply.bf16.n8192.tflops:.0f }} TFLOP/s. That is
+# {{ zeros.tflops / multiply.bf16.n8192.tflops:.2f }} times the speed, for the same instructions.
 #
 # /// claim | zeros.us < 0.95 * multiply.bf16.n8192.us
-# A wire costs power when it changes from 0 to 1 or back. Zeros never change, so the card draws less power, and so need
-# not lower its clock as far. That is the usual explanation, and it fits: [the ledger](numbers.md) has the
-# clock and the power of both runs. (It may name the power limit beside the zeros as well, though they draw far less. We
-# do not know why.) The lesson is for your own benchmarks: time zeros, and you get
-# {{ zeros.of_peak:.0%}} of peak that no real model will ever see.
+# A wire costs power when it changes from 0 to 1 or back. Zeros never change, so the card draws less power and need not
+# lower its clock as far. That is the usual explanation, and it fits: [the ledger](numbers.md) shows the clock and the
+# power of both runs. (The ledger may name the power limit for the zeros as well, though they draw far less. We do not
+# know why.) The lesson is for your own benchmarks: time zeros, and you get {{ zeros.of_peak:.0%}} of peak that no real
+# model will ever see.
 # /// otherwise
 # On this card the data make little difference: {{ zeros.of_peak:.0%}} of peak with zeros,
 # {{ multiply.bf16.n8192.of_peak:.0%}} with random numbers. Where the power limit bites, they make a large one.
@@ -667,26 +674,28 @@ record(
 # %% [markdown]
 # ## What we do not know
 #
-# - **A forger.** A record is sealed, and whatever it says more than once must agree: samples and quantiles, errors and
-#   their limits, its date, and its commit, which must hold every file as it ran. So must everything that was kept beside the
-#   record when it was made. That keeps accidents out. A determined forger who knows this project can still write a record that
-#   agrees with itself. Against that there is one remedy, and it is yours: run the command beside a number again.
+# - **A forger.** A record is sealed, and whatever it states more than once must agree: samples and quantiles, errors
+#   and their limits, its date, and its commit, which must contain every file as it ran. The files that were kept beside
+#   the record when it was made must agree with it, too. That keeps accidents out. A determined forger who knows this
+#   project can still write a record that agrees with itself. There is one remedy against such a forger, and only you
+#   can apply it: run the command beside a number again.
 # - **Few cards.** These numbers come from one card of its kind, in one machine. Another card of the same model may be a
-#   little better or worse. We learn how much with every run; [the ledger](numbers.md) says what we know so far.
-# - **One day.** A new driver or a new library moves numbers. We write versions and dates beside the numbers, and list
-#   [what moved](numbers.md#what-moved-since-the-last-records) after every run.
+#   little better or worse. Every run teaches us how much cards differ; [the ledger](numbers.md) says what we know so
+#   far.
+# - **One day.** A new driver or a new library changes the numbers. We write versions and dates beside the numbers, and
+#   list [what moved](numbers.md#what-moved-since-the-last-records) after every run.
 # - **The clock is not locked.** We let the card choose its clock, as yours does, and write down what it
 #   chose. A locked clock would give a steadier number, for a card that nobody uses.
-# - **The power meter is slow.** So clock and power in the ledger are those of a kernel that runs back to back. In the
-#   race a kernel takes turns with others, and with the reading that clears the shelf; there it may run at a different
-#   clock.
-# - **Alone at the power limit.** A card at its limit lowers its clock when it chooses to. In a race that affects
-#   everybody. The blocks of a kernel that runs alone may then be further apart than they would be below the limit. The stated
-#   spread is wider because of that, and we did not even it out.
-# - **Below the floor of our clock.** For jobs of a few microseconds, the two marks and the start of the
-#   kernel are a good part of the time. Small numbers are right as *what you would see between two marks*,
-#   not as the time of the arithmetic. One such kernel, raced against itself under a second name, does not always come
-#   out level; we do not know why. So we draw no conclusion from small differences between small numbers.
+# - **The power meter is slow.** So the clock and the power in the ledger are those of a kernel that runs back to back.
+#   In the race, a kernel takes turns with others, and with the read that clears the shelf, so its clock may be
+#   different there.
+# - **Alone at the power limit.** A card at its limit lowers its clock when it chooses to. In a race, the lower clock
+#   affects all competitors. But the blocks of a kernel that runs alone may then be further apart than they would be
+#   below the limit. This makes the stated spread wider, and we do not correct for it.
+# - **Below the floor of our clock.** For jobs of a few microseconds, the two marks and the start of the kernel are a
+#   good part of the time. A small number is right as *what you would see between two marks*, but not as the time of the
+#   arithmetic alone. One such kernel, raced against itself under a second name, does not always come out level; we do
+#   not know why. So we draw no conclusion from small differences between small numbers.
 # - **Counters look at one run.** Counted bytes come from a separate run under the profiler, not from the
 #   timed one.
 # - **A check is not a proof.** We check random inputs, awkward sizes and a few hard values. A kernel can
@@ -695,8 +704,8 @@ record(
 # %% [markdown]
 # ## Make it again on your own card
 #
-# **One number.** Rest the pointer on a number, and you see its name and where it came from. Follow it to its row in
-# [the ledger](numbers.md), which holds the command. The copy above, for example:
+# **One number.** Rest the pointer on a number, and you see its name and where it came from. Follow the link to the
+# number's row in [the ledger](numbers.md), which holds the command. The copy above, for example:
 #
 # ```bash
 # PYTHONPATH=src python -m course_kernels.measure \
@@ -704,8 +713,8 @@ record(
 #     --workload dtype=float32,N=268435456
 # ```
 #
-# The command checks, then times, then prints the medians, how far apart the blocks are, what a call costs the host, and the
-# clocks while each kernel ran. With `--seed` it draws what an earlier run drew.
+# The command checks, then times, then prints the medians, how far apart the blocks are, what a call costs the host, and
+# the clocks while each kernel ran. With `--seed` the command repeats the random draws of an earlier run.
 #
 # **One page.** `nox -s docs -- --page docs/how_we_measure.py`
 #
@@ -725,9 +734,9 @@ record(
 # - one minute for a prediction and four for an exercise, unless its head says otherwise;
 # - a lab takes the minutes at its head.
 #
-# The *core* is everything open on the page, with what your predictions reveal. Folded parts are counted apart: answers,
-# hints, code, tables behind charts, and the sections beyond the core. The core of a page for a session is never longer than
-# the session.
+# The *core* is everything open on the page, with what your predictions reveal. Folded parts are counted separately:
+# answers, hints, code, tables behind charts, and the sections beyond the core. The core of a page for a session is
+# never longer than the session.
 
 # %% [markdown]
 # ## Now you
@@ -735,27 +744,27 @@ record(
 # /// exercise | Invent one more cheat
 # Think of a kernel that passes all of this and is still dishonest. What would it need to know?
 # /// answer
-# Take the last cheat and make it patient. It skips its work while it is timed, but first it dawdles, just long enough to
-# stay above the floor. Our scales let it pass: a floor is a coarse sieve. Only a person who reads the kernel catches
+# Take the last cheat and make it patient. It skips its work while it is timed, but waits just long enough to stay above
+# the floor. Our scales let such a kernel pass: a floor is a coarse sieve. Only a person who reads the kernel can catch
 # it, and that is one reason why every kernel here is short.
 #
-# Or do the work in lower precision, just within the tolerance. No checker can settle this one, because *how exact is
-# exact enough?* is a question for the problem, not for the clock. So every problem states its tolerance and the reason
-# for it, and we race only against libraries of the same precision.
+# Or do the work in lower precision, just within the tolerance. No checker can settle this case, because *how exact is
+# exact enough?* is a question about the problem, not about the time. So every problem states its tolerance and the
+# reason for it, and we race only against libraries of the same precision.
 #
-# Or replace the clock itself, from inside Python. That needs code that reaches into ours. A review would see it.
+# Or replace the clock itself, from inside Python. That takes code that reaches into ours. A review would notice such
+# code.
 # ///
 #
 # /// exercise | Noise or news?
 # Your new kernel's median is half a percent lower than the old one's. What do you do before you tell
 # anyone?
 # /// answer
-# Race the old one against itself, as above. If that already differs by as much, you have measured the
+# Race the old kernel against itself, as above. If its two medians already differ by as much, you have measured the
 # weather.
 #
-# If it does not, run old and new *in turns*, look at the spread of each, and repeat on another day. Then write
-# the claim with a margin that your noise cannot exceed. If it still holds, you have news, even if it is
-# small.
+# If they do not, run the old and the new kernel *in turns*, look at the spread of each, and repeat on another day. Then
+# write the claim with a margin that your noise cannot exceed. If the claim still holds, you have news, however small.
 # ///
 #
 # Next: [Your first kernel](start_here.py), if you have not cooked it yet, or

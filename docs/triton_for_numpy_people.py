@@ -10,36 +10,36 @@
 # %% [markdown]
 # # Triton for NumPy people
 #
-# In NumPy you write one line, and a whole array moves. In Triton you write one line, and a whole *tile* of an array moves. You
-# choose which tile, and how many tiles move at once. That is nearly all there is to it, and it fits on one page. At the end
-# you can
+# In NumPy you write one line, and a whole array moves. In Triton you write one line, and a whole *tile* of an array
+# moves. You choose which tile, and how many tiles move at once. Triton is little more than that, and it fits on one
+# page. At the end you can
 #
 # - launch a kernel, and say which of its programs does which part;
-# - read and write a tile in one and in two dimensions, and stay off memory that is not yours;
+# - read and write a tile in one and in two dimensions, and leave alone what is not yours in memory;
 # - add up along an axis and across programs without losing anything;
 # - say what Triton's interpreter shows you without a card, and what it cannot;
 # - read what Triton says when it refuses.
 #
 # You need Python and NumPy. Seven [labs](#where-the-labs-are) ask for little more than you find here.
 #
-# Each section has something to type and something to break. Say first what will come out. Then run it.
+# Each section has something to type and something to break. First say what will come out. Then run the cell.
 
 # %% [markdown]
 # ## What you need to type along
 #
-# Put the cells into a file of your own, such as `mine.py`. It must be a file, not the prompt: Triton reads the text of
-# your function, and at the prompt there may be no such text. A notebook works, too. *Set up* says which Python has
-# Triton, with [your own card](set_up.md#door-one-your-own-card) and with [no card](set_up.md#door-four-no-card). Leave
-# out the line that imports from `course_kernels.measure`.
+# Put the cells into a file of your own, such as `mine.py`. You need a file because Triton reads the text of your
+# function, and at the Python prompt that text may not be available. A notebook works, too. *Set up* tells you which
+# Python has Triton, with [your own card](set_up.md#door-one-your-own-card) and with [no
+# card](set_up.md#door-four-no-card). Leave out the line that imports from `course_kernels.measure`.
 #
 # ```bash
 # python mine.py                      # with a card
 # TRITON_INTERPRET=1 python mine.py   # without one
 # ```
 #
-# The second line runs your kernels in [Triton's interpreter](#the-interpreter). There you write `"cpu"` wherever this page says
-# `"cuda"`. The variable must be set before Triton is imported. Leave out `record(…)`, too: it only passes this page's numbers to
-# its text.
+# The second line runs your kernels in [Triton's interpreter](#the-interpreter). For the interpreter, write `"cpu"`
+# wherever this page says `"cuda"`. The variable must be set before Triton is imported. Leave out `record(…)`, too: that
+# call only passes this page's numbers to its text.
 
 # %%
 import textwrap
@@ -64,11 +64,11 @@ def said(launch):
 # %% [markdown]
 # ## One call, many programs
 #
-# A kernel is written for one **program**. In the kitchen of [the first page](start_here.py), a program is one table of cooks.
-# The launch says how many tables there are, and each table finds out its own number.
+# A kernel is written for one **program**. In the kitchen of [the first page](start_here.py), a program is one table of
+# cooks. The launch determines how many tables there are, and each table finds out its own number.
 #
 # /// predict | The list has six places, all −1. Four programs each write ten times their number. What is in the list then?
-# Do not forget the places that no program is sent to. Say all six.
+# Do not forget the places to which no program is sent. Say all six numbers.
 #
 # - [ ] 0, 10, 20, 30, 40, 50
 # - [x] 0, 10, 20, 30, −1, −1
@@ -93,19 +93,19 @@ print(out.tolist())
 # %% [markdown]
 # Read the launch from left to right: `kernel[how many](with what)`.
 #
-# - In the square brackets is the **grid**, a tuple of one to three numbers. `(4,)` is four programs. `(4, 3)` is twelve, each
-#   with two numbers: `tl.program_id(0)` and `tl.program_id(1)`.
-# - In the parentheses is what every program gets. All programs get the same arguments. A tensor arrives as a *pointer*: the
+# - In the square brackets is the **grid**, a tuple of one to three numbers. `(4,)` means four programs. `(4, 3)` means
+#   twelve programs, each with two numbers: `tl.program_id(0)` and `tl.program_id(1)`.
+# - In the parentheses are the arguments. All programs get the same arguments. A tensor arrives as a *pointer*: the
 #   address of its first number.
 # - Nothing is returned. A kernel writes into a tensor that you made for it.
 # - `tl.num_programs(0)` is the number of programs.
-# - The launch decides what each number counts: `tl.program_id(0)` goes with the first number of the grid. Read the grid before
-#   you use it. In `grey`, number 0 is the row and number 1 the piece of the row; in `transpose` and `sgemm_tiles`, number 0 goes
-#   along a row of the matrix and number 1 down it.
+# - The launch decides what each number counts: `tl.program_id(0)` belongs to the first number of the grid. Read the
+#   grid before you use it. In `grey`, number 0 is the row and number 1 the piece of the row; in `transpose` and
+#   `sgemm_tiles`, number 0 counts along a row of the matrix and number 1 down a column.
 #
 # The programs run in no fixed order. Program 3 may be done before program 0 has begun.
 #
-# **Break it.** Leave the brackets out, then forget that a grid is a tuple:
+# **Break it.** First leave the brackets out, then forget that a grid is a tuple:
 
 # %%
 print("sign(out) says:")
@@ -116,17 +116,17 @@ said(lambda: sign[4](out))
 # %% [markdown]
 # ## A pointer and a row of numbers are a row of places
 #
-# NumPy cuts a piece out of an array: `x[8:16]`. Triton has no slices. It has an address, and you add a row of numbers
-# to it. That gives a row of addresses, and `tl.load` reads from all of them at once. Each place in such a row is a
+# NumPy cuts a piece out of an array: `x[8:16]`. Triton has no slices. You have an address, and you add a row of numbers
+# to it. The result is a row of addresses, and `tl.load` reads from all of them at once. Each place in such a row is a
 # *seat*, and the whole row is a *tile*.
 #
 # /// figure | docs/assets/figures/house_numbers.svg
 # alt: "A street of eight houses with the addresses 1000, 1004 and so on to 1028. The first five belong to x and hold 1.5 to 5.5. The arrow x points to the first, x plus 3 to the fourth. The arrow x plus 5 points to the sixth house, which is somebody else's."
-# caption: One number added to the address is one house. A row of numbers is a row of houses.
+# caption: Add one number to the address, and you get one house. Add a row of numbers, and you get a row of houses.
 # ///
 #
-# The number of seats, here `BLOCK`, is fixed when the kernel is compiled. `tl.constexpr` says so; there is [more on that](#constants-and-powers-of-two)
-# further down.
+# The number of seats, here `BLOCK`, is fixed when the kernel is compiled. `tl.constexpr` marks it as such a constant;
+# there is [more about these constants](#constants-and-powers-of-two) further down.
 
 
 # %%
@@ -144,7 +144,7 @@ double[(2,)](x, out, BLOCK=8)
 print(out.tolist())
 
 # %% [markdown]
-# The row `i` does not have to go up by ones. Any whole numbers will do, just as in NumPy's `x[i]` with a list of
+# The row `i` does not have to count up in ones. Any whole numbers will do, just as in NumPy's `x[i]` with a list of
 # indices. So guess:
 #
 # /// predict | Every seat reads the place with half its number, rounded down. What comes out for seats 0, 1, 2 … 7?
@@ -157,7 +157,8 @@ print(out.tolist())
 # 0, 0, 1, 1, 2, 2, 3, 3. Seat 5 reads place 2, as `x[np.arange(8) // 2]` does. Many seats may *read* the same place.
 # ///
 #
-# **Break it.** Forget the number of the program, the first slip that the labs look for. Both programs then do the same piece:
+# **Break it.** Forget the number of the program; this is the first mistake that the labs look for. Both programs then
+# work on the same piece:
 
 
 # %%
@@ -184,12 +185,12 @@ same_piece[(2,)](x, out, BLOCK=8)
 print("same piece:", out.tolist())
 
 # %% [markdown]
-# Nothing complains. Half of the output was never written. That is why we filled it with −1 first, and why the labs' grader fills
-# it with NaN.
+# Nothing complains. Half of the output was never written. That is why we filled the output with −1 first, and why the
+# labs' grader fills it with NaN.
 #
 # ## Masks: keep off what is not yours
 #
-# A tile has a fixed size, and a list rarely ends where a tile does. An address does not know where the list ends.
+# A tile has a fixed size, and a list rarely ends where a tile ends. An address does not tell you where the list ends.
 #
 # /// predict | A street has 16 places, and each holds a 7. The list is the first 10 places. Two programs of 8 seats write 0 into the list, without a mask. What is left of the last six sevens?
 # - [ ] All six: Triton knows the length of the tensor
@@ -197,7 +198,7 @@ print("same piece:", out.tolist())
 # - [x] None, and no error
 # /// reveal
 # None, and no error. The spare seats wrote into somebody else's numbers. In this cell those numbers are ours, so no
-# harm is done. (`MASKED` only chooses between the two lines.)
+# harm is done. (`MASKED` only chooses between the line with a mask and the line without one.)
 # ///
 
 
@@ -219,11 +220,11 @@ for masked in (False, True):
     print("masked:  " if masked else "unmasked:", street.tolist())
 
 # %% [markdown]
-# `mask` is a row of True and False, as long as the row of places. In NumPy `x[mask]` makes a *shorter* array. Here the row keeps its
-# length, and a seat with False sits still: it neither reads nor writes.
+# `mask` is a row of True and False, as long as the row of places. In NumPy `x[mask]` makes a *shorter* array. In Triton
+# the row keeps its length, and a seat whose mask is False sits still: it neither reads nor writes.
 #
-# But a row that keeps its length must have *something* in those seats. Use `other` to say what. Without `other`, Triton
-# promises nothing about those seats [^triton-masked].
+# But a row that keeps its length must have *something* in those seats. With `other` you say what. Without `other`,
+# Triton promises nothing about those seats [^triton-masked].
 #
 # /// predict | The list is −3, −2, −5, in a tile of four. The seat without a number gets a zero. What is the largest?
 # `tl.max(tl.load(x_ptr + i, mask=i < N, other=0.0), axis=0)`
@@ -232,8 +233,8 @@ for masked in (False, True):
 # - [x] 0
 # - [ ] −5
 # /// reveal
-# **0.** The seat without a number holds a zero, and zero is the largest. What does not exist must not win, and here that takes
-# `other=-float("inf")`. For a sum `other` is 0, for a product 1, for a minimum `float("inf")`.
+# **0.** The seat without a number holds a zero, and zero is the largest. A number that does not exist must not win, so
+# here you need `other=-float("inf")`. For a sum you need 0, for a product 1, and for a minimum `float("inf")`.
 # ///
 
 
@@ -256,13 +257,13 @@ for other in (0.0, -float("inf")):
 # ## Tiles in two dimensions
 #
 # A matrix is stored in memory row after row, so the number in row `m` and column `n` is at place `m * N + n`
-# ([why](c_for_python_people.py#a-matrix-is-a-list)). For a whole tile you need a whole rectangle of such places. NumPy would make
-# it by
-# broadcasting a column against a row, and so does Triton:
+# ([why](c_for_python_people.py#a-matrix-is-a-list)). For a whole tile you need a whole rectangle of such places. NumPy
+# would make this rectangle by broadcasting a column against a row, and so does Triton:
 #
 # `m[:, None] * N + n[None, :]`
 #
-# By hand, with N = 5, `m` = 0, 1 and `n` = 0, 1, 2: the column is 0, 5, the row 0, 1, 2, and together they are the places 0, 1, 2 and 5, 6, 7.
+# By hand, with N = 5, `m` = 0, 1 and `n` = 0, 1, 2: the column is 0, 5, the row is 0, 1, 2, and together they give the
+# places 0, 1, 2 and 5, 6, 7.
 #
 # A tile in two dimensions can reach past two edges. So the mask has two parts, joined by `&`, each in parentheses.
 #
@@ -271,8 +272,8 @@ for other in (0.0, -float("inf")):
 # - [ ] An error
 # - [ ] 10, as it should be
 # /// reveal
-# **28.** Row 1 begins right after the end of row 0. Three of its numbers are added in, and no access leaves the matrix. Row 2
-# looks right, but only because we put zeros after it.
+# **28.** Row 1 begins right after the end of row 0. Three numbers of row 1 are added in, and no access leaves the
+# matrix. The sum of row 2 looks right, but only because we put zeros after that row.
 # ///
 
 
@@ -310,18 +311,21 @@ for both in (True, False):
 print("torch:     ", matrix.sum(dim=1).tolist())
 
 # %% [markdown]
-# `BOTH` is a constant of the kernel. So the `if` is decided while the kernel is compiled, and only one side of it is left in the end.
+# `BOTH` is a constant of the kernel. So the `if` is decided while the kernel is compiled, and only one of its two sides
+# is kept.
 #
-# Swap the two axes in `places`, `m[None, :] * N + n[:, None]`, and the tile comes in *transposed*: the same numbers, turned round
-# on the way. `tl.trans(tile)` transposes a tile that you already have. In [the lecture on memory](lectures/l3_memory.py), it
-# makes all the difference which of the two you choose.
+# Swap the two axes in `places`, `m[None, :] * N + n[:, None]`, and the tile arrives *transposed*: the numbers are the
+# same, but rows and columns have changed places on the way. `tl.trans(tile)` transposes a tile that you already have.
+# In [the lecture on memory](lectures/l3_memory.py) you will see that the choice between these two ways makes all the
+# difference.
 #
 # ## Sums, and the axis that goes away
 #
-# `tl.sum(x, axis=1)` works as in NumPy: axis 1 goes away, and one number for each row is left. `tl.max` and `tl.min` work the
-# same way. Without an axis, `tl.sum(x)` is one number for the whole tile.
+# `tl.sum(x, axis=1)` works as in NumPy: axis 1 disappears, and one number for each row is left. `tl.max` and `tl.min`
+# work the same way. Without an axis, `tl.sum(x)` returns one number for the whole tile.
 #
-# Triton also has NumPy's trap. A row of `[T]` numbers meets a tile of `[T, T]`. Along which axis is the row laid?
+# Triton also has a trap in common with NumPy. When a row of shape `[T]` meets a tile of shape `[T, T]`, along which
+# axis is the row laid?
 #
 # /// predict | You have the largest number of each row, and want to subtract it from its row. The tile is square. What does a plain minus do?
 # `top = tl.max(x, axis=1)`, then `x - top`.
@@ -330,8 +334,9 @@ print("torch:     ", matrix.sum(dim=1).tolist())
 # - [ ] An error
 # - [x] Each *column* loses the largest of some row
 # /// reveal
-# Each column loses the largest of the row with the same number. A missing axis is put in *front*, so `top` is laid along the
-# rows. If the tile were not square, you would get an error, and be glad of it. Write `top[:, None]`.
+# Each column loses the largest of the row with the same number. A missing axis is put in *front*, so `top` is laid
+# along the rows. If the tile were not square, you would get an error, and you would be glad of that error. Write
+# `top[:, None]`.
 # ///
 
 
@@ -364,8 +369,9 @@ for right in (True, False):
 # multiply large matrices, you loop over such dots: `sums += tl.dot(a, b)`, one tile of A and one of B at a time. A loop is
 # written as in Python, with `for k in range(…)` or `while`, and its end may be an argument.
 #
-# The card has special units for this, the *tensor cores*. The tensor cores do not take fp32 as it is. By default Triton
-# gives them **TF32**, which has the range of fp32 but only 10 bits after the point, where fp32 has 23 [^triton-dot].
+# The card has special units for this, the *tensor cores*. The tensor cores do not accept full fp32 numbers. By default
+# Triton gives them **TF32**, which has the range of fp32 but only 10 bits after the point, where fp32 has 23
+# [^triton-dot].
 #
 # /// predict | A is the identity matrix. Every number of B is 1 + 2⁻¹², which a float holds without any rounding. What is A B?
 # - [dot.default > 1.0001 and dot.default < 1.0005] B, since it is multiplied by one
@@ -405,29 +411,30 @@ print("ieee:    ", by_one(True))
 
 # %% [markdown]
 # /// claim | dot.default == 1 and dot.ieee > dot.default
-# The numbers were multiplied by one, and are no longer the same. Ten bits end at 2⁻¹⁰, so the 2⁻¹² is cut away before anything
-# is multiplied.
+# The numbers were multiplied by one, and are no longer the same. Ten bits end at 2⁻¹⁰, so the 2⁻¹² is cut off before
+# anything is multiplied.
 # /// otherwise
 # On this card both come out as {{ dot.ieee:.9f }}, or nearly so: a card without tensor cores has no TF32.
 # ///
 #
-# Ten bits are three decimal digits. Whether that is enough depends on your problem, but it is not what you asked for when you
-# wrote float32. The grader holds an fp32 lab to fp32 precision, so there you write `input_precision="ieee"`. Inputs of 16 bits
-# are multiplied as they are, and added up in fp32.
+# Ten bits are three decimal digits. Whether three digits are enough depends on your problem, but they are not what you
+# asked for when you wrote float32. The grader expects fp32 precision from an fp32 lab, so there you write
+# `input_precision="ieee"`. Inputs of 16 bits are multiplied as they are, and their products are added up in fp32.
 #
 # ## Adding up across programs
 #
 # `tl.sum` adds within one tile. Two programs share nothing but memory. So how do 2000 programs count themselves?
 #
-# Picture a blackboard. Every cook reads the number on it, adds one in her head, and writes the new number down.
+# Picture a blackboard. Every cook reads the number on the board, adds one in her head, and writes the new number down.
 #
 # /// predict | 2000 programs do exactly that, with a load and a store. What does the board say in the end?
 # - [board.plain < 1000] Less than half of 2000
 # - [1000 <= board.plain < 1999] Less than 2000, and more than half of it
 # - [board.plain >= 1999] 2000
 # /// reveal
-# On our card: **{{ board.plain:.0f }}**. While one cook adds in her head, many others have read the same number. Then all of them
-# write the same answer. With `tl.atomic_add` it is {{ board.atomic:.0f }}: read, add and write, with nobody in between.
+# On our card: **{{ board.plain:.0f }}**. While one cook adds in her head, many others have read the same number. Then
+# all of them write the same answer. With `tl.atomic_add` the board says {{ board.atomic:.0f }}: each program reads,
+# adds and writes, with nobody in between.
 # ///
 
 # %%
@@ -461,31 +468,32 @@ print("load, add, store:", counted(False))
 print("atomic_add:      ", counted(True))
 
 # %% [markdown]
-# The two lines above come from a second run. Does its first number differ from the one in the box? That is what a *race* looks
-# like: an answer that depends on who came first.
+# The two lines above come from a second run. Does its first number differ from the one in the box? That is what a
+# *race* looks like: the answer depends on who came first.
 #
 # Three rules follow.
 #
-# - A plain store is fine while no two programs write to the same place. Most kernels are cut up so that they never do.
-# - `tl.atomic_add` adds to what is there. So begin with `torch.zeros`, not with `torch.empty`.
-# - Every program waits for the others at that place. So add up your own tile first, and go to the board once:
+# - A plain store is fine as long as no two programs write to the same place. Most kernels divide the work so that this
+#   never happens.
+# - `tl.atomic_add` adds to what is already in memory. So begin with `torch.zeros`, not with `torch.empty`.
+# - At that place, every program waits for the others. So add up your own tile first, and go to the board once:
 #   `tl.atomic_add(board_ptr, tl.sum(x))`.
 #
-# With floats there is a fourth rule. Sums are rounded, and the order is never the same twice, so the last digits may differ from
-# run to run.
+# With floats there is a fourth rule. Sums are rounded, and the order of the additions changes from run to run, so the
+# last digits may differ from run to run.
 #
 # ## Whole numbers end here
 #
-# A whole number in Python has no limit. In a kernel it has 32 bits, and so have `tl.program_id`, `tl.arange` and
-# every argument that fits. NumPy's `int32` is no better.
+# A whole number in Python has no limit. In a kernel a whole number has 32 bits; `tl.program_id`, `tl.arange` and every
+# argument that fits into 32 bits have no more. NumPy's `int32` is no better.
 #
 # /// predict | Row 40 000 of a matrix that is 65 536 wide begins at place 40 000 × 65 536. What does a kernel make of that product?
 # - [ ] 2 621 440 000
 # - [x] A negative number
 # - [ ] An error
 # /// reveal
-# **−1 673 527 296.** The largest number in 32 bits is 2 147 483 647; after it the count wraps round. As a place, that is an
-# address far in front of your matrix.
+# **−1 673 527 296.** The largest number in 32 bits is 2 147 483 647; after it the count wraps around. Used as a place,
+# the negative number is an address far in front of your matrix.
 # ///
 
 
@@ -504,16 +512,16 @@ print("row made wide first:", out[1].item())
 print("Python:             ", 40_000 * 65_536)
 
 # %% [markdown]
-# So make the program's number wide before you multiply: `tl.program_id(0).to(tl.int64) * BLOCK`. The labs do so wherever a matrix may be
-# large.
+# So make the program's number wide before you multiply: `tl.program_id(0).to(tl.int64) * BLOCK`. The labs use this form
+# wherever a matrix may be large.
 #
 # ## Constants, and powers of two
 #
-# A parameter marked `tl.constexpr` is not an argument but a part of the program, as if you had typed the number itself. A
-# different value makes a different kernel, compiled on its first call. Sizes of tiles must be constants of this kind, and
-# `tl.arange` takes only powers of two.
+# A parameter marked `tl.constexpr` is not an argument but a part of the program, as if you had typed the number itself.
+# A different value makes a different kernel, compiled on its first call. The size of a tile must be such a constant,
+# and `tl.arange` accepts only powers of two.
 #
-# **Break it.** Three ways to get a size wrong:
+# **Break it.** There are three ways to get a size wrong:
 
 
 # %%
@@ -549,19 +557,19 @@ said(lambda: from_outside[(1,)](out))
 
 # %% [markdown]
 # What do you do with a row of 100 numbers? Take the next power of two and a mask: `BLOCK=triton.next_power_of_2(100)`
-# and `mask=i < 100`. And a global variable either comes in as a constant of the kernel, or is written as
+# and `mask=i < 100`. And if you need a global variable, either pass it in as a constant of the kernel, or write it as
 # `FACTOR = tl.constexpr(3)`.
 #
 # ## The interpreter
 #
 # With `TRITON_INTERPRET=1`, nothing is compiled. NumPy carries out every line of a kernel, and the programs run one
-# after the other [^triton-debugging]. In the interpreter you can put a `print(x)` into a kernel. The interpreter finds
-# the wrong index, the forgotten mask, the swapped axis. All of the cells above run in it, and most of them print the
-# same.
+# after the other [^triton-debugging]. In the interpreter you can put a `print(x)` into a kernel. The interpreter helps
+# you find the wrong index, the forgotten mask, the swapped axis. All of the cells above run in the interpreter, and
+# most of them print the same results.
 #
-# Some print something else, and the interpreter's messages are worded differently. Here is a file with the differences
-# that matter most. It runs in a Python of its own, because the choice between card and interpreter is made when Triton
-# is imported.
+# Some print something else, and the interpreter's messages are worded differently. Here is a file that shows the
+# differences that matter most. It runs in a Python process of its own, because the choice between card and interpreter
+# is made when Triton is imported.
 
 # %%
 import inspect
@@ -657,8 +665,8 @@ for name, value in interpreted.items():
     print(f"{name:10}", value)
 
 # %% [markdown]
-# Now we run the same cases on the card, all but the last: after an access that far outside, this Python could not use the card
-# any more.
+# Now we run the same cases on the card, all but the last: after an access that far out of bounds, this Python process
+# could no longer use the card.
 
 
 # %%
@@ -740,19 +748,19 @@ record(
 # ///
 #
 # /// claim | interpreter.plain == board.programs and board.plain < board.programs
-# The first line is the one to remember. **The interpreter cannot show a race**: its programs run one after the other, so nobody
-# is ever in between. A kernel that is right there has not been tested for races at all.
+# Remember the first line. **The interpreter cannot show a race**: its programs run one after the other, so nobody is
+# ever in between. A kernel that is right in the interpreter has not been tested for races at all.
 # /// otherwise
-# The first line is the one to remember. The interpreter cannot show a race: its programs run one after the other. On this card the
+# Remember the first line. The interpreter cannot show a race: its programs run one after the other. On this card the
 # race came out as {{ board.plain:.0f }} of {{ board.programs:.0f }}.
 # ///
 #
 # ### What the interpreter does differently {#what-the-interpreter-does-otherwise}
 #
-# The interpreter keeps bf16 and fp8 numbers as integers, and even adds bf16 numbers as integers. It has no tensor
-# cores, so no TF32. It has no lanes that wait, or fail to wait, for each other. And it lacks everything that needs a
-# card. So a right kernel can be wrong in the interpreter, and a wrong kernel can be right. Each line of this table was
-# run in Triton 3.7.1:
+# The interpreter keeps bf16 and fp8 numbers as integers, and even adds bf16 numbers as integers. The interpreter has no
+# tensor cores, so it has no TF32. Nor does it have lanes that wait, or fail to wait, for each other. And it lacks
+# everything that needs a card. So a right kernel can be wrong in the interpreter, and a wrong kernel can be right. Each
+# line of this table was run in Triton 3.7.1:
 #
 # | you write | the interpreter gives | a card gives |
 # |---|---|---|
@@ -780,51 +788,56 @@ record(
 #
 # More differences:
 #
-# - **Compile errors.** The interpreter is Python, so it runs much that the compiler refuses. The interpreter also treats `and`
-#   between two masks as Python does, and silently drops one of them; the compiler warns. Write `&`.
-# - **Reading past the end.** A little way outside, it reads whatever happens to be there. Often that is a 0, and the sum comes
-#   out right. Far outside, the process dies without a word.
-# - **Speed.** The interpreter is slow, and says nothing about how fast your kernel is. Keep lists small.
+# - **Compile errors.** The interpreter is Python, so it runs much code that the compiler refuses. The interpreter also
+#   treats `and` between two masks as Python does, and silently drops one of them; the compiler warns. Write `&`.
+# - **Reading past the end.** A little past the end of a tensor, the interpreter reads whatever happens to be there.
+#   Often that is a 0, and the sum comes out right. Far past the end, the process dies without a word.
+# - **Speed.** The interpreter is slow, and tells you nothing about how fast your kernel is. Keep lists small.
 #
 # ### What the judge and the grader add {#what-judge-and-grader-add}
 #
 # Where there is no card, the course's judge, profiler and grader also run your kernel in the interpreter, and say so.
-# They replace the interpreter's arithmetic with a card's: bf16, fp8, TF32, NaN, conversions and sums come out as in the last
-# column. A lane that reads what another lane has stored is refused, with its line, and so are two programs that collide at one
-# place. They do not call a kernel wrong because it needs a card: they say *not judged: needs a card*, which line asks
-# for it, and what to write instead. Your own Python does none of that.
+# They replace the interpreter's arithmetic with a card's: bf16, fp8, TF32, NaN, conversions and sums come out as in the
+# last column of the table. A lane that reads what another lane has stored is refused, with its line, and so are two
+# programs that collide at one place. They do not call a kernel wrong because it needs a card: they say *not judged:
+# needs a card*, name the line that needs it, and tell you what to write instead. Your own Python does none of these
+# things.
 #
-# The [grader](start_here.py#type-it-yourself) of the labs runs your file in the interpreter where there is no card. It
-# puts guard zones around every tensor, so a *store* past an end is found and named. It fills fresh memory with NaN, so
-# anything that you never wrote shows. It tries a size that no tile size divides. And it compares your answer with the
-# same thing worked out in float64, not with what you hoped for.
+# The [grader](start_here.py#type-it-yourself) of the labs runs your file in the interpreter where there is no card. The
+# grader puts guard zones around every tensor, so it finds and names a *store* past an end. It fills fresh memory with
+# NaN, so anything that you never wrote shows up. It tries a size that no tile size divides. And it compares your answer
+# with one worked out in float64, not with what you hoped for.
 #
-# The grader refuses two things that the bare interpreter accepts. The first is `and`, `or`, `not` or `if` on a row, which has
-# no single answer. The second is anything that only a compiler refuses: once your file is right, its kernels are
-# compiled for a card, and compiling needs no card.
+# The grader refuses two things that the bare interpreter accepts. The first is `and`, `or`, `not` or `if` on a row,
+# which has no single answer. The second is anything that only a compiler refuses: once your file is right, the grader
+# compiles its kernels for a card, which it can do without one.
 #
-# A `print` in a kernel shows its line several times: once for every program, and the grader also calls your function several times.
+# A `print` in a kernel prints its line several times: once for every program, and again whenever the grader calls your
+# function.
 #
-# Without a card the grader looks at every load and store, so it names a load past an end, too. With a card the grader does not
-# see that load. It does see most races, because a race gives wrong answers, and wrong answers are what the grader looks for.
+# Without a card the grader checks every load and store, so it names a load past an end, too. With a card the grader
+# does not notice such a load. But it notices most races, because a race gives wrong answers, and wrong answers are what
+# the grader looks for.
 #
 # /// exercise | Right at home, wrong on the card
-# Your sum of a long list is *right* at home, in the interpreter. On a card the grader says *wrong*, and each time by a different
-# amount. What do you look for first? And what if it is wrong by the same small amount every time, in a matrix multiply?
+# Your sum of a long list is *right* at home, in the interpreter. On a card the grader calls it *wrong*, and it is wrong
+# by a different amount each time. What do you look for first? And what do you look for when a matrix multiply is wrong
+# by the same small amount every time?
 # /// answer
-# A different amount each time: a race. Somewhere several programs store to one place, and what is missing is an atomic, or a
-# place for each program.
+# A different amount each time points to a race. Somewhere several programs store to one place, and either an atomic or
+# a separate place for each program is missing.
 #
-# The same small amount every time, in a multiply: precision. `tl.dot` used TF32. Check whether the error is near one part in a
-# thousand, then write `input_precision="ieee"`.
+# The same small amount every time, in a multiply, points to precision: `tl.dot` used TF32. Check whether the error is
+# near one part in a thousand, then write `input_precision="ieee"`.
 # ///
 
 # %% [markdown]
 # ## What Triton says
 #
-# Read the compiler's message from the bottom. The last line says *what* is wrong. Above it is the kernel up to where the compiler
-# stopped, with a `^` under the place. The first line, `at 3:26`, counts lines from the `def` and columns from 0. Here are four
-# messages that everybody meets on a card. The interpreter has no compiler, so it says less, and often in Python's words:
+# Read the compiler's message from the bottom. The last line says *what* is wrong. Above that line is the kernel, up to
+# the place where the compiler stopped, with a `^` under that place. The first line, `at 3:26`, counts lines from the
+# `def` and columns from 0. Here are four messages that everybody gets on a card. The interpreter has no compiler, so
+# its messages are shorter, and often in Python's words:
 
 
 # %%
@@ -884,11 +897,12 @@ for wrong in (
 # | *K >= 16* | nothing: it multiplies | a tile too small for `tl.dot` |
 # | *an illegal memory access was encountered* | nothing: the process dies | an address far outside; [what now](when_it_goes_wrong.py#the-gpu-gives-up) |
 #
-# The interpreter wraps its errors once more: `InterpreterError: ValueError("…")`. The words that count are in the parentheses.
-# And where the interpreter says nothing, the kernel is still wrong: the card will tell you so, on the day that you get one.
+# The interpreter wraps its errors in another error: `InterpreterError: ValueError("…")`. The words that matter are in
+# the parentheses. And where the interpreter reports nothing, the kernel is still wrong: a card will tell you so, on the
+# day that you get one.
 #
-# **Write the shape after every line**, `# [TILE_M, TILE_N]`, as the kernels of this course do. Then most of these errors never
-# come up.
+# **Write the shape after every line**, `# [TILE_M, TILE_N]`, as the kernels of this course do. Then most of these
+# errors never occur.
 
 # %% [markdown]
 # ## NumPy and Triton, side by side
@@ -930,16 +944,16 @@ for wrong in (
 # turn[(triton.cdiv(N, 256),)](x, out, N, BLOCK=256)
 # ```
 #
-# Program 0 reads the end. In the last program, the seats whose `i` is N or more sit still, and for the load as well: `N − 1 − i`
-# is negative there, a place in *front* of the list. `triton.cdiv` divides and rounds up.
+# Program 0 reads the end. In the last program, the seats whose `i` is N or more must sit still, for the load as well:
+# there `N − 1 − i` is negative, a place in *front* of the list. `triton.cdiv` divides and rounds up.
 # ///
 #
 # /// exercise | Softmax of a row
-# One program takes one row of N numbers, N at most BLOCK: subtract the largest, take `tl.exp`, divide by the sum. Which `other`
-# does the load need, and why does the sum then need no mask of its own?
+# One program takes one row of N numbers, where N is at most BLOCK. It subtracts the largest, takes `tl.exp`, and
+# divides by the sum. Which `other` does the load need, and why does the sum then need no mask of its own?
 # /// answer
-# `other=-float("inf")`. This value is never the largest, as long as the row has one number. And exp(−∞) is 0, so a seat
-# without a number adds nothing to the sum. The store still needs the mask.
+# `other=-float("inf")`. This value is never the largest, as long as the row has at least one number. And exp(−∞) is 0,
+# so a seat without a number adds nothing to the sum. The store still needs the mask.
 # ///
 
 # %% [markdown]
@@ -957,7 +971,8 @@ for wrong in (
 # | `plain_attention` | a softmax in one program, `tl.where` | [Attention](lectures/l8_attention.py) |
 # | `add_rmsnorm` | a row in one program, `tl.sum`, 16 bits in and out | [Serving](workshops/w4_serving.py) |
 #
-# And in `bottleneck`, the lab of [Profiling](lectures/l7_profiling.py), you fix kernels that are written in Triton. That lab needs a card.
+# And in `bottleneck`, the lab of [Profiling](lectures/l7_profiling.py), you fix kernels written in Triton. That lab
+# needs a card.
 #
 # ```bash
 # nox -s lab -- first_kernel
@@ -967,6 +982,7 @@ for wrong in (
 # ## Where this leads
 #
 # - [Your first kernel](start_here.py), where you now know everything
-# - [C for Python people](c_for_python_people.py): the other language, in which you are one cook and not a whole table
+# - [C for Python people](c_for_python_people.py): the other language, in which you are one cook instead of a whole
+#   table
 # - [When it goes wrong](when_it_goes_wrong.py): what nobody checks for you, and who does
 # - [The words](glossary.md) of the course

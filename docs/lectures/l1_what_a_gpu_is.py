@@ -1,7 +1,7 @@
 # ---
 # id: l1
 # title: What a GPU is
-# description: The work counted by hand, the card drawn from its own answers, a CPU and a GPU against each other, and the first roofline.
+# description: Count the work by hand, draw the card from its own answers, race a CPU against a GPU, and plot the first roofline.
 # needs: gpu
 # ---
 
@@ -11,7 +11,7 @@
 # At the end of this page you can
 #
 # - count the work in a matrix multiply, and in one word of a language model, with a pencil;
-# - name a job that a GPU wins, a job that it loses, and say why in each case;
+# - name a job that a GPU wins, a job that it loses, and say why it does, in each case;
 # - work out the best that a card can do, from four numbers that it tells you and one that it does not;
 # - tell, before you write a line of code, whether arithmetic or memory will hold a job back.
 #
@@ -31,8 +31,8 @@
 # caption: A row of the first grid and a column of the second make one receipt.
 # ///
 #
-# You have just multiplied two matrices. Four receipts of two lines each make eight lines. Let the machine print them
-# too.
+# You have just multiplied two matrices. Four receipts of two lines each make eight lines. Now let the machine print the
+# receipts too.
 
 # %%
 buys = [[2, 3], [4, 1]]  # a row for Ann, one for Ben: eggs, lemons
@@ -46,8 +46,8 @@ for i, who in enumerate(("Ann", "Ben")):
         print(f"{who}, {shop}: {total}")
 
 # %% [markdown] A receipt has a technical name, the *dot product*. Each line of a receipt has a technical name too:
-# multiplying two numbers and adding the product to a total is a *multiply-add*. A processor does it in a single
-# instruction, the FMA. A multiply-add counts as two operations: one multiplication and one addition.
+# multiplying two numbers and adding the product to a total is a *multiply-add*. A processor does a multiply-add in a
+# single instruction, the FMA. A multiply-add counts as two operations: one multiplication and one addition.
 #
 # How many lines are there in all? There is one receipt for every pair of a row and a column, and each receipt has one
 # line for every item. So an M × K grid times a K × N grid takes M × N × K multiply-adds. Everything else on this page
@@ -60,8 +60,8 @@ for i, who in enumerate(("Ann", "Ben")):
 # - [ ] A million
 # - [x] A billion
 # /// reveal
-# 1000 × 1000 receipts of 1000 lines each: {{ square.macs:,.0f}}. **A billion**, for one multiply of two modest grids.
-# At one line a second, without sleep, you would need {{ square.years:.0f}} years.
+# 1000 × 1000 receipts of 1000 lines each make {{ square.macs:,.0f}} lines. **A billion**, for one multiply of two
+# modest grids. If you wrote one line a second, without sleep, you would need {{ square.years:.0f}} years.
 # ///
 #
 # Now take a language model. A language model speaks in *tokens*, each of which is a word or a piece of a word. For
@@ -100,14 +100,13 @@ record(
     },
 )
 
-# %% [markdown] One token takes {{ token.multiplies:.0f}} multiplications of a list by a grid, with
-# **{{ token.macs / 1e9:.1f}} billion multiply-adds** in them. Attention adds some more, and its share grows with the
+# %% [markdown] One token takes {{ token.multiplies:.0f}} multiplications of a list by a grid, which contain **{{ token.macs / 1e9:.1f}} billion multiply-adds**. Attention adds some more, and its share grows with the
 # number of tokens that came before. So there are hundreds of multiplications of a list by a grid, not millions, and
 # billions of multiply-adds, not trillions. That is still a lot of arithmetic for one piece of one word.
 #
-# Look at the sum once more. Every weight is used exactly once. That is the rule to remember: *each token takes as
-# many multiply-adds as there are weights at work.* We say "at work" because some models let only a few of their
-# weights take part in each token.
+# Look at the calculation once more. Every weight is used exactly once. Remember this rule: *each token takes as many
+# multiply-adds as there are weights at work.* We say "at work" because some models let only a few of their weights take
+# part in each token.
 #
 # You do not need to know yet what each of these grids is for. The page [One token](../one_token.py) explains them, at
 # the start of the second half of the course.
@@ -123,9 +122,9 @@ record(
 # /// answer
 # 1. 3 × 5 receipts of 4 lines each: 60 lines.
 # 2. There is eight times the work, but only four times the data. So a large matrix multiply uses each number more
-#    often than a small one does. Remember that: without it, a matrix multiply could not be made fast.
+#    often than a small one does. Remember this: without such reuse, a matrix multiply could not be made fast.
 # 3. A billion multiply-adds are two billion operations. Three grids of a million numbers are 12 million bytes. That
-#    is about 167 operations for each byte. You will need this number again at the end of the page.
+#    makes about 167 operations for each byte. You will need this number again at the end of the page.
 # ///
 
 # %% [markdown]
@@ -135,7 +134,7 @@ record(
 #
 # /// figure | docs/assets/figures/chefs_and_brigade.svg
 # alt: "Left, four chefs with large hats, each of whom knows the next ten moves, beside a large shelf. Right, eighty small cooks in rows; one call moves a whole row. Two sketched timelines below: for one dish the chefs need less time, for a thousand dishes the brigade does."
-# caption: A sketch, not a measurement. The measurement is two sections further down.
+# caption: This is a sketch, not a measurement. The measurement follows two sections below.
 # ///
 #
 # A **CPU** is like a few very good chefs. A chef starts the next step before the current one is done, guesses which
@@ -229,25 +228,24 @@ record(card=card)
 #   - [highest clock of the SMs, "{{ card.clock_mhz:.0f }} MHz", how quickly the cooks move]
 #   - [clock of the memory, "{{ card.memory_mhz:.0f }} MHz", how often somebody walks the hall]
 #   - [wires to the memory, "{{ card.bus_bits:.0f }}", how many crates travel side by side]
-# caption: "KiB, MiB and GiB go in steps of 1024 bytes, as memory is built."
+# caption: "KiB, MiB and GiB go up in steps of 1024, because memory is built in powers of two."
 # ///
 #
-# There is one number that you cannot ask for: how many lanes an SM has. In the H200's generation an SM has 128 lanes
-# [^lockwood-h100], in four quarters, each with its own scheduler [^nvidia-partitions]. Do not take that number on trust:
-# a measurement further down this page will find it. And do not expect to find everything on a data sheet: the data
-# sheet of the H200 does not say how large its L2 cache is [^nvidia-h200]. The drawing below asks the card.
+# There is one number that you cannot ask the card for: how many lanes an SM has. In the H200's generation an SM has 128
+# lanes
+# [^lockwood-h100], in four quarters, each with its own scheduler [^nvidia-partitions]. Do not take that number on trust: a measurement further down this page will confirm it. And do not expect to find everything on a data sheet: the data
+# sheet of the H200 does not say how large its L2 cache is [^nvidia-h200]. For the drawing below we ask the card.
 #
 # /// predict | How many cooks can be inside at the same time, cooking or waiting?
-# The answer is the number of rooms, times the rows of cooks in a room, times 32.
+# Multiply the number of rooms by the rows of cooks in a room and by 32.
 #
 # - [card.sms * card.threads >= 100000] Hundreds of thousands
 # - [10000 <= card.sms * card.threads < 100000] Tens of thousands
 # - [card.sms * card.threads < 10000] Thousands
 # /// reveal
 # **{{ card.sms * card.threads:,.0f}}**: {{ card.sms:.0f}} × {{ card.warps:.0f}} × 32. But there are only
-# {{ card.sms:.0f}} × {{ card.lanes:.0f}} = {{ card.sms * card.lanes:,.0f}} lanes. So
-# {{ card.threads / card.lanes:.0f}} cooks share a stove. That is intended: while
-# {{ card.threads / card.lanes - 1:.0f}} of them wait, one cooks.
+# {{ card.sms:.0f}} × {{ card.lanes:.0f}} = {{ card.sms * card.lanes:,.0f}} lanes. So {{ card.threads / card.lanes:.0f}}
+# cooks share a stove. That is on purpose: while {{ card.threads / card.lanes - 1:.0f}} of them wait, one cooks.
 # ///
 #
 # Here is the whole card, drawn to scale from these answers.
@@ -262,7 +260,7 @@ record(card=card)
 # hbm_gib: card.hbm_gib
 # stacks: card.stacks
 # alt: "Three parts, the nearest to the arithmetic on top. One multiprocessor: four quarters of {{ card.lanes / 4:.0f }} lanes, each over its registers, and shared memory below all four. The chip: {{ card.sms:.0f }} such multiprocessors around an L2 cache of {{ card.l2_mib:.0f }} MiB. Below, a box for {{ card.hbm_gib:.0f }} GiB of HBM, in which everything on the chip is a small square."
-# caption: From the hands of the cooks at the top down to the pantry. Each step down holds more and is farther away.
+# caption: The drawing runs from the hands of the cooks at the top down to the pantry. Each level holds more than the one above it and is farther away.
 # ///
 #
 # Look at the small square in the last box. This square is all the memory that is near the cooks: hands, trays and
@@ -279,8 +277,9 @@ record(card=card)
 # /// answer
 # 1. {{ card.registers / card.threads:.0f}}
 # 2. {{ card.registers / 64:,.0f}}
-# 3. Not in itself. Fewer cooks can step in while others wait. But each cook holds more, and so walks less. Only a run
-#    can show which of the two effects matters more. You will meet the question again under the name *occupancy*.
+# 3. Not in itself. Fewer cooks can step in while others wait. But each cook holds more, and so walks less. Only a
+#    measurement can show which of the two effects matters more. You will meet the question again under the name
+#    *occupancy*.
 # ///
 
 # %% [markdown]
@@ -332,7 +331,7 @@ record(
 # %% [markdown] The chef is the {{ host.cpu}}, of which we have {{ host.cores:.0f}} cores (as the operating system
 # counts them). The chef did best with {{ host.used:.0f}} cores, and keeps those. The brigade is the card named under
 # the title. Each kitchen has its ingredients at home: nothing is carried from one kitchen to the other while the
-# clock runs. And every race checks its answers. A wrong one stops the page.
+# clock runs. And every race checks its answers. A wrong answer stops the page.
 #
 # ### One long chain
 #
@@ -397,8 +396,8 @@ record(
 #
 # /// claim | chain.cpu < 0.85 * chain.gpu
 # **The GPU loses.** Its one cook takes {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
-# {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks, if the clock runs at its highest rate, and nobody can shorten
-# that. The other {{ card.sms * card.lanes - 1:,.0f}} lanes stand idle.
+# {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks, if the clock runs at its highest rate, and nobody can make a step
+# shorter. The other {{ card.sms * card.lanes - 1:,.0f}} lanes stand idle.
 # /// otherwise
 # The GPU's cook takes {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
 # {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks of its clock. The other {{ card.sms * card.lanes - 1:,.0f}} lanes
@@ -406,10 +405,11 @@ record(
 # ///
 #
 # /// claim | chain.numpy > 1.5 * chain.cpu and chain.numpy > 0.8 * chain.gpu
-# Now the row for NumPy. The same chef with the same total takes {{ chain.numpy / chain.cpu:.1f}} times as long, which
-# is {{ chain.numpy / chain.gpu:.1f}} times as long as one cook of the GPU. NumPy probably puts the total on the shelf
-# after each step and takes it down again for the next step, whereas PyTorch keeps it in the hand. Had we timed NumPy
-# alone, we would have blamed the chef for the recipe. That mistake is easily made, and it can favour either kitchen.
+# Now look at the row for NumPy. With NumPy's recipe, the same chef with the same total takes
+# {{ chain.numpy / chain.cpu:.1f}} times as long, which is {{ chain.numpy / chain.gpu:.1f}} times as long as one cook of
+# the GPU needs. NumPy probably puts the total on the shelf after each step and takes it down again for the next step,
+# whereas PyTorch keeps it in the hand. Had we timed NumPy alone, we would have blamed the chef for the recipe. Such a
+# mistake is easily made, and it can favour either kitchen.
 # /// otherwise
 # With NumPy's recipe the same chef takes {{ chain.numpy / chain.cpu:.1f}} times as long as with PyTorch's, and
 # {{ chain.numpy / chain.gpu:.1f}} times as long as the GPU's cook. Judge a kitchen only by its better recipe.
@@ -421,7 +421,7 @@ record(
 # brigade has to be called, and somebody must wait until the last cook is back.
 #
 # /// predict | A list of 1024 numbers. Who is done first?
-# Both run the same line of PyTorch. We give the order to the GPU and wait for its answer.
+# Both run the same line of PyTorch. We give the GPU the order and wait for its answer.
 #
 # - [lists.cpu.n1024 < 0.7 * lists.gpu.n1024] The CPU, clearly
 # - [0.7 * lists.gpu.n1024 <= lists.cpu.n1024 <= 1.4 * lists.gpu.n1024] About the same
@@ -475,7 +475,7 @@ record(lists=lists)
 #   - {name: lists.cpu.*, label: CPU}
 #   - {name: lists.gpu.*, label: GPU}
 # alt: "Time against the length of the list, both axes logarithmic. For 256 numbers the CPU takes {{ lists.cpu.n256:.1f }} µs and the GPU {{ lists.gpu.n256:.1f }} µs. For 268 million the CPU takes {{ lists.cpu.n268435456:.0f }} µs and the GPU {{ lists.gpu.n268435456:.0f }} µs."
-# caption: The bands are the middle nine tenths of the readings. We did not investigate why the CPU's line bends on its way up.
+# caption: The bands show the middle nine tenths of the readings. We have not investigated why the CPU's line bends on its way up.
 # ///
 #
 # /// claim | lists.cpu.n1024 < 0.63 * lists.gpu.n1024
@@ -488,7 +488,7 @@ record(lists=lists)
 # ///
 #
 # /// claim | lists.gpu.n65536 < 3 * lists.gpu.n256
-# And the call costs the same for a spoonful as for a barrel. From 256 numbers to 65&nbsp;536 the GPU's time goes
+# And a call costs the same for a spoonful as for a barrel. From 256 numbers to 65&nbsp;536 the GPU's time goes
 # from {{ lists.gpu.n256:.1f}} µs to {{ lists.gpu.n65536:.1f}} µs.
 # /// otherwise
 # From 256 numbers to 65&nbsp;536 the GPU's time goes from {{ lists.gpu.n256:.1f}} µs to
@@ -538,14 +538,14 @@ record(
 # /// claim | race.cpu > 17 * race.gpu
 # Here it is no contest: the CPU takes **{{ race.cpu / race.gpu:.0f}} times** as long. Its chefs are not slow: a CPU
 # core also multiplies several numbers in one instruction. But there are only {{ host.used:.0f}} of them against
-# {{ card.sms * card.lanes:,.0f}} lanes, and every one of the 4096 × 4096 receipts can be written without looking at
-# any other.
+# {{ card.sms * card.lanes:,.0f}} lanes, and each of the 4096 × 4096 receipts can be written without looking at any
+# other.
 # /// otherwise
 # The CPU takes {{ race.cpu / race.gpu:.1f}} times as long. Every one of the 4096 × 4096 receipts can be written
 # without looking at any other, so the kitchen with more cooks has the advantage.
 # ///
 #
-# So when there is one chain, or little work, the chefs win. When there is a lot of independent work, the brigade
+# So when there is only one chain, or little work, the chefs win. When there is a lot of independent work, the brigade
 # wins. A CPU with more cores would lose by less, and a card with fewer SMs would win by less. Remember the two words,
 # latency and throughput, rather than the ratios.
 #
@@ -557,12 +557,12 @@ record(
 # 2. Must you wait for every call?
 # 3. What would you do instead?
 # /// answer
-# 1. A hundred times the reading for 1024 numbers, which is {{ 100 * lists.gpu.n1024 / 1000:.1f}} ms, against
+# 1. It takes a hundred times the reading for 1024 numbers, which is {{ 100 * lists.gpu.n1024 / 1000:.1f}} ms, against
 #    {{ 100 * lists.cpu.n1024 / 1000:.2f}} ms on the CPU.
 # 2. No. Orders for the GPU wait in a queue, and you can wait just once, at the end. That is better. But someone still
 #    has to write a hundred orders, and the brigade walks in and out a hundred times.
-# 3. Write *one* kernel that doubles a hundred times while the number is still in the hand. That is called *fusion*,
-#    and the whole second half of this course is built on fusion.
+# 3. So write *one* kernel that doubles each number a hundred times while it is still in the hand. That is called
+#    *fusion*, and the whole second half of this course is built on it.
 # ///
 
 # %% [markdown]
@@ -599,7 +599,7 @@ record(
 # | the data sheet of this card | {{ peak.sheet:.0f }} TFLOP/s |
 #
 # /// claim | abs(peak.by_hand / peak.sheet - 1) < 0.02
-# With these few multiplications you get what the data sheet says: {{ peak.by_hand:.1f}} against {{ peak.sheet:.0f}}
+# These few multiplications give you the number on the data sheet: {{ peak.by_hand:.1f}} against {{ peak.sheet:.0f}}
 # TFLOP/s. A peak is neither a secret nor a measurement. It describes something that nobody has ever seen: every lane
 # busy at every tick, with the clock at its highest rate.
 # /// otherwise
@@ -610,17 +610,17 @@ record(
 # For the H200 the sheet says 67 TFLOP/s in fp32 [^nvidia-h200]. It gives a far higher number for the tensor cores,
 # which are a different kind of stove and the subject of a later session. The lanes come first.
 #
-# Can you reach the peak? Give the lanes nothing but multiply-adds. There is no list and no pantry. Every thread holds
-# eight totals in its registers and does `total = total * a + 1` on each, thousands of times.
+# Can you reach the peak? Give the lanes nothing but multiply-adds, without a list and without the pantry. Every thread
+# holds eight totals in its registers and does `total = total * a + 1` on each, thousands of times.
 #
 # /// predict | A kernel that does nothing but multiply-adds in registers. What percentage of peak does it reach?
-# The kernel needs hardly any memory. Nothing that you or I could name holds it back.
+# The kernel needs hardly any memory. We know of nothing that holds it back.
 #
 # - [fma.of_peak < 0.65] About a half
 # - [0.65 <= fma.of_peak < 0.85] About three quarters
 # - [fma.of_peak >= 0.85] Nine tenths or more
 # /// reveal
-# **{{ fma.of_peak:.1%}}** of the data sheet: {{ fma.tflops:.1f}} TFLOP/s.
+# **{{ fma.of_peak:.1%}}** of the data sheet's peak: {{ fma.tflops:.1f}} TFLOP/s.
 # ///
 #
 # The whole kernel:
@@ -630,7 +630,7 @@ record(
 # ///
 #
 # `fmaf(x, y, z)` is x × y + z in one instruction. `C` is the number of totals and `K` the number of steps; each pass of
-# the outer loop does `UNROLLED` multiply-adds, so that counting the passes costs little.
+# the outer loop does `UNROLLED` multiply-adds, so counting the passes costs little.
 #
 # Why eight? A step must wait for the step before it. Eight totals do not wait for each other, so the thread always
 # has something to do next.
@@ -651,9 +651,9 @@ record(
 
 # %% [markdown]
 # /// claim | fma.of_peak > 0.85
-# **{{ fma.of_peak:.1%}} of peak.** This is the most important number on this page, and it is close to the best that
-# any kernel can do on these lanes. The card reported a clock of {{ fma.sm_mhz:.0f}} MHz while the kernel ran, and a
-# power of {{ fma.power_w:.0f}} W.
+# **{{ fma.of_peak:.1%}} of peak.** This is the most important number on this page, close to the best that any kernel
+# can do on these lanes. The card reported a clock of {{ fma.sm_mhz:.0f}} MHz while the kernel ran, and a power of
+# {{ fma.power_w:.0f}} W.
 # /// otherwise
 # The kernel reached {{ fma.of_peak:.1%}} of peak, with the clock at {{ fma.sm_mhz:.0f}} MHz while it ran.
 # ///
@@ -666,8 +666,8 @@ record(
 # Now work backwards. We know the speed, the SMs and the clock. How many lanes must there have been?
 #
 # /// claim | 0.8 * card.lanes < lanes_found < 1.2 * card.lanes
-# Each SM finished {{ lanes_found:.1f}} multiply-adds per tick. An SM with 64 lanes could not have done it, and one
-# with 256 would have been idle at every other tick. So the {{ card.lanes:.0f}} lanes that the documents promise are
+# Each SM finished {{ lanes_found:.1f}} multiply-adds per tick. An SM with 64 lanes could not have done it, and one with
+# 256 lanes would have been idle half of the time. So the {{ card.lanes:.0f}} lanes that the documents promise are
 # really there. You have counted the stoves without opening the kitchen door.
 # /// otherwise
 # Each SM finished {{ lanes_found:.1f}} multiply-adds per tick of the clock, as read while the kernel ran. The
@@ -680,25 +680,25 @@ record(
 #
 # 1. How many independent chains does a lane need to be busy all the time?
 # 2. If every thread has one chain, how many warps does that take for an SM with {{ card.lanes:.0f}} lanes?
-# 3. And how many if every thread has eight chains?
+# 3. And how many does it take if every thread has eight chains?
 # /// answer
-# 1. As many as a step takes ticks: about {{ chain.gpu * card.clock_mhz / steps:.0f}}.
+# 1. A lane needs as many chains as a step takes ticks: about {{ chain.gpu * card.clock_mhz / steps:.0f}}.
 # 2. {{ card.lanes:.0f}} lanes with {{ chain.gpu * card.clock_mhz / steps:.1f}} chains each, in warps of 32:
 #    {{ card.lanes / 32 * chain.gpu * card.clock_mhz / steps:.1f}} warps, rounded up, of the {{ card.warps:.0f}} that fit.
-# 3. An eighth as many. But each quarter of the SM needs its own warps, so take at least one for each. So there are
-#    two ways to keep a stove hot: many cooks, or cooks with several pots each. *Chains under way = latency ×
-#    throughput.* It is a law about queues, named after John Little, and it holds for memory as well.
+# 3. An eighth as many. But each quarter of the SM needs its own warps, so take at least one for each. So there are two
+#    ways to keep a stove hot: many cooks, or cooks with several pots each. *Chains in flight = latency × throughput.*
+#    It is a law about queues, named after John Little, and it holds for memory as well.
 # ///
 
 # %% [markdown]
 # ## The bandwidth, by hand
 #
-# Do the same for the pantry. How many bytes come out of the pantry in a second?
+# Now do the same calculation for the pantry. How many bytes come out of the pantry in a second?
 #
 # `wires ÷ 8 × ticks of the memory × 2`
 #
 # Eight wires carry a byte. The 2 is there because this kind of memory sends data on both edges of a tick, the rising
-# and the falling one. Then we measure the plainest job there is: a copy, which reads a byte for every byte that it
+# and the falling one. Then we measure the plainest job there is, a copy, which reads a byte for every byte that it
 # writes.
 
 # %%
@@ -730,7 +730,7 @@ record(
 # | the same copy, PyTorch | {{ copy.torch.gb_per_s:.0f }} GB/s, {{ copy.torch.of_peak:.0%}} |
 #
 # /// claim | abs(bandwidth.by_hand / bandwidth.sheet - 1) < 0.05
-# Your pencil and the data sheet agree to within five parts in a hundred. The maker's figure is the rounded one.
+# Your pencil and the data sheet agree to within five parts in a hundred. The figure on the data sheet is rounded.
 # /// otherwise
 # The bandwidth by hand is {{ bandwidth.by_hand / bandwidth.sheet:.2f}} times what the data sheet says.
 # ///
@@ -749,10 +749,10 @@ record(
 #
 # /// exercise | One token, one reader
 # The model of the first section, at two bytes per weight, takes {{ token.gb:.0f}} GB. The weights do not fit on the
-# shelf, so for every token all of them come from the pantry, once each.
+# shelf, so for every token all of them are fetched from the pantry, once each.
 #
 # 1. How long does it take to fetch them, at the data sheet's bandwidth?
-# 2. The tensor cores of this card do {{ tensor_tflops:.0f}} TFLOP/s in bf16 at best. How long does the arithmetic
+# 2. The tensor cores of this card reach {{ tensor_tflops:.0f}} TFLOP/s in bf16 at best. How long does the arithmetic
 #    take?
 # 3. What does the card do most of the time when there is only one reader?
 # /// answer
@@ -837,7 +837,7 @@ record(jobs=jobs)
 #   - {name: fma, label: FMA}
 #   - {name: jobs.library, label: library}
 # alt: "Six jobs under the roof of the card, both axes logarithmic. Vector add at {{ jobs.add.intensity:.2f }} operations per byte, under the slope. One reader at {{ jobs.readers1.intensity:.1f }}, 16 readers at {{ jobs.readers16.intensity:.1f }}. At {{ jobs.library.intensity:.0f }} the naive multiply with {{ jobs.naive.tflops:.2f }} TFLOP/s far below, and the library's with {{ jobs.library.tflops:.0f }} near the flat roof. The multiply-adds at {{ fma.tflops:.0f }} TFLOP/s, the nearest to it."
-# caption: The slope is the pantry, the flat part the lanes. FMA is the kernel of multiply-adds alone. A copy does no arithmetic at all, so it has no place here.
+# caption: The slope is the pantry; the flat part is the lanes. FMA is the kernel that does only multiply-adds. A copy does no arithmetic at all, so it cannot be shown here.
 # ///
 #
 # /// table
@@ -864,8 +864,8 @@ record(jobs=jobs)
 #   intensity: {vector add: "jobs.add.intensity:.2f", one reader: "jobs.readers1.intensity:.2f", 16 readers: "jobs.readers16.intensity:.1f", naive multiply: "jobs.naive.intensity:.0f", library multiply: "jobs.library.intensity:.0f", multiply-adds: "fma.intensity:.0f"}
 #   rate: {vector add: "jobs.add.tflops:.2f", one reader: "jobs.readers1.tflops:.2f", 16 readers: "jobs.readers16.tflops:.1f", naive multiply: "jobs.naive.tflops:.2f", library multiply: "jobs.library.tflops:.1f", multiply-adds: "fma.tflops:.1f"}
 # says:
-#   memory: "Bound by memory: {place} operations per byte lie left of the ridge at {ridge}. The {card} brings {bandwidth} GB/s by its data sheet, and with that {rate} TFLOP/s, {share} % of its peak of {peak}."
-#   arithmetic: "Bound by arithmetic: {place} operations per byte lie right of the ridge at {ridge}. The {card} does {peak} TFLOP/s by its data sheet, and the job may have all of it."
+#   memory: "Bound by memory: {place} operations per byte are left of the ridge at {ridge}. The {card} brings {bandwidth} GB/s by its data sheet, and with that {rate} TFLOP/s, {share} % of its peak of {peak}."
+#   arithmetic: "Bound by arithmetic: {place} operations per byte are right of the ridge at {ridge}. The {card} does {peak} TFLOP/s by its data sheet, and the job may have all of it."
 #   job: "Measured here: {job0}, {rate0} TFLOP/s."
 #   also: "And {job1}, {rate1}."
 #   elsewhere: "The measured jobs are not shown: they ran in fp32 on the card named under the title."
@@ -879,26 +879,25 @@ record(jobs=jobs)
 # caption: "Peaks and bandwidths are those of the data sheets: H200 [^nvidia-h200], H100 [^nvidia-h100], A100 [^nvidia-a100], L40S [^nvidia-l40s], B200 [^nvidia-b200]."
 # ///
 #
-# Why is the intensity of the kernel of multiply-adds not infinite? Because each thread still reads its totals and its
-# factor once, and writes the totals once.
+# Why is the intensity of the kernel of multiply-adds not infinite? It is finite because each thread still reads its
+# totals and its factor once, and writes the totals once.
 #
 # Read the picture from the left.
 #
 # /// claim | jobs.add.of_peak > 0.8 and jobs.add.of_compute < 0.008
 # **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes, and has little left to gain: it reaches
-# {{ jobs.add.of_peak:.0%}} of what its roof allows. Nearly all the stoves are cold, and no cook could change that.
-# Only fewer bytes could.
+# {{ jobs.add.of_peak:.0%}} of what its roof allows. Nearly all the stoves are cold, and no cook could change that. Only
+# moving fewer bytes could.
 # /// otherwise
 # **Vector add** uses {{ jobs.add.of_compute:.1%}} of the lanes and reaches {{ jobs.add.of_peak:.0%}} of what its roof
 # allows.
 # ///
 #
 # /// claim | jobs.readers16.us < 1.9 * jobs.readers1.us
-# **One reader or 16**: sixteen times the arithmetic, and the time goes from {{ jobs.readers1.us:.0f}} µs to
-# {{ jobs.readers16.us:.0f}} µs. The same crates are fetched, and sixteen cooks take from each crate. To the left of
-# the ridge, arithmetic is cheap. It is cheap, not free: the library reaches {{ jobs.readers16.of_peak:.0%}} of its
-# roof here. The roofline says that bytes are the limit, but something else slows the library down too. This page does
-# not measure what that is.
+# **One reader or 16**: with sixteen times the arithmetic, the time goes from {{ jobs.readers1.us:.0f}} µs to {{ jobs.readers16.us:.0f}} µs. The same crates are fetched, and sixteen cooks take from each crate. To the left of
+# the ridge, arithmetic is cheap. But cheap does not mean free: the library reaches {{ jobs.readers16.of_peak:.0%}} of
+# its roof here. The roofline says that bytes are the limit, but something else slows the library down too. This page
+# does not measure what it is.
 # /// otherwise
 # **One reader or 16**: sixteen times the arithmetic, and the time goes from {{ jobs.readers1.us:.0f}} µs to
 # {{ jobs.readers16.us:.0f}} µs. Left of the ridge, the extra arithmetic could be cheap. In the library's kernel it is
@@ -911,7 +910,7 @@ record(jobs=jobs)
 # /// claim | jobs.naive.us > 60 * jobs.library.us
 # And now look down. The naive kernel does the *same* job, so it is at the same place along the axis, under the same
 # roof. The naive kernel reaches {{ jobs.naive.of_peak:.1%}} of this roof, and the library reaches
-# {{ jobs.library.of_peak:.0%}}. Nothing in the hardware holds the naive kernel back; its recipe does. Closing that
+# {{ jobs.library.of_peak:.0%}}. What holds the naive kernel back is not the hardware but its recipe. Closing that
 # gap, from the lower point to the upper one, is the first half of this course.
 # /// otherwise
 # The naive kernel does the same job under the same roof. The naive kernel reaches {{ jobs.naive.of_peak:.1%}} of this
@@ -919,8 +918,8 @@ record(jobs=jobs)
 # ///
 #
 # /// claim | jobs.library.of_peak < fma.of_peak
-# The library is not at the top either. The kernel of multiply-adds shows that {{ fma.of_peak:.0%}} can be reached,
-# and the library reaches {{ jobs.library.of_peak:.0%}}. Most likely that is because the library has to fetch and
+# The library does not reach the top either. The kernel of multiply-adds shows that {{ fma.of_peak:.0%}} can be reached,
+# while the library reaches {{ jobs.library.of_peak:.0%}}. Most likely the reason is that the library has to fetch and
 # store between its multiply-adds, and the kernel of multiply-adds does not. This page does not count these
 # instructions; [the ladder](l4_the_gemm_ladder.py) does.
 # /// otherwise
@@ -936,10 +935,10 @@ record(jobs=jobs)
 # 4. The model of the first section in bf16, at two bytes per weight. With the tensor cores the ridge is at
 #    {{ ridge_bf16:.0f}}. How many readers must share a card before arithmetic is the limit?
 # /// answer
-# 1. 167 operations per byte: right of the ridge, so bound by arithmetic.
-# 2. 2 × 60³ ÷ (3 × 4 × 60²) = 10: left of the ridge. The multiplication of small grids is bound by bytes, unless
-#    something else limits it first.
-# 3. One operation per eight bytes, or 0.125 operations per byte: far to the left.
+# 1. 167 operations per byte is to the right of the ridge, so this job is bound by arithmetic.
+# 2. 2 × 60³ ÷ (3 × 4 × 60²) = 10 is to the left of the ridge. The multiplication of small grids is bound by bytes,
+#    unless something else limits it first.
+# 3. One operation per eight bytes, or 0.125 operations per byte, is far to the left.
 # 4. For one reader each weight costs two operations and two bytes, so the intensity is 1. With R readers the
 #    intensity is R, as long as the readers' own lists are small compared with the weights. So it takes about
 #    {{ ridge_bf16:.0f}} readers.
@@ -948,8 +947,8 @@ record(jobs=jobs)
 # %% [markdown]
 # ## Now type it
 #
-# You have worked out everything on this page with a pencil. Now write your sums as seven small functions, and have
-# them checked.
+# You have worked out everything on this page with a pencil. Now write your calculations as seven small functions, and
+# have them checked.
 #
 # /// lab | roofline
 # ///
@@ -960,8 +959,8 @@ record(jobs=jobs)
 # You know the two kitchens, the size of the GPU's kitchen, and the roof over every job in it. You have not yet told a
 # single cook what to do.
 #
-# - How is work shared out among all these threads? The next lecture, [the CUDA model](l2_the_cuda_model.py), shows it:
-#   grids, blocks and warps, drawn from real launches.
+# - How is work shared out among all these threads? The next lecture, [the CUDA model](l2_the_cuda_model.py), answers
+#   that: it draws grids, blocks and warps from real launches.
 # - How far can you trust the readings on this page? See [how every number here is measured](../how_we_measure.py).
 # - Would you rather start cooking at once? In [Your first kernel](../start_here.py) you will be typing within twenty
 #   minutes.

@@ -1,14 +1,14 @@
 # ---
 # id: l2
 # title: The CUDA model
-# description: Grid, block, warp, thread, drawn from a real launch; a picture made grey; and what launches, branches and copies cost.
+# description: See grid, block, warp and thread in a real launch, turn a picture grey, and learn what launches, branches and copies cost.
 # needs: [gpu, counters]
 # ---
 
 # %% [markdown]
 # # The CUDA model
 #
-# On [your first day](../start_here.py) one recipe went out to thousands of cooks. Here you learn who these cooks are,
+# On [your first day](../start_here.py) thousands of cooks followed one recipe. Here you learn who these cooks are,
 # how they are seated, and what it costs to call them.
 #
 # By the end you can
@@ -33,19 +33,19 @@
 # %% [markdown]
 # ## Who am I?
 #
-# A kernel is one recipe for one thread. Its first line is always the same question: *who am I?* Four words
+# A kernel is one recipe for one thread. Its first line always asks the same question: *who am I?* Four words help you
 # answer it.
 #
-# - The **grid** is all the threads that you call. It is divided into **blocks**, the tables of the kitchen.
+# - The **grid** is all the threads that you launch. It is divided into **blocks**, the tables of the kitchen.
 # - A **block** stays in one room, on one *multiprocessor* (SM), from its first step to its last. Its threads can
 #   share the tray in the middle of that room, the *shared memory*, and wait for each other. Threads of different
 #   blocks can do neither of these things, unless they are in a cluster, which you will meet later.
-# - A **warp** is a row of 32 threads that make the same move at the same time. You never ask for one. The card cuts
+# - A **warp** is a row of 32 threads that make the same move at the same time. You never ask for a warp: the card cuts
 #   every block into warps.
 # - A **thread** is one cook, with registers of its own.
 #
-# Do not take our word for it. In the next cell every thread of a launch writes down its block, its place in the
-# block, its warp, and the SM it ran on. There are three launches: one over a list, one over a picture and one over a
+# Do not take our word for it. In the next cell every thread of a launch writes down its block, its place in the block,
+# its warp, and the SM on which it ran. There are three launches: one over a list, one over a picture and one over a
 # solid.
 
 # %%
@@ -101,13 +101,13 @@ record(
 # caption: "Drawn from what the threads reported. A cell is a thread; a crossed-out cell has no number to work on."
 # ///
 #
-# `i = blockIdx.x * blockDim.x + threadIdx.x`: table × seats per table + seat. The threads with `i` of 200 or more are
-# the spare cooks, and the `if` sends them home.
+# `i = blockIdx.x * blockDim.x + threadIdx.x` is table × seats per table + seat. The threads whose `i` is 200 or more
+# are the spare cooks, and the `if` sends them home.
 #
 # /// claim | seen.line_sms == seen.line_blocks
-# Four blocks ran on {{ seen.line_sms }} different SMs. We did not ask for that, and could not have asked for it.
-# *You* say how many blocks there are. *The card* says where and when each of them runs. So a kernel that is right only
-# when block 0 runs before block 1 is wrong.
+# Four blocks ran on {{ seen.line_sms }} different SMs. We did not ask for this distribution, and could not have asked
+# for it. *You* say how many blocks there are. *The card* says where and when each of them runs. So a kernel that is
+# right only when block 0 runs before block 1 is wrong.
 # /// otherwise
 # Four blocks ran on {{ seen.line_sms }} different SMs. *You* say how many blocks there are. *The card* says where and
 # when each of them runs. So a kernel that is right only when block 0 runs before block 1 is wrong.
@@ -123,9 +123,9 @@ record(
 # - [x] The first two rows
 # - [ ] Whichever the card picks
 # /// reveal
-# The first {{ seen.first_warp_rows }} rows. The threads of a block are numbered the way you read a page: `x` runs
-# fastest, then `y`, then `z`. Numbers 0 to 31 are warp 0, numbers 32 to 63 are warp 1, and so on. Your number modulo
-# 32 is your **lane**.
+# The first {{ seen.first_warp_rows }} rows. The threads of a block are numbered in the order in which you read a page:
+# `x` runs fastest, then `y`, then `z`. Numbers 0 to 31 are warp 0, numbers 32 to 63 are warp 1, and so on. Your number
+# modulo 32 is your **lane**.
 #
 # /// chart | launch
 # title: Six blocks of 16 × 4 threads over a picture of 30 × 10 pixels
@@ -136,8 +136,8 @@ record(
 # ///
 # ///
 #
-# Memory has one dimension, whatever the grid has. The rows of a picture are stored one after the other, so the pixel at
-# `row` and `column` is number `row × W + column`.
+# Memory has only one dimension, however many the grid has. The rows of a picture are stored one after the other, so the
+# pixel at `row` and `column` is number `row × W + column`.
 #
 # Work out by hand which pixel one thread handles: thread (5, 2) in block (1, 1). Then ask the card.
 
@@ -158,7 +158,7 @@ print(f"the card says: warp {plane.warp[it][0]}, lane {plane.lane[it][0]}")
 # %% [markdown]
 # ### Three dimensions: a solid
 #
-# Simulations live in boxes of numbers. The same rule applies with one more letter: `z` counts the layers.
+# Simulations work on boxes of numbers. The same rule applies with one more letter: `z` counts the layers.
 #
 # /// chart | launch
 # title: Eight blocks of 4 × 4 × 4 threads over a solid of 8 × 7 × 6 cells
@@ -170,26 +170,26 @@ print(f"the card says: warp {plane.warp[it][0]}, lane {plane.lane[it][0]}")
 #
 # The dimensions are for your convenience. The card numbers the threads of a block in one long row and cuts this row
 # after every 32 threads. What matters for speed is which threads run together and which threads read neighbouring
-# numbers. You see that only when you number the threads the card's way.
+# numbers. You see this only when you number the threads as the card does.
 #
 # /// exercise | Find the thread
-# A picture is 1000 pixels wide and 600 high. You launch blocks of 32 × 8 threads. How many blocks are there, and how
-# many spare threads? Which thread, in which block, handles the pixel in column 999 of row 599? Which warp of its
-# block is it in?
+# A picture is 1000 pixels wide and 600 high. You launch blocks of 32 × 8 threads. How many blocks and how many spare
+# threads are there? Which thread, in which block, handles the pixel in column 999 of row 599? Which warp of its block
+# is it in?
 # /// answer
-# 1000 / 32 = 31.25, so 32 blocks across. 600 / 8 = 75 down, exactly. 32 × 75 = 2400 blocks of 256 threads are
-# 614 400 threads for 600 000 pixels: 14 400 to spare, all of them at the right edge.
+# 1000 / 32 = 31.25, so there are 32 blocks across. 600 / 8 = 75, so there are exactly 75 blocks down. 32 × 75 = 2400
+# blocks of 256 threads are 614 400 threads for 600 000 pixels: 14 400 are to spare, all of them at the right edge.
 #
-# 999 = 31 × 32 + 7 and 599 = 74 × 8 + 7: thread (7, 7) in block (31, 74). Its number is 7 × 32 + 7 = 231, and 231 /
-# 32 = 7.2: warp 7, lane 7. When blocks are 32 threads wide, every warp covers one piece of one row.
+# 999 = 31 × 32 + 7 and 599 = 74 × 8 + 7, so it is thread (7, 7) in block (31, 74). Its number is 7 × 32 + 7 = 231, and
+# 231 / 32 = 7.2, so it is lane 7 of warp 7. When blocks are 32 threads wide, every warp covers one piece of one row.
 # ///
 
 # %% [markdown]
 # ## Vector add, once more
 #
-# You know this one: `z[i] = x[i] + y[i]`. On the first page the plain CUDA kernel, one number from each list per
+# You know this job: `z[i] = x[i] + y[i]`. On the first page the plain CUDA kernel, with one number from each list per
 # thread, reached {{ start.big.cuda.of_peak:.0%}} of peak, and an exercise asked you to give each thread four numbers.
-# Here is that kernel. It goes one step further: a thread asks for two such groups of four from each list before it
+# Here is such a kernel. It goes one step further: a thread asks for two such groups of four from each list before it
 # adds the first two numbers.
 #
 # /// source | src/course_kernels/vector_add/k03_vectorised.cu
@@ -224,36 +224,39 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 # ///
 #
 # /// claim | adds.vectors.us < 0.97 * adds.plain.us
-# With larger bites the kernel needs only {{ adds.vectors.us / adds.plain.us:.0%}} of the time. Most likely the cooks were waiting, not
+# With larger bites the kernel needs only {{ adds.vectors.us / adds.plain.us:.0%}} of the time. Most likely the cooks
+# were waiting, not
 # working: a thread of the plain kernel has 8 bytes in the hall before it adds, and a thread of this kernel has 64 bytes.
-# [The lecture on memory](l3_memory.py) turns that into a law. But this kernel also needs only an eighth of the blocks, and this run cannot separate the two causes. [Further down](#how-large-is-a-block) you will see that blocks have a price too.
+# [The lecture on memory](l3_memory.py) turns this observation into a law. But this kernel also needs only an eighth of
+# the blocks, and this run cannot separate the two causes. [Further down](#how-large-is-a-block) you will see that
+# blocks have a price too.
 # /// otherwise
 # With larger bites the kernel needs {{ adds.vectors.us / adds.plain.us:.0%}} of the time: on this card one number per
-# thread already keeps enough bytes under way. [The lecture on memory](l3_memory.py) says how many bytes are enough.
+# thread already keeps enough bytes in flight. [The lecture on memory](l3_memory.py) shows how many bytes are enough.
 # ///
 #
 # /// claim | 0.95 < adds.vectors.us / adds.torch.us < 1.05
-# This kernel and PyTorch take equally long, to within one part in twenty. Everybody waits for the same memory.
+# This kernel and PyTorch take equally long, to within one part in twenty. Both of them wait for the same memory.
 # /// otherwise
 # This kernel takes {{ adds.vectors.us / adds.torch.us:.2f }} times as long as PyTorch.
 # ///
 #
 # /// exercise | How many cooks?
 # The list has 2<sup>28</sup> numbers. How many blocks of 256 threads does the plain kernel launch? How many threads
-# does one SM hold at once, if it can hold 2048? So how many times is a card with 132 SMs filled and emptied during
+# does one SM hold at once, if it can hold 2048? How many times, then, is a card with 132 SMs filled and emptied during
 # this launch?
 # /// answer
 # 2<sup>28</sup> / 256 = 2<sup>20</sup>, a little over a million blocks. One SM holds 2048 / 256 = 8 of these blocks,
 # and the card holds 132 × 8 = 1056. A million divided by 1056 is about 993 fillings. Each filling is called a *wave*.
-# The blocks do not move in step, though: whenever one block ends, the next block takes its seats.
+# The blocks do not advance in step, though: whenever one block ends, the next block takes its seats.
 # ///
 
 # %% [markdown]
 # ## A picture in, a picture out
 #
-# Now take a job that is two-dimensional by nature. A picture comes in, with three numbers per pixel: how much red,
-# how much green and how much blue, each from 0 to 1. A grey picture goes out, with one number per pixel. The eye
-# finds green bright and blue dark, so the colours do not count equally:
+# Now take a job that is two-dimensional by nature. A picture comes in, with three numbers per pixel: how much red, how
+# much green and how much blue, each from 0 to 1. A grey picture goes out, with one number per pixel. To the eye, green
+# looks bright and blue looks dark, so the colours do not count equally:
 #
 # `grey = 0.299 red + 0.587 green + 0.114 blue`
 #
@@ -265,8 +268,8 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 #
 # - Two lines ask *who am I?*, one for each dimension.
 # - The `if` has two parts, for the two edges.
-# - `pixel` is `row × W + column`. The kernel works this out in 64 bits, because a picture may have more numbers than
-#   32 bits can count.
+# - `pixel` is `row × W + column`. The kernel computes this number in 64 bits, because a picture may have more numbers
+#   than 32 bits can count.
 # - The colours of pixel `p` are at `3p`, `3p + 1`, `3p + 2`. Neighbouring threads read neighbouring groups of three.
 #
 # The launcher rounds up twice, once across and once down:
@@ -275,8 +278,8 @@ record(adds=compare(ADDS, Workload.of("float32", N=2**28), seconds=0.3))
 # title: src/course_kernels/grey/k01_pixels.py
 # ///
 #
-# You need something to look at. NumPy paints a bowl of fruit. How it does so does not matter here, so that code stays
-# folded.
+# You need something to look at. NumPy paints a bowl of fruit. How NumPy does so does not matter here, so that code
+# stays folded.
 
 # %% tags=["fold"]
 import base64
@@ -363,8 +366,7 @@ colour = torch.from_numpy(bowl_of_fruit()).cuda()  # (200, 300, 3)
 grey_picture = k01_pixels.grey(colour)  # (200, 300)
 show(colour, grey_picture)
 
-# %% [markdown] Colours went into the kernel, and grey came out. Look at the two apples. In colour you would never
-# confuse the two apples; in grey they are twins. Three numbers became one, and the lost information cannot be
+# %% [markdown] Colours went into the kernel, and grey came out. Look at the two apples. In colour you would never confuse the two; in grey they are twins. Three numbers became one, and the lost information cannot be
 # recovered.
 
 # %% [markdown]
@@ -374,10 +376,10 @@ show(colour, grey_picture)
 # 16 bytes. A picture of 8192 × 8192 pixels costs 16 × 2<sup>26</sup> bytes, a little over a gigabyte. The five
 # operations that a pixel needs are nothing compared with that.
 #
-# There are three rivals. The first is a Triton kernel, which treats a picture as one long list of pixels and ignores
-# its rows. The second is PyTorch written the way you would write it, `0.299 * red + 0.587 * green + 0.114 * blue`.
-# The third is PyTorch with a trick: every pixel is a row of three numbers, so grey is a matrix times a vector,
-# `picture @ weights`.
+# There are three rivals. The first rival is a Triton kernel, which treats a picture as one long list of pixels and
+# ignores its rows. The second is PyTorch, written the way you would write it,
+# `0.299 * red + 0.587 * green + 0.114 * blue`. The third rival is PyTorch with a trick: every pixel is a row of three
+# numbers, so grey is a matrix times a vector, `picture @ weights`.
 
 # %%
 from course_kernels.grey import k02_triton as grey_triton
@@ -433,32 +435,34 @@ record(
 # ///
 #
 # /// claim | grey.cuda.of_peak > 0.6
-# **{{ grey.cuda.of_peak:.0%}} of peak** from a dozen lines. The colours of each pixel begin 12 bytes after those of
-# the pixel before it, and still nothing is wasted: when one of the three loads leaves part of a piece of memory
-# unused, the other two pick up that part from the cache.
+# **{{ grey.cuda.of_peak:.0%}} of peak** from a dozen lines. The colours of each pixel begin 12 bytes after those of the
+# pixel before it, and still nothing is wasted: when one of the three loads leaves part of a piece of memory unused, the
+# other two read that part from the cache.
 # /// otherwise
-# {{ grey.cuda.of_peak:.0%}} of peak. The colours of each pixel begin 12 bytes after those of the pixel before it.
-# When one of the three loads leaves part of a piece of memory unused, the other two pick up that part from the cache.
+# {{ grey.cuda.of_peak:.0%}} of peak. The colours of each pixel
+# begin 12 bytes after those of the pixel before it. When one of the three loads leaves part of a piece of memory
+# unused, the other two read that part from the cache.
 # ///
 #
 # /// claim | grey.triton.us < 0.97 * grey.cuda.us
-# Our kernel is not the best there is. Triton takes {{ grey.triton.us / grey.cuda.us:.0%}} of our time. The reason is
-# probably the same as for the vector add: a Triton program of 1024 pixels has 128 threads, so each thread has eight
-# pixels, and the loads of all eight are under way together. Each of our threads has only one pixel and three loads.
+# Our kernel is not the best one possible. Triton takes {{ grey.triton.us / grey.cuda.us:.0%}} of our time. The reason
+# is probably the same as for the vector add: a Triton program of 1024 pixels has 128 threads, so each thread has eight
+# pixels, and the loads of all eight are in flight together. Each of our threads has only one pixel and three loads.
 # /// otherwise
 # Triton takes {{ grey.triton.us / grey.cuda.us:.2f }} times as long as our kernel.
 # ///
 #
 # /// claim | grey.written_out.us > 3 * grey.cuda.us
 # The line that everybody writes takes {{ grey.written_out.us / grey.cuda.us:.1f }} times as long as our kernel. The
-# card's counters say why: {{ traffic.written_out.kernels }} kernels and {{ traffic.written_out.gb:.1f }} GB down the
-# hall, where ours moves {{ traffic.cuda.gb:.1f }} GB. What are the extra bytes? Your pencil finds two things.
+# card's counters show why: it runs {{ traffic.written_out.kernels }} kernels and moves {{ traffic.written_out.gb:.1f }}
+# GB through the hall, where ours moves {{ traffic.cuda.gb:.1f }} GB. What are the extra bytes? With a pencil you find
+# two causes.
 #
 # - *Two colours for nothing.* A product needs one colour, 4 bytes of every 12, and memory hands out whole pieces. So
 #   each of the three products fetches the whole picture, {{ traffic.cuda.read_gb:.1f }} GB, where one fetch would be
-#   enough for all three. That is {{ 2 * traffic.cuda.read_gb:.1f }} GB too many.
-# - *There and back.* What one kernel writes, the next one reads: four lists, each a third of the size of the picture,
-#   go down the hall and back. That is {{ 8 * traffic.cuda.read_gb / 3:.1f }} GB.
+#   enough for all three. That makes {{ 2 * traffic.cuda.read_gb:.1f }} GB too many.
+# - *There and back.* What one kernel writes, the next kernel reads: four lists, each a third of the size of the
+#   picture, are carried down the hall and back. That makes {{ 8 * traffic.cuda.read_gb / 3:.1f }} GB.
 #
 # None of those kernels is bad, and none of them can avoid this traffic: each kernel does only its own part of the
 # line. Making one kernel out of several is called *fusing*. Fusing saves you both kinds of traffic, and it is the
@@ -470,10 +474,10 @@ record(
 # ///
 #
 # /// claim | grey.product.us > 8 * grey.cuda.us
-# The trick with the product moves only {{ traffic.product.gb:.1f }} GB, and is the slowest of all: it takes
-# {{ grey.product.us / grey.cuda.us:.0f }} times as long as ours. So moving few bytes is not enough: somebody must
-# also ask for them quickly. A library's matrix product is built for large matrices. For rows of three numbers it is
-# most likely the wrong tool.
+# The trick with the product moves only {{ traffic.product.gb:.1f }} GB, and yet it is the slowest of all: it takes
+# {{ grey.product.us / grey.cuda.us:.0f }} times as long as our kernel. So moving few bytes is not enough: somebody must
+# also ask for those bytes quickly. A library's matrix product is built for large matrices. For rows of three numbers it
+# is most likely the wrong tool.
 # /// otherwise
 # The trick with the product moves {{ traffic.product.gb:.1f }} GB and takes {{ grey.product.us / grey.cuda.us:.2f }}
 # times as long as our kernel.
@@ -485,21 +489,21 @@ record(
 # ///
 #
 # /// exercise | Swap two words
-# Somebody writes `row` where `column` should be, and vice versa: `threadIdx.x` now counts rows, and
-# `threadIdx.y` columns. The grid is swapped too, so every pixel is still handled once. Is the answer still right? What
-# happens to the time?
+# Somebody writes `row` where `column` should be, and vice versa: `threadIdx.x` now counts rows, and `threadIdx.y`
+# columns. The grid is swapped too, so every pixel is still handled once. Is the answer still right? And what happens to
+# the time?
 # /// answer
 # The answer is right: every pixel is done by some thread, and it does not matter which.
 #
 # The time is a different matter. The 32 threads of a warp differ in `threadIdx.x`. Before the swap these threads sat
 # side by side in a row. Now they sit one above the other, in 32 different rows, and a load that used to ask for one
-# stretch of memory asks for 32 places that are far apart. The section after next measures exactly that.
+# stretch of memory asks for 32 places that are far apart. The section after next measures exactly this effect.
 # ///
 
 # %% [markdown]
 # ## A file of your own, in one line {.beyond}
 #
-# You do not need our launchers. Write a `.cu` file, and run it:
+# You can do without our launchers. Write a `.cu` file, and run it:
 
 # %%
 import tempfile
@@ -523,7 +527,7 @@ print("right:", torch.equal(y, (x + 0.25).clamp(max=1.0)))
 
 # %% [markdown] `run` compiles the file, finds the kernel in it, and reads the types from the kernel's first line:
 # `float by` needs a 32-bit float, and `int N` needs a whole number. At run time a kernel does not know the types. It
-# takes whatever bytes it gets. So `run` checks the arguments before it calls the kernel, and says in one line what
+# reads whatever bytes it gets. So `run` checks the arguments before it calls the kernel, and reports in one line what
 # does not fit:
 
 # %%
@@ -539,7 +543,7 @@ for arguments in [
     except (TypeError, ValueError) as error:
         print(error)
 
-# %% [markdown] But `run` cannot notice that a kernel reads past the end of a list. Such faults have
+# %% [markdown] But `run` cannot detect that a kernel reads past the end of a list. Such faults have
 # [a page of their own](../when_it_goes_wrong.py).
 #
 # /// exercise | The negative
@@ -553,9 +557,9 @@ for arguments in [
 # %% [markdown]
 # ## How large is a block?
 #
-# You choose the size of a block, within limits: it has at most 1024 threads, and if the number is not a multiple of
-# 32, the last warp has empty seats. What does the choice cost? The grey kernel can be launched with blocks of any
-# size, so try some. First come blocks of one row, from 32 threads to 1024.
+# You choose the size of a block, within limits: it has at most 1024 threads, and if the number is not a multiple of 32,
+# the last warp has empty seats. What does the choice cost? The grey kernel can be launched with blocks of any size, so
+# try some. The first ones have a single row, of 32 threads to 1024.
 
 # %% tags=["fold"]
 rows, shapes = {}, {}
@@ -588,37 +592,37 @@ record(rows=timed(rows), shapes=timed(shapes))
 # references:
 #   - {label: data sheet, value: start.by_hand.bandwidth}
 # alt: "Bytes per second against the threads of a block, from 32 to 1024: {{ rows.t32.gb_per_s:.0f }} GB/s with 32, {{ rows.t128.gb_per_s:.0f }} with 128, {{ rows.t256.gb_per_s:.0f }} with 256, {{ rows.t1024.gb_per_s:.0f }} with 1024."
-# caption: The same kernel, the same picture, the same bytes.
+# caption: Every point is the same kernel with the same picture and the same bytes.
 # ///
 #
 # /// claim | 1.7 < rows.t32.us / rows.t64.us < 2.3 and 1.7 < rows.t64.us / rows.t128.us < 2.3
-# With 32 threads per block the kernel takes {{ rows.t32.us / rows.t256.us:.1f }} times as long as with 256, and with
-# 64 it takes about half as long as with 32. The bytes are the same, so what causes the difference? Count the blocks.
-# With 32 threads per block there are 2<sup>19</sup> blocks, about half a million, and that is
+# With 32 threads per block the kernel takes {{ rows.t32.us / rows.t256.us:.1f }} times as long as with 256, and with 64
+# it takes about half as long as with 32. The bytes are the same, so what causes the difference? Count the blocks. With
+# 32 threads per block there are 2<sup>19</sup> blocks, about half a million, which makes
 # {{ 1000 * rows.t32.us / 524288:.2f }} ns per block. With 64 threads there are half as many blocks, at
 # {{ 1000 * rows.t64.us / 262144:.2f }} ns each, and with 128 threads there are a quarter as many, at
-# {{ 1000 * rows.t128.us / 131072:.2f }} ns each. The time follows the number of blocks, not the bytes. Some part of
-# the card has to seat all those small tables, and most likely it cannot work any faster.
+# {{ 1000 * rows.t128.us / 131072:.2f }} ns each. The time follows the number of blocks, not the bytes. Some part of the
+# card has to seat all those small tables, and most likely that part cannot work any faster.
 # /// otherwise
-# With 32 threads per block the kernel takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256, and with
-# 64 threads it takes {{ rows.t64.us / rows.t256.us:.2f }} times as long. Every block has to be seated, and small
-# blocks are many blocks.
+# With 32 threads per block the kernel takes {{ rows.t32.us / rows.t256.us:.2f }} times as long as with 256, and with 64
+# threads it takes {{ rows.t64.us / rows.t256.us:.2f }} times as long. Every block has to be seated, and if blocks are
+# small, there are many of them.
 # ///
 #
 # Small tables have a second price. An SM of an H200 seats 2048 threads, but no more than 32 blocks. 32 blocks of 32
-# threads are 1024 cooks, so half the seats stay empty. (That does not explain what you just saw: 16 blocks of 128
-# fill every seat, and each of those blocks still takes just as long.)
+# threads are 1024 cooks, so half the seats stay empty. (The empty seats do not explain what you just saw: 16 blocks of
+# 128 fill every seat, and each of those blocks still takes just as long.)
 #
 # /// claim | max(rows.t128.us, rows.t256.us, rows.t512.us, rows.t1024.us) < 1.4 * min(rows.t128.us, rows.t256.us, rows.t512.us, rows.t1024.us)
-# From 128 threads on, the size matters less: {{ rows.t128.us:.0f }}, {{ rows.t256.us:.0f }}, {{ rows.t512.us:.0f }}
-# and {{ rows.t1024.us:.0f }} µs for 128, 256, 512 and 1024 threads. That is common for kernels that only carry bytes.
-# Start with 256 threads and move on. Come back to the choice when you have a reason.
+# From 128 threads on, the size matters less: {{ rows.t128.us:.0f }}, {{ rows.t256.us:.0f }}, {{ rows.t512.us:.0f }} and
+# {{ rows.t1024.us:.0f }} µs for 128, 256, 512 and 1024 threads. Such small differences are common for kernels that only
+# carry bytes. Start with 256 threads and move on. Reconsider the choice when you have a reason.
 # /// otherwise
 # From 128 threads on, the kernel takes {{ rows.t128.us:.0f }}, {{ rows.t256.us:.0f }}, {{ rows.t512.us:.0f }} and
 # {{ rows.t1024.us:.0f }} µs with 128, 256, 512 and 1024 threads. So try a few, and start with 256.
 # ///
 #
-# Now change the shape of the block: 256 threads each time, arranged in different ways.
+# Now change the shape of the block. It has 256 threads each time, arranged in different ways.
 #
 # /// predict | 256 × 1, 16 × 16 or 1 × 256 threads: is one block much slower than 256 × 1 for this picture?
 # - [shapes.w1.us / shapes.w256.us >= 1.5 and shapes.w16.us / shapes.w256.us < 1.5] Yes, 1 × 256
@@ -643,8 +647,8 @@ record(rows=timed(rows), shapes=timed(shapes))
 #
 # /// claim | shapes.w1.us > 4 * shapes.w256.us
 # The tall, thin block is by far the slowest. Draw its first warp: 32 threads, one above the other. In memory their
-# pixels are a whole row of the picture apart, so what was one trolley of neighbours is now 32 errands. The rule to
-# take home: *let `threadIdx.x` walk along memory.* [The lecture on memory](l3_memory.py) works out the reason.
+# pixels are a whole row of the picture apart, so what was one trip for 32 neighbours is now 32 errands. Take this rule
+# home: *let `threadIdx.x` walk along memory.* [The lecture on memory](l3_memory.py) works out the reason.
 # /// otherwise
 # The tall, thin block takes {{ shapes.w1.us / shapes.w256.us:.2f }} times as long as the flat one. Draw its first warp:
 # 32 threads, one above the other, whose pixels are a whole row of the picture apart in memory. *Let `threadIdx.x`
@@ -668,12 +672,12 @@ record(rows=timed(rows), shapes=timed(shapes))
 #
 # /// figure | docs/assets/figures/warp_at_a_fork.svg
 # alt: "On the left, one warp whose cooks answer differently: first those of branch A work and the others stand still, then those of branch B work and the first stand still, then all go on together. On the right, two warps whose cooks agree: one warp does branch A, the other branch B, and nobody stands still."
-# caption: The warp walks both ways, one after the other. On each, the cooks who did not choose it stand still.
+# caption: The warp walks both ways, one after the other. On each way, the cooks who did not choose it stand still.
 # ///
 #
-# This is called **divergence**. To see its price we need a job with up to 32 branches of equal length. Each element
-# takes one of W branches; a branch is a loop of 256 multiply-adds with its own constants. The work is the same for
-# every W. Only the company of each thread changes.
+# This is called **divergence**. To see what divergence costs we need a job with up to 32 branches of equal length. Each
+# element takes one of W branches; a branch is a loop of 256 multiply-adds with its own constants. The work is the same
+# for every W. Only the neighbours of each thread change.
 #
 # /// source | src/course_kernels/divergence/k01_branches.cu
 # title: src/course_kernels/divergence/k01_branches.cu
@@ -697,7 +701,7 @@ record(apart=apart, together=together)
 # - [6 <= apart.w32.us / apart.w1.us < 16] About ten times as long
 # - [apart.w32.us / apart.w1.us >= 16] Twenty times as long, or more
 # /// reveal
-# {{ apart.w32.us / apart.w1.us:.1f }} times.
+# It takes {{ apart.w32.us / apart.w1.us:.1f }} times as long.
 #
 # /// chart | lines
 # title: The same arithmetic, divided among W branches
@@ -715,10 +719,10 @@ record(apart=apart, together=together)
 # ///
 #
 # /// claim | apart.w32.us > 20 * apart.w1.us
-# {{ apart.w32.us / apart.w1.us:.0f }} times as long, without a single extra addition. A GPU with 32 branches in each
-# warp is like a GPU with only one cook in each row.
+# The kernel takes {{ apart.w32.us / apart.w1.us:.0f }} times as long, without a single extra addition. A GPU with 32
+# branches in each warp is like a GPU with only one cook in each row.
 # /// otherwise
-# {{ apart.w32.us / apart.w1.us:.1f }} times as long, without a single extra addition.
+# The kernel takes {{ apart.w32.us / apart.w1.us:.1f }} times as long, without a single extra addition.
 # ///
 #
 # /// claim | 0.75 < (apart.w32.us - apart.w16.us) / (16 * (apart.w2.us - apart.w1.us)) < 1.3
@@ -733,8 +737,8 @@ record(apart=apart, together=together)
 # ///
 #
 # /// claim | together.w16.us < 1.25 * together.w1.us
-# Where the warps agree, 16 branches take {{ together.w16.us / together.w1.us:.2f }} times as long as one. So *if* is not
-# the enemy. Different warps may go different ways at no cost. Only neighbours should agree.
+# Where the warps agree, 16 branches take {{ together.w16.us / together.w1.us:.2f }} times as long as one. So *if* is
+# not the enemy. Different warps may take different branches at no cost. Only the threads of one warp should agree.
 # /// otherwise
 # Where the warps agree, 16 branches take {{ together.w16.us / together.w1.us:.2f }} times as long as one. The
 # branches themselves are not free on this card, but branches within a warp cost far more.
@@ -742,14 +746,14 @@ record(apart=apart, together=together)
 #
 # /// claim | together.w32.us > 1.15 * together.w16.us
 # With 32 branches something else slows the kernel down: it takes {{ together.w32.us / together.w1.us:.2f }} times as
-# long, although the threads of each warp still agree, as the last number of the next table shows. We do not know what
-# it is.
+# long, although the threads of each warp still agree, as the last number of the next table shows. We do not know the
+# cause.
 # /// otherwise
-# With 32 branches it is {{ together.w32.us / together.w1.us:.2f }} times.
+# With 32 branches they take {{ together.w32.us / together.w1.us:.2f }} times as long.
 # ///
 #
-# You can also see divergence in the card's counters. One of them says how many lanes took part in an instruction, on
-# average, out of 32:
+# You can also see divergence in the card's counters. One of them shows how many of the 32 lanes took part in an
+# instruction, on average:
 #
 # | branches in a warp | 1 | 2 | 4 | 8 | 16 | 32 | 32, warps agree |
 # |---|---|---|---|---|---|---|---|
@@ -762,24 +766,24 @@ record(apart=apart, together=together)
 # ncu --metrics smsp__thread_inst_executed_per_inst_executed.ratio python mine.py
 # ```
 #
-# The grey kernel has an `if` too. Why does that not matter? Because almost every warp agrees on it. Only a warp at
-# the right edge splits, and there the other branch has nothing to do.
+# The grey kernel has an `if` too. Why does that not matter? In almost every warp all threads agree on the answer. Only
+# a warp at the right edge splits, and there the other branch has nothing to do.
 #
 # /// exercise | Which of these splits a warp?
 # The blocks are 256 × 1 threads. (a) `if (threadIdx.x % 2)`, (b) `if (threadIdx.x < 128)`, (c) `if (blockIdx.x % 2)`,
 # (d) `if (x[i] > 0)` on random numbers, (e) `for (int k = 0; k < i % 32; k++)`.
 # /// answer
 # (a) splits every warp: lanes alternate. (b) splits none: 128 is a multiple of 32, so warps 0 to 3 say yes and 4 to 7
-# say no. (c) splits none: a warp is in one block. (d) splits nearly every one. (e) has no `if`, and splits them all the
-# same: lane 0 is done at once, lane 31 goes round 31 times, and the warp takes as long as its slowest lane.
+# say no. (c) splits none: a warp is in one block. (d) splits nearly every warp. (e) has no `if`, but still splits every
+# warp: lane 0 is done at once, lane 31 repeats the loop 31 times, and the warp takes as long as its slowest lane.
 # ///
 
 # %% [markdown]
 # ## What a launch costs
 #
 # A launch is an order. The host, your Python program, writes the order and puts it into a queue. The GPU takes the
-# order out when its turn comes. Neither side waits for the other, unless you say so. What does an order cost? The
-# cheapest kernel there is does nothing at all.
+# order out when its turn comes. Neither side waits for the other, unless you say so. What does an order cost? To find
+# out, use the cheapest kernel of all, which does nothing.
 
 # %%
 from course_kernels.cuda.launch import launch, load_kernel
@@ -837,39 +841,39 @@ record(
 #   - ["the same with a Triton kernel", "{{ order.triton.us:.1f }}"]
 # ///
 #
-# These times were measured with the host's clock, not with the GPU's, because we want to know the host's time.
+# These times were measured with the host's clock, not with the GPU's, because the host's time is what we want to know.
 #
-# With a wait after every order, an order costs {{ alone.ours.us:.1f }} µs; in a queue it costs
+# If you wait after every order, an order costs {{ alone.ours.us:.1f }} µs; in a queue it costs
 # {{ queue.ours.us:.1f }} µs. So the rule is: *do not ask for a result until you need it.* `.item()`, `print(tensor)`
 # and `torch.cuda.synchronize()` all ask for a result.
 #
 # /// claim | order.ours.us > 0.5 * queue.ours.us
-# And in the queue, most of the time is the host's: compare the row that waits at the end with the row that never
-# waits. (The two are timed separately, so either may come out a little higher.) The GPU sits idle between two empty
-# kernels and waits for Python.
+# And even in the queue, most of the time is the host's: compare the row that waits at the end with the row that never
+# waits. (The two are timed separately, so either may come out a little higher.) Between two empty kernels the GPU is
+# idle and waits for Python.
 # /// otherwise
 # The host takes {{ order.ours.us:.1f }} µs to write an order; in the queue an order takes {{ queue.ours.us:.1f }} µs.
 # ///
 #
 # /// claim | order.ours.us > order.torch.us
-# Here our own launcher loses: it takes {{ order.ours.us / order.torch.us:.1f }} times as long to write an order as
-# PyTorch. Most likely the reason is that our launcher is written in Python, and PyTorch's is written in C++. On every
-# call our launcher asks for the device and the stream and makes a small object for the shape of the launch. This page
-# does not measure what each of these steps costs. We keep our launcher because you can read its code.
+# Here our own launcher loses the race: it takes {{ order.ours.us / order.torch.us:.1f }} times as long to write an
+# order as PyTorch. Most likely the reason is that our launcher is written in Python, while PyTorch's is written in C++.
+# On every call our launcher asks for the device and the stream and makes a small object for the shape of the launch.
+# This page does not measure what each of these steps costs. We keep our launcher because you can read its code.
 # /// otherwise
 # Our own launcher takes {{ order.ours.us / order.torch.us:.2f }} times as long to write an order as PyTorch.
 # ///
 #
 # Is that a lot? Compare the cost of an order with the work that the order starts. [The first page](../start_here.py)
 # measured a vector add of 2<sup>12</sup> numbers, between two marks on the GPU: {{ start.sweep.cuda.n12.us:.1f }} µs.
-# The order costs the host {{ order.ours.us / start.sweep.cuda.n12.us:.1f }} times as much time. The large picture
+# Writing the order takes the host {{ order.ours.us / start.sweep.cuda.n12.us:.1f }} times as long. The large picture
 # above takes {{ grey.cuda.us:.0f }} µs, and the time to write an order is {{ order.ours.us / grey.cuda.us:.0%}} of
-# that. It is the small kernels for which orders cost too much.
+# that. So orders cost too much only when kernels are small.
 #
 # /// exercise | A word, a thousand orders
-# A language model with 80 layers runs 12 small kernels in each layer to produce one word for one reader. How long
-# does it take to write the orders for one word, with PyTorch's time from the table? How many words per second are
-# possible at most, even if the GPU itself took no time?
+# A language model with 80 layers runs 12 small kernels in each layer to produce one word for one reader. With PyTorch's
+# time from the table, how long does it take to write the orders for one word? How many words per second are possible at
+# most, even if the GPU itself took no time?
 # /// answer
 # 80 × 12 = 960 orders: 960 × {{ order.torch.us:.2f }} µs = {{ 960 * order.torch.us / 1000:.1f }} ms a word. So at
 # most about {{ 1000000 / (960 * order.torch.us):.0f }} words per second are possible, whatever the GPU can do.
@@ -880,12 +884,12 @@ record(
 # %% [markdown]
 # ## Many orders, written once: graphs {.beyond}
 #
-# If the same orders come again and again, write them down once and send the whole list. Such a list is a **CUDA
+# If you send the same orders again and again, write them down once and send the whole list. Such a list is a **CUDA
 # graph**. First you *capture* the graph: during the capture, launches are recorded, not run. Then you *replay* the
 # graph with one order.
 #
 # Here are 64 small vector adds in a row. Each adds 1 to the same 2<sup>12</sup> numbers, so at the end you can check
-# that every one of them ran.
+# that every add ran.
 
 # %%
 LINKS, ROUNDS, WARM_UP = 64, 50, 2
@@ -928,17 +932,16 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # ///
 #
 # /// claim | chain.replayed.us < 0.2 * chain.one_by_one.us
-# The graph brings the time per kernel down from {{ chain.one_by_one.us:.0f }} µs to {{ chain.replayed.us:.1f }} µs.
-# The kernels are the same, and so is the GPU. All that changed is that Python and the driver no longer write 64
-# orders.
+# The graph brings the time per kernel down from {{ chain.one_by_one.us:.0f }} µs to {{ chain.replayed.us:.1f }} µs. The
+# kernels are the same, and so is the GPU. The only difference is that Python and the driver no longer write 64 orders.
 # /// otherwise
 # In the graph, a kernel takes {{ chain.replayed.us:.1f }} µs; launched one at a time, it takes
 # {{ chain.one_by_one.us:.1f }} µs.
 # ///
 #
 # /// claim | chain_order.one_by_one.us > 0.5 * chain.one_by_one.us
-# Now read across the rows (again, the columns are timed separately). When the kernels are ordered one by one, the
-# time is the host's: the GPU has little to do but wait for the next order. When they are replayed, the host is free
+# Now read across the rows (again, the columns are timed separately). When the kernels are ordered one by one, the time
+# is the host's: the GPU has little to do but wait for the next order. When the graph is replayed, the host is free
 # after {{ 64 * chain_order.replayed.us:.0f }} µs for all 64 kernels, and the GPU works through the graph alone.
 # /// otherwise
 # When the kernels are replayed, the host is free after {{ 64 * chain_order.replayed.us:.0f }} µs for all 64 kernels,
@@ -946,31 +949,31 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # ///
 #
 # The price of a graph is less freedom. A graph holds addresses and sizes, not variables: to compute with different
-# numbers, copy them into the *same* tensors and replay the graph. During a capture, Python may neither ask for a
-# result nor branch on a result. That is why engines keep one graph for each batch size.
+# numbers, copy these numbers into the *same* tensors and replay the graph. During a capture, Python may neither ask for
+# a result nor branch on a result. That is why engines keep one graph for each batch size.
 #
 # /// exercise | What may be captured?
-# Which of these may be inside a capture? (a) `y = torch.relu(x)`, (b) `if x.sum() > 0:`, (c) `x.cpu()`,
+# Which of these are allowed inside a capture? (a) `y = torch.relu(x)`, (b) `if x.sum() > 0:`, (c) `x.cpu()`,
 # (d) a loop over `range(8)` that launches kernels, (e) a loop over `range(n)` where `n` is a Python number that
 # changes between replays.
 # /// answer
 # (a) yes. (b) no: Python needs the sum *now*, and in a capture nothing runs. (c) no, for the same reason. (d) yes:
 # the loop runs once, and eight launches are written down. (e) it can be captured, but the replay uses the value that
-# `n` had when you captured the loop. No error message tells you. That is the mistake to fear.
+# `n` had when you captured the loop. No error message tells you so. This is the mistake to fear.
 # ///
 
 # %% [markdown]
 # ## Two things at once: streams {.beyond}
 #
-# Everything so far went into one queue. A queue is called a **stream**: the work in one stream runs in order, and
-# work in two streams may overlap. What is worth overlapping? Above all, the copies into the card and out of it,
-# because the host's memory is far away.
+# Everything so far went into one queue. A queue is called a **stream**: the work in one stream runs in order, and work
+# in two streams may overlap. What is worth overlapping? Above all, it is the copies to and from the card, because the
+# host's memory is far away.
 #
 # ### The way in
 #
-# Between the host's memory and the card's memory there is one road, the *bus*. How quickly a list crosses the bus
-# depends on what kind of host memory it is in. The operating system may move ordinary memory about, but the GPU needs
-# a place that stays where it is. So the driver, we assume, first copies a piece to a safe place and then sends it on.
+# The host's memory and the card's memory are connected by a single road, the *bus*. How quickly a list crosses the bus
+# depends on what kind of host memory it is in. The operating system may move ordinary memory around, but the GPU needs
+# memory that stays where it is. So the driver, we assume, first copies each piece to a safe place and then sends it on.
 # **Pinned** memory is such a safe place from the start.
 
 # %%
@@ -1031,7 +1034,7 @@ for (name, copy), end in zip(transfers.items(), ends, strict=True):
 #
 # /// claim | transfer.ordinary_in.us > 3.3 * transfer.pinned_in.us
 # From pinned memory the bus carries {{ transfer.ordinary_in.us / transfer.pinned_in.us:.1f }} times as much in the
-# same time. Compare that with the other end of the scale: the card's own memory carries
+# same time. Compare this with the other end of the scale: the card's own memory carries
 # {{ start.by_hand.bandwidth:.0f }} GB/s by its data sheet. Whatever you bring over the bus, use it more than once.
 # /// otherwise
 # From pinned memory the bus carries {{ transfer.ordinary_in.us / transfer.pinned_in.us:.2f }} times as much in the
@@ -1039,11 +1042,11 @@ for (name, copy), end in zip(transfers.items(), ends, strict=True):
 # bring over the bus, use it more than once.
 # ///
 #
-# Pinned memory has a second advantage, and for us it matters more. The host only writes the order: the host is free
-# after {{ transfer_order.pinned_in.us:.0f }} µs of the {{ transfer.pinned_in.us:.0f }} µs that the copy takes.
+# Pinned memory has a second advantage, and for us it matters more. The host only writes the order; it is free after
+# {{ transfer_order.pinned_in.us:.0f }} µs of the {{ transfer.pinned_in.us:.0f }} µs that the copy takes.
 #
 # /// claim | transfer_order.ordinary_in.us > 0.5 * transfer.ordinary_in.us
-# With ordinary memory the host is held up, even with `non_blocking=True`, for {{ transfer_order.ordinary_in.ms:.0f }}
+# With ordinary memory, even with `non_blocking=True`, the host is blocked for {{ transfer_order.ordinary_in.ms:.0f }}
 # ms of the {{ transfer.ordinary_in.ms:.0f }} ms that the copy takes. (The two times are measured separately, so
 # either may come out a little higher.)
 # /// otherwise
@@ -1054,18 +1057,18 @@ for (name, copy), end in zip(transfers.items(), ends, strict=True):
 # %% [markdown]
 # ### In, grey, out
 #
-# The host holds a film of 24 frames in full HD. Every frame must come in, be turned grey, and go out again. With one
-# stream each step waits for the step before it. But the bus has two directions: one frame can go out while another
+# The host holds a film of 24 frames in full HD. Every frame must be copied in, turned grey, and copied out again. With
+# one stream each step waits for the step before it. But the bus has two directions: one frame can go out while another
 # comes in.
 #
 # /// figure | docs/assets/figures/two_streams.svg
 # alt: "Two time lines for four frames. Above, with one stream, each frame comes in, is turned grey and goes out before the next one comes in. Below, with two streams, the next frame comes in while the last one goes out, so the road in is never idle, and the whole ends earlier."
-# caption: One stream, and two. The kernel is the thin bar.
+# caption: The same work with one stream and with two. The kernel is the thin bar.
 # ///
 #
 # How much can two streams gain at best? For every 12 bytes of a frame that come in, 4 bytes go out. One after the
-# other, the two copies take 16 units of time. If the copy out is completely hidden behind the copy in, the two take
-# 12 units.
+# other, the two copies take 16 units of time. If the copy out is completely hidden behind the copy in, the two together
+# take 12 units.
 
 # %%
 FRAMES = 24
@@ -1105,21 +1108,22 @@ for work in (one_stream, two_streams):
     print(f"{work.__name__}: all {FRAMES} frames are right")
 
 # %% [markdown] One stream takes {{ film.one.ms:.1f }} ms, and two streams take {{ film.two.ms:.1f }} ms. The ratio of
-# the two times is {{ film.one.us / film.two.us:.2f }}, and the count above allowed {{ film_limit:.2f }}. Each stream
-# holds one frame at a time, and the two streams take turns: one frame comes in while the other goes out. The trick is
-# called *double buffering*, and you will meet it inside kernels again.
+# the two times is {{ film.one.us / film.two.us:.2f }}, and the calculation above allowed {{ film_limit:.2f }}. Each
+# stream holds one frame at a time, and the two streams take turns: one frame comes in while the other goes out. This
+# trick is called *double buffering*, and you will meet it again inside kernels.
 #
-# Nothing in `two_streams` looks parallel. There is no thread and no lock. You only said what must stay in order: the
-# steps of one frame. The GPU may arrange everything else.
+# Nothing in `two_streams` looks parallel. There is no thread and no lock. You only specified what must stay in order:
+# the steps of one frame. The GPU may arrange everything else as it likes.
 #
 # /// exercise | A third stream?
 # Would three streams be faster than two? What if the kernel took as long as the copy in?
 # /// answer
-# Hardly, here: the way in is already busy nearly all the time, and there is only one way in. The most that streams
-# can do is hide everything else behind the longest of the three steps: the copy in, the kernel and the copy out.
+# Three streams would hardly be faster here: the way in is already busy nearly all the time, and there is only one way
+# in. Streams can at most hide everything else behind the longest of the three steps: the copy in, the kernel and the
+# copy out.
 #
 # If the kernel took as long as the way in, then at any time one frame would be coming in, one would be worked on and
-# one would be going out. That makes three frames under way, so you would need three streams and three tensors.
+# one would be going out. That makes three frames in flight, so you would need three streams and three tensors.
 # ///
 
 # %% [markdown]
@@ -1129,7 +1133,7 @@ for work in (one_stream, two_streams):
 #
 # /// figure | docs/assets/figures/compile_road.svg
 # alt: "Three boxes in a row: k01_cuda.cu, in CUDA C++, is compiled to PTX, a portable assembly with unlimited registers, and assembled to SASS, machine code with real registers for one kind of card. Below, two ways to walk it: NVRTC, a library inside your Python, and nvcc, a program that also compiles the C++ around the kernel."
-# caption: Two steps, and two ways to take them.
+# caption: The road has two steps, and there are two ways to take them.
 # ///
 #
 # Here is the whole road for the vector add of the first page. First PTX.
@@ -1157,11 +1161,11 @@ print("\n".join(ptx_lines))
 
 # %% [markdown] You can read this. `ld.param` fetches the four arguments. `%ctaid.x`, `%ntid.x` and `%tid.x` are
 # `blockIdx.x`, `blockDim.x` and `threadIdx.x`, and one multiplication and one addition turn these three into `i`.
-# `setp` compares `i` with N, and the `@` before `bra` means *only if*: the spare cooks jump to the end. Then the
-# three addresses are computed: `i` times four bytes, added to the start of each list. Then `ld.global` twice, one
-# `add`, `st.global`. Done.
+# `setp` compares `i` with N, and the `@` before `bra` means *only if*: the spare cooks jump to the end. Then the three
+# addresses are computed: `i` times four bytes is added to the start of each list. Two `ld.global`, one `add` and one
+# `st.global` do the rest.
 #
-# PTX uses as many registers as it likes, and writes each of them once. No card has that many. The second step, the
+# PTX uses as many registers as it likes, and writes each of them only once. No card has that many. The second step, the
 # assembler, assigns real registers and puts the instructions in an order that keeps the card busy. The result is SASS:
 
 # %%
@@ -1181,7 +1185,7 @@ record(
 )
 
 # %% [markdown]
-# The same story in other words:
+# This table tells the same story in other words:
 #
 # | you wrote | in PTX | in SASS |
 # |---|---|---|
@@ -1195,8 +1199,8 @@ record(
 # The exact names change from card to card and from compiler to compiler, but the pattern stays the same.
 #
 # /// claim | code.sums == 1
-# {{ code.sass }} instructions, and one of them adds. The rest find out which thread this is and where its numbers
-# are, and carry the numbers. That is what a memory-bound kernel looks like from the inside.
+# {{ code.sass }} instructions, and one of them adds. The others find out which thread this is and where its numbers
+# are, and carry those numbers. That is what a memory-bound kernel looks like from the inside.
 # /// otherwise
 # {{ code.sass }} instructions, and {{ code.sums }} of them add. The rest find out which thread this is and where its
 # numbers are, and carry the numbers.
@@ -1209,9 +1213,9 @@ record(
 # %% [markdown]
 # ### The other way: nvcc
 #
-# All our kernels go through **NVRTC**, a library that turns text into machine code. Most code you will meet goes
-# through **nvcc**, a program. PyTorch can call nvcc for you: `load_inline` takes a C++ function that launches your
-# kernel, compiles both, and gives you a Python module.
+# All our kernels are compiled by **NVRTC**, a library that turns text into machine code. Most code that you will meet
+# is compiled by **nvcc**, a program. PyTorch can call nvcc for you: `load_inline` takes a C++ function that launches
+# your kernel, compiles both, and gives you a Python module.
 
 # %%
 import time
@@ -1268,19 +1272,19 @@ print("the module:", says)
 
 # %% [markdown]
 # /// claim | nvcc_here == 1
-# NVRTC takes {{ made.nvrtc.ms:.0f }} ms to turn text into machine code. Nvcc, the C++ compiler and the linker
-# together took {{ made.nvcc.s:.1f }} s, once, on a cold start, to turn text into a Python module. The kernel is the
-# same, so most likely the extra cost is the C++ around the kernel, and the programs that must be started to compile
-# it. We did not time them separately. We kept the C++ as small as we could: addresses are passed as plain numbers. A
-# module that takes tensors includes PyTorch's own headers, and we expect such a module to take longer to compile.
+# NVRTC takes {{ made.nvrtc.ms:.0f }} ms to turn text into machine code. Nvcc, the C++ compiler and the linker together
+# took {{ made.nvcc.s:.1f }} s, once, on a cold start, to turn text into a Python module. The kernel is the same, so
+# most likely the extra time goes into the C++ around the kernel, and into starting the programs that compile it. We did
+# not time the two separately. We kept the C++ as short as we could: addresses are passed as plain numbers. A module
+# that takes tensors includes PyTorch's own headers, and we expect such a module to take longer to compile.
 # /// otherwise
 # NVRTC takes {{ made.nvrtc.ms:.0f }} ms to turn text into machine code. The way through nvcc was not possible on this machine:
 # {{ nvcc_road }}.
 # ///
 #
-# While you learn, a short wait is what counts: with NVRTC you change a line and soon see what it does. When you ship
-# a library, nvcc compiles the code once for all your users. The course uses NVRTC, and you lose nothing: you get the
-# same kind of machine code.
+# While you learn, what matters is a short wait: with NVRTC you change a line and soon see what it does. When you ship a
+# library, nvcc compiles the code once for all your users. The course uses NVRTC, and you lose nothing by it: you get
+# the same kind of machine code.
 #
 # /// exercise | Read a load
 # Print the SASS of the kernel that takes 16 bytes at a time, and look for its loads:
@@ -1296,10 +1300,10 @@ print("the module:", says)
 # `sm_90a` is the compiler's name for Hopper, the H200's generation. This works without a GPU. What kind of loads do
 # you find, and how many additions are there for every two loads and one store?
 # /// answer
-# The names of loads and stores contain `.128`: 128 bits, or four numbers of four bytes. For every pair of loads, one
-# of `x` and one of `y`, there are four `FADD` and one store. Look at their order, too: most likely all four loads
-# come first, then eight `FADD`, then both stores. That is how much is under way before the first addition. Near the
-# end you also find loads without `.128`: these fetch the last numbers of the list, which do not fill a vector of
+# The names of loads and stores contain `.128`, which means 128 bits, or four numbers of four bytes. For every pair of
+# loads, one of `x` and one of `y`, there are four `FADD` and one store. Look at their order, too: most likely all four
+# loads come first, then eight `FADD`, then both stores. So all the loads are in flight before the first addition. Near
+# the end you also find loads without `.128`: these fetch the last numbers of the list, which do not fill a vector of
 # four.
 # ///
 
@@ -1307,14 +1311,14 @@ print("the module:", says)
 # ## Your kernel as a torch operator {.beyond}
 #
 # Your kernel takes tensors and returns a tensor. Put it into a model and call `loss.backward()`. PyTorch complains, or
-# worse: it says nothing, and the layers before your kernel never learn. PyTorch knows no gradient for your kernel. For a kernel to become an operator, you must give PyTorch four answers. How is the result computed on a GPU? How is it computed on the CPU? What shape does the result have? And what is its gradient?
+# worse: it says nothing, and the layers before your kernel never learn. The reason is that PyTorch knows no gradient for your kernel. To turn a kernel into an operator, you must answer four questions for PyTorch. How is the result computed on a GPU? How is it computed on the CPU? What shape does the result have? And what is its gradient?
 #
 # /// source | src/course_kernels/grey/operator.py
 # title: src/course_kernels/grey/operator.py
 # ///
 #
-# We work out the gradient by hand. `grey = 0.299 red + …`, so when the loss rises by `g` for a little more grey, the
-# loss rises by `0.299 g` for a little more red. That is the whole backward pass.
+# We work out the gradient by hand. `grey = 0.299 red + …`, so if the loss rises by `g` for a little more grey, it rises
+# by `0.299 g` for a little more red. That is the whole backward pass.
 #
 # Does it work? Ask for the gradient of a sum, and let PyTorch's own check examine the operator.
 
@@ -1367,35 +1371,35 @@ calls = {"plain": plain_calls, "operator": operator_calls}
 record(call=stopwatch(calls, per=MANY, wait=False))
 
 # %% [markdown] The grey matches, but the original colours did not come back. Of course they did not: infinitely many
-# colours give the same grey, and gradient descent took the colours nearest to the grey that it began with. The apples
+# colours give the same grey, and gradient descent found those nearest to the grey that it began with. The apples
 # are still twins.
 #
 # Is the operator free? A plain call takes the host {{ call.plain.us:.0f }} µs: the host checks the picture, allocates
 # memory for the result and writes the order. A call through the operator takes {{ call.operator.us:.0f }} µs. On
 # every call, PyTorch has to find its way from the operator's name to your function. For a large picture neither time
-# matters. For many tiny pictures, remember graphs.
+# matters. If you have many tiny pictures, remember graphs.
 #
 # /// exercise | The gradient of a brightening
-# Make an operator of the `brighten` kernel above: `y = min(x + by, 1)`. What is its gradient with respect to `x`?
-# What must the forward pass save for the backward pass that the grey kernel did not need? (`register_autograd` takes
-# a second function for that, `setup_context`.)
+# Make an operator of the `brighten` kernel above: `y = min(x + by, 1)`. What is its gradient with respect to `x`? What
+# must the forward pass save for the backward pass that the grey kernel did not need? (`register_autograd` takes a
+# second function, `setup_context`, which saves it.)
 # /// answer
-# Where `x + by` is below 1, the incoming gradient is passed on unchanged. Where the sum was cut off at 1, a little
-# more `x` changes nothing: the gradient is 0. So the backward pass must know *where* the sum was cut off. Pass a
-# `setup_context` that saves the output, `ctx.save_for_backward(output)`, and multiply the incoming gradient by
+# Where `x + by` is below 1, the incoming gradient is passed on unchanged. Where the sum was cut off at 1, a little more
+# `x` changes nothing: the gradient is 0. So the backward pass must know *where* the sum was cut off. Pass a
+# `setup_context` that saves the output with `ctx.save_for_backward(output)`, and multiply the incoming gradient by
 # `output < 1`.
 # ///
 
 # %% [markdown]
 # ## Where this leads
 #
-# Now you know the model: which threads run, with which other threads, in what order, and what a launch costs. One
-# question came up again and again and was put off: *which bytes are neighbours*, and how many bytes are in the hall
-# at once. Which bytes are neighbours decides which block shape suits the memory, and the bytes in the hall are most
-# likely why it paid off to load four numbers at a time.
+# Now you know the model: which threads run, with which other threads, in what order, and what a launch costs. Two
+# questions came up again and again and were put off: *which bytes are neighbours*, and how many bytes are in the hall
+# at once. The first decides which block shape suits the memory, and the second is most likely why it paid off to load
+# four numbers at a time.
 #
-# - [The lecture on memory](l3_memory.py) answers that: it shows every level of memory, with its price.
-# - What are the rooms and stoves made of? [What a GPU is](l1_what_a_gpu_is.py).
-# - Does your own kernel do something strange? [When it goes wrong](../when_it_goes_wrong.py).
+# - [The lecture on memory](l3_memory.py) answers both: it shows every level of memory, with its price.
+# - What are the rooms and stoves made of? See [What a GPU is](l1_what_a_gpu_is.py).
+# - Does your own kernel do something strange? See [When it goes wrong](../when_it_goes_wrong.py).
 # - Where does every number on this page come from? [The ledger](../numbers.md) lists each one with the command that
 #   reproduces it.

@@ -12,7 +12,7 @@
 #
 # - say how far away each level of memory is, in ticks of the clock, and how much it hands out in each tick;
 # - look at an index and say, before anything runs, what it costs in boxes carried and in turns spent waiting;
-# - work out, with one multiplication, how many bytes must be under way at every moment;
+# - work out, with one multiplication, how many bytes must be in flight at every moment;
 # - transpose a matrix about as fast as the card can move the bytes;
 # - and, beyond the core, add up a long list and fuse two steps into one, both about as fast as the card can move the
 #   bytes.
@@ -447,7 +447,7 @@ record(
 # /// answer
 # No. Bandwidth is how much comes down the hall in a tick; latency is how long the hall is. A newer HBM may send more
 # bits over each wire in the same time, or it may have more wires. Either way more bytes arrive, and each trip may
-# take about as long as before. That is why so much of this craft is about having enough trips under way.
+# take about as long as before. That is why so much of this craft is about having enough trips in flight.
 # ///
 
 # %% [markdown]
@@ -882,7 +882,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 #
 # **Vectorise.** Move 16 bytes in every instruction: a thread takes a square of 4 × 4, transposes it in its own
 # registers, and passes on four vectors. The tray is swizzled again, this time by whole vectors. The vectorised kernel
-# has far more bytes under way. The next section explains why that matters.
+# has far more bytes in flight. The next section explains why that matters.
 
 # %%
 from course_kernels.transpose import library as transpose_library
@@ -1014,7 +1014,7 @@ record(
 #
 # The answer holds for every queue, in a shop or in a chip. It is called **Little's law** [^little1961]:
 #
-# `under way = how long one takes × how many arrive in each tick`
+# `in flight = how long one takes × how many arrive in each tick`
 #
 # Suppose a trip to the pantry and back takes ten minutes, and you need one jar each minute. Then ten cooks must be
 # walking at all times. With fewer cooks, the stove waits. With more, the cooks queue. Now take our own numbers,
@@ -1035,14 +1035,14 @@ record(
 )
 
 # %% [markdown]
-# {{ hop.hbm:.0f }} ticks × {{ little.wanted:.0f }} bytes per tick = **{{ little.bytes / 1e6:.1f }} MB under way**, at
+# {{ hop.hbm:.0f }} ticks × {{ little.wanted:.0f }} bytes per tick = **{{ little.bytes / 1e6:.1f }} MB in flight**, at
 # every moment, over the whole card. For one SM that is {{ little.of_sm / 1024:.1f }} KiB, or {{ little.of_thread:.1f }}
 # bytes for each of the 2048 threads that an SM can hold.
 #
 # That is the *minimum*. It assumes trips through an empty hall. When the hall is full, a trip will most likely take
-# longer, so more bytes must be under way.
+# longer, so more bytes must be in flight.
 #
-# You have two ways to get more bytes under way, and their effects multiply.
+# You have two ways to get more bytes in flight, and their effects multiply.
 #
 # - **More threads.** The share of an SM's places that are taken is called *occupancy*. The usual advice is to get it
 #   to 100 %.
@@ -1056,7 +1056,7 @@ record(
 # - [flight.v1.r8.of_peak / flight.v8.r1.of_peak >= 4] About an eighth as fast
 # /// reveal
 # With one seat in eight and eight vectors, the copy reaches {{ flight.v8.r1.of_peak:.1%}} of peak. With every seat
-# and one vector, it reaches {{ flight.v1.r8.of_peak:.1%}}. Both copies have 32 KiB under way on each SM.
+# and one vector, it reaches {{ flight.v1.r8.of_peak:.1%}}. Both copies have 32 KiB in flight on each SM.
 # ///
 #
 # Here is that copy, with two knobs. V is the number of 16-byte vectors that a thread asks for before it waits. R is
@@ -1094,11 +1094,11 @@ record(
 
 # %% [markdown]
 # /// explorable | littles_law
-# ask: "With 8 warps on an SM, one seat in eight, and one vector of 16 bytes under way in each thread, the hall is far from full. Fill it, with as few warps as you can."
-# alt: "Bytes per second against the KiB under way on each SM, on a logarithmic scale. The law rises to the data sheet's bandwidth and bends. The measured points follow below it. At 4 KiB, 8 warps with 16 bytes from each thread, the law allows {{ forecast:.0f }} GB/s; we measured {{ flight.v1.r1.gb_per_s:.0f }}."
+# ask: "With 8 warps on an SM, one seat in eight, and one vector of 16 bytes in flight in each thread, the hall is far from full. Fill it, with as few warps as you can."
+# alt: "Bytes per second against the KiB in flight on each SM, on a logarithmic scale. The law rises to the data sheet's bandwidth and bends. The measured points follow below it. At 4 KiB, 8 warps with 16 bytes from each thread, the law allows {{ forecast:.0f }} GB/s; we measured {{ flight.v1.r1.gb_per_s:.0f }}."
 # knobs:
 #   warps: {label: "Warps on an SM:", at: 8}
-#   bytes: {label: Bytes under way in each thread, at: 16}
+#   bytes: {label: Bytes in flight in each thread, at: 16}
 # data:
 #   rate: "flight.*.gb_per_s:,.0f"
 #   seats: "seats.*:.2f"
@@ -1107,16 +1107,16 @@ record(
 #   sms: "card.sms:.0f"
 #   sheet: "card.bandwidth:,.0f"
 # says:
-#   few: "{kib} KiB are under way on each SM. The law allows a copy {allowed} GB/s, {share} % of the data sheet. Too few are walking."
-#   enough: "{kib} KiB are under way on each SM. By the law they would bring {would} GB/s, and the data sheet has {sheet} GB/s: enough are walking, if a trip takes no longer in a full hall."
+#   few: "{kib} KiB are in flight on each SM. The law allows a copy {allowed} GB/s, {share} % of the data sheet. Too few are walking."
+#   enough: "{kib} KiB are in flight on each SM. By the law they would bring {would} GB/s, and the data sheet has {sheet} GB/s: enough are walking, if a trip takes no longer in a full hall."
 #   measured: "Measured with just these: {rate} GB/s."
-#   near: "The nearest that was measured has {near} KiB under way: {rate} GB/s."
+#   near: "The nearest that was measured has {near} KiB in flight: {rate} GB/s."
 # row:
 #   warps on an SM: "{warps}"
 #   bytes in each thread: "{bytes}"
-#   "KiB under way": "{kib}"
+#   "KiB in flight": "{kib}"
 #   "the law allows, GB/s": "{allowed}"
-#   "measured, KiB under way": "{near}"
+#   "measured, KiB in flight": "{near}"
 #   "measured, GB/s": "{rate}"
 # caption: The points are the sixteen from the table below.
 # ///
@@ -1130,11 +1130,11 @@ record(
 #   - ["V = 8", "{{ flight.v8.r1.of_peak:.1%}}", "{{ flight.v8.r2.of_peak:.1%}}", "{{ flight.v8.r4.of_peak:.1%}}", "{{ flight.v8.r8.of_peak:.1%}}"]
 #   - ["*occupancy, V = 1*", "*{{ seats.v1.r1:.1%}}*", "*{{ seats.v1.r2:.1%}}*", "*{{ seats.v1.r4:.1%}}*", "*{{ seats.v1.r8:.1%}}*"]
 #   - ["*occupancy, V = 8*", "*{{ seats.v8.r1:.1%}}*", "*{{ seats.v8.r2:.1%}}*", "*{{ seats.v8.r4:.1%}}*", "*{{ seats.v8.r8:.1%}}*"]
-# caption: V × R × 4 KiB are under way on an SM. Eight vectors need so many registers that eight blocks no longer fit.
+# caption: V × R × 4 KiB are in flight on an SM. Eight vectors need so many registers that eight blocks no longer fit.
 # ///
 #
 # Start with the upper left corner of the table, and work out its bandwidth by hand. V = R = 1: 256 threads with 16
-# bytes each have 4 KiB under way on an SM, and these arrive after one trip. 4 KiB × {{ card.sms:.0f }} SMs in
+# bytes each have 4 KiB in flight on an SM, and these arrive after one trip. 4 KiB × {{ card.sms:.0f }} SMs in
 # {{ hop.hbm:.0f }} ticks, and the same again for writing: {{ forecast:.0f }} GB/s at best.
 #
 # /// claim | 0.4 * forecast < flight.v1.r1.gb_per_s < 1.05 * forecast
@@ -1151,26 +1151,26 @@ record(
 # the copy goes from {{ flight.v1.r1.of_peak:.1%}} of peak to {{ flight.v8.r1.of_peak:.1%}}. With every seat taken and
 # V = 1, the copy reaches {{ flight.v1.r8.of_peak:.1%}}. So with one seat in eight you get
 # {{ flight.v1.r8.us / flight.v8.r1.us:.0%}} of that speed. **Occupancy was never the goal** [^volkov2010]. The goal
-# is bytes under way. Taking more seats is one way to get them. A fuller hand is another way, and it does not cost a
+# is bytes in flight. Taking more seats is one way to get them. A fuller hand is another way, and it does not cost a
 # seat.
 # /// otherwise
 # With one block on an SM, V = 1 reaches {{ flight.v1.r1.of_peak:.1%}} of peak and V = 8 reaches
-# {{ flight.v8.r1.of_peak:.1%}}; with every seat taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. Bytes under way
+# {{ flight.v8.r1.of_peak:.1%}}; with every seat taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. Bytes in flight
 # are what counts [^volkov2010].
 # ///
 #
 # So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are
-# under way, and whether they are enough. This is also why *vector loads* keep appearing on this page: they are the
+# in flight, and whether they are enough. This is also why *vector loads* keep appearing on this page: they are the
 # cheapest way to fill a hand.
 #
 # /// exercise | Three kernels | 3 minutes
-# An SM of a certain card holds 2048 threads, and Little's law asks for 24 KiB under way on each SM. Which of these have
+# An SM of a certain card holds 2048 threads, and Little's law asks for 24 KiB in flight on each SM. Which of these have
 # enough? (a) 2048 threads, one load of 4 bytes each. (b) 1024 threads, one load of 16 bytes. (c) 512 threads, four
 # loads of 16 bytes that do not wait for each other. (d) The same four loads, but each takes its address from the one
 # before.
 # /// answer
 # (a) 8 KiB: no, even at full occupancy. (b) 16 KiB: no. (c) 32 KiB: yes, although the SM has room for four times as
-# many warps. (d) Only one load of each thread can be under way: 8 KiB, no. This kernel is a pointer chase, and all
+# many warps. (d) Only one load of each thread can be in flight: 8 KiB, no. This kernel is a pointer chase, and all
 # the registers in the world will not help.
 # ///
 #
@@ -1196,21 +1196,21 @@ record(
 #
 # /// claim | abs(flight.v2.r1.us / flight.v1.r2.us - 1) < 0.3 and abs(flight.v4.r1.us / flight.v1.r4.us - 1) < 0.3
 # Now follow the diagonals of the table. Along each diagonal, V × R is the same, and so is the number of bytes under
-# way. With 8 KiB under way, the copies reach {{ flight.v1.r2.of_peak:.1%}} and {{ flight.v2.r1.of_peak:.1%}}. With 16
+# way. With 8 KiB in flight, the copies reach {{ flight.v1.r2.of_peak:.1%}} and {{ flight.v2.r1.of_peak:.1%}}. With 16
 # KiB, they reach {{ flight.v1.r4.of_peak:.1%}}, {{ flight.v2.r2.of_peak:.1%}} and {{ flight.v4.r1.of_peak:.1%}}. More
 # threads and fuller hands have nearly the same effect.
 # /// otherwise
-# On a diagonal of the table V × R is the same. With 8 KiB under way, the copies reach {{ flight.v1.r2.of_peak:.1%}}
+# On a diagonal of the table V × R is the same. With 8 KiB in flight, the copies reach {{ flight.v1.r2.of_peak:.1%}}
 # and {{ flight.v2.r1.of_peak:.1%}}.
 # ///
 #
 # /// claim | abs(flight.v8.r4.us / flight.v8.r1.us - 1) < 0.2 and abs(flight.v4.r8.us / flight.v4.r2.us - 1) < 0.2
-# But there is a limit. When the bytes under way grow from 32 KiB to four times as much, the copy goes from
+# But there is a limit. When the bytes in flight grow from 32 KiB to four times as much, the copy goes from
 # {{ flight.v8.r1.of_peak:.1%}} to {{ flight.v8.r4.of_peak:.1%}} with V = 8, and from {{ flight.v4.r2.of_peak:.1%}} to
 # {{ flight.v4.r8.of_peak:.1%}} with V = 4. Once enough cooks are walking, more cooks only queue. A difference of a
-# few percent remains between the rows with enough bytes under way, and we do not know why.
+# few percent remains between the rows with enough bytes in flight, and we do not know why.
 # /// otherwise
-# When the bytes under way grow from 32 KiB to four times as much, the copy goes from {{ flight.v8.r1.of_peak:.1%}} to
+# When the bytes in flight grow from 32 KiB to four times as much, the copy goes from {{ flight.v8.r1.of_peak:.1%}} to
 # {{ flight.v8.r4.of_peak:.1%}} with V = 8.
 # ///
 
@@ -1251,7 +1251,7 @@ while step:
 #
 # **Read more before you talk.** In the shuffle kernel a thread fetches 4 bytes and begins to shuffle at once, and
 # every block still sends its sum to the same address. In `k04_vectorised` a few blocks stride through the whole list.
-# A thread sums in its own registers, with four 16-byte vectors under way. The thread shuffles only once, at the end,
+# A thread sums in its own registers, with four 16-byte vectors in flight. The thread shuffles only once, at the end,
 # and each block writes its sum to a place of its own. A second launch, with a single block, adds up the sums of the
 # blocks.
 #
@@ -1355,10 +1355,10 @@ record(
 #
 # /// claim | sums.vectorised.us < 0.2 * sums.shuffle.us
 # Now remove the line, and fill the hands: use a few blocks, each with its own place for its sum, and four vectors
-# under way in each thread. That kernel takes {{ sums.vectorised.us:.0f }} µs; the kernel with nothing but shuffles
+# in flight in each thread. That kernel takes {{ sums.vectorised.us:.0f }} µs; the kernel with nothing but shuffles
 # took {{ sums.shuffle.us:.0f }} µs. Now everybody waits for the hall, and that is what you want.
 # /// otherwise
-# With a few blocks, four vectors under way in each thread, and no line, the sum takes {{ sums.vectorised.us:.0f }}
+# With a few blocks, four vectors in flight in each thread, and no line, the sum takes {{ sums.vectorised.us:.0f }}
 # µs.
 # ///
 #

@@ -875,7 +875,7 @@ for rung, kinds in found.items():
 # The warps wait. With {{ vital.register_tile.registers:.0f }} registers for each of 256 threads, an SM holds two blocks:
 # 16 warps, four for each scheduler. When those four wait, there is no other warp to issue instead. In
 # [the last lecture](l3_memory.py#how-many-must-be-walking) empty seats did no harm, because each thread had enough
-# bytes under way. Here the registers are full of *sums*, and the code fetches the next tile only when the current
+# bytes in flight. Here the registers are full of *sums*, and the code fetches the next tile only when the current
 # tile has been used up. So very likely the warps of a block wait together. The section
 # [The staircase](#the-staircase) counts what they wait for.
 # /// otherwise

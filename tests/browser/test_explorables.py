@@ -186,7 +186,7 @@ def test_by_touch_and_keys_fuller_hands_are_the_measured_copy(opened: Any, measu
         row = measured[f"l3.flight.v{vectors}.r1"]
         both_ways = 2 * 4 * int(re.search(r"N=(\d+)", row["workload"])[1])
         expect(figure.locator(".says a.value").last).to_have_text(f"{both_ways / row['median'] / 1e3:,.0f}")
-    expect(figure.locator(".says")).to_contain_text("32 KiB are under way on each SM.")
+    expect(figure.locator(".says")).to_contain_text("32 KiB are in flight on each SM.")
     # And back again by the keys, with two vectors fewer at each.
     figure.locator('[data-knob="bytes"]:checked').focus()
     for vectors in (4, 2, 1):
@@ -195,7 +195,7 @@ def test_by_touch_and_keys_fuller_hands_are_the_measured_copy(opened: Any, measu
         expect(figure.locator(".says a.value").last).to_have_attribute("href", re.compile(rate))
     figure.locator('[data-knob="warps"]').focus()
     page.keyboard.press("End")
-    expect(figure.locator(".says")).to_contain_text("32 KiB are under way on each SM.")
+    expect(figure.locator(".says")).to_contain_text("32 KiB are in flight on each SM.")
 
 
 def test_by_touch_and_keys_a_job_comes_to_where_one_was_measured(opened: Any, measured: Any) -> None:

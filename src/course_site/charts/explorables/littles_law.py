@@ -105,7 +105,7 @@ def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str
         label = f"{2**n:g}" if n >= 0 else f"1/{2**-n}"
         parts.append(shape("text", label, x=at(_x(2**n)), y=at(_FLOOR + 13), text_anchor="middle"))
     parts += [
-        shape("text", "KiB under way on each SM", x=at(_RIGHT), y=at(_FLOOR + 26), text_anchor="end"),
+        shape("text", "KiB in flight on each SM", x=at(_RIGHT), y=at(_FLOOR + 26), text_anchor="end"),
         shape("path", css="roof", d=f"M{curve}H{at(_RIGHT)}"),
         shape(
             "text",
