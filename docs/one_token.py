@@ -10,7 +10,7 @@
 # %% [markdown]
 # # One token
 #
-# First we made the multiply fast. Now the model. So what *is* a model? By the end of this page you can
+# First we made the multiply fast. Now we make the model fast. So what *is* a model? By the end of this page you can
 #
 # - follow one token through a language model, part by part, and do the arithmetic of each part with a pencil;
 # - say how large every grid of weights is, and which of them a token meets;
@@ -26,14 +26,14 @@
 #
 # *The soup that the cook forgot is …*
 #
-# You know how it goes on. A language model does just one thing: it reads the beginning of a text, and gives every
-# word that it knows a mark: how well would it fit here? One word is picked and added to the text. Then the longer
+# You know how it goes on. A language model does just one thing: it reads the beginning of a text, and gives a mark to
+# every word that it knows: how well would that word fit here? One word is picked and added to the text. Then the longer
 # text goes in again. That is all: every answer you have ever read from such a model was written that way, one piece
 # at a time.
 #
 # [L1](lectures/l1_what_a_gpu_is.py#the-receipt) wrote the receipt of one piece: a list of numbers meets one grid of
-# weights after the other, and each weight costs a multiply-add. There the grids were lines of a sum. Here each gets a
-# name and a reason. The model is the little sister of the one on that receipt: Llama 3.1 with 8 billion weights
+# weights after another, and each weight costs a multiply-add. There the grids were lines of a sum. Here each grid gets
+# a name and a reason. The model is the little sister of the one on that receipt: Llama 3.1 with 8 billion weights
 # [^meta-llama31]. It fits on one card, so it can be timed.
 #
 # We take its *shapes*, not its weights: random numbers take their place. So what it writes is nonsense, and all that
@@ -62,8 +62,8 @@
 # caption: The grids of a layer are drawn to the same scale. The head is far wider than the picture.
 # ///
 #
-# Follow the thick line down once with your finger. Then we walk it, with numbers that fit on paper. We take a toy
-# model along: the same code as the large model, but 8 numbers wide instead of 4096, with two layers and a vocabulary
+# Follow the thick line down once with your finger. Then we walk down the same road, with numbers that fit on paper. We take a toy
+# model along. It is the same code as the large model, but 8 numbers wide instead of 4096, with two layers and a vocabulary
 # of eight words.
 
 # %%
@@ -88,9 +88,9 @@ def show(what, numbers):
 # %% [markdown]
 # ## Into numbers: token and embedding
 #
-# A **token** is a word or a piece of one. The text is cut into tokens before the model sees it, and each is replaced by
-# an integer: its place in the **vocabulary**, the list of all tokens there are. The large model has {{ shape.vocab:,.0f}}
-# of them, the toy eight. Cutting the text takes a program with a list, and no GPU.
+# A **token** is a word or a piece of one. The text is cut into tokens before the model sees it, and each token is replaced
+# by an integer: its place in the **vocabulary**, the list of all tokens there are. The large model has {{ shape.vocab:,.0f}}
+# of them, the toy eight. To cut the text you need a program with a list, but no GPU.
 #
 # Then comes the **embedding**, the simplest part of all: a table with a row of numbers for every token.
 # Token 6? Row 6. Nothing is multiplied.
@@ -182,13 +182,13 @@ record(norm={"loud": quantity(loud[-1])})
 #    which others find it; a *value*, the content that it has to offer.
 # 2. The query is multiplied by the key of every token so far, its own included, and each product is divided by the root
 #    of the list's length. The results are the scores.
-# 3. Softmax turns them into shares: e to the power of each, divided by their sum.
+# 3. Softmax turns the scores into shares: e to the power of each score, divided by the sum of these powers.
 # 4. The values are mixed according to the shares.
-# 5. Many such **heads** do this side by side, each with lists of its own, and a fourth grid brings what they found back
-#    to the width of the row. The result is added to the note.
+# 5. Many **heads** do this side by side, each with lists of its own, and a fourth grid brings what they found
+#    back to the width of the row. The result is added to the note.
 #
 # By hand, one head and two tokens. The scores are 0 and 1.0986. e to the power of each: 1 and 3, together 4. So the
-# shares are a quarter and three quarters. The values are 8 and 4: 0.25 × 8 = 2 and 0.75 × 4 = 3, so the head says 2 + 3 = 5.
+# shares are a quarter and three quarters. The values are 8 and 4: 0.25 × 8 = 2 and 0.75 × 4 = 3, so the head's answer is 2 + 3 = 5.
 #
 # ### RoPE: a turn for the place
 #
@@ -197,12 +197,12 @@ record(norm={"loud": quantity(loud[-1])})
 # cook* get the same mixture from the first layer. (Deeper down a little of the order shows, because by then each word
 # has looked back, and only at those before it. That is a poor clock.)
 #
-# **RoPE** tells each query and each key its place, by turning it. Take the numbers of a list two at a time, as the
-# tip of a clock hand. With every place further into the text the hand turns by a fixed angle:
+# **RoPE** tells each query and each key its place, by turning it. Take the numbers of a list two at a time, as the coordinates
+# of the tip of a clock hand. With every place further into the text the hand turns by a fixed angle:
 #
 # `(a, b) → (a cos − b sin, b cos + a sin)`
 #
-# In the code a head's list is cut in the middle: number i of the first half and number i of the second make one hand.
+# In the code a head's list is cut in the middle: number i of the first half and number i of the second half make one hand.
 #
 # /// source | src/course_models/operators.py#rope
 # title: RoPE, in src/course_models/operators.py
@@ -216,7 +216,7 @@ record(norm={"loud": quantity(loud[-1])})
 # - [x] Still one half
 # - [ ] Nearly 1
 # /// reveal
-# {{ turned.far:.2f}}: still one half. The hands are at 3150° and 3090°, and between them are the same 60°. Both have
+# {{ turned.far:.2f}}: still one half. The hands are at 3150° and 3090°, and the angle between them is the same 60°. Both have
 # turned, and the product depends only on how far apart they are.
 # ///
 
@@ -250,22 +250,22 @@ record(
 # %% [markdown]
 # A head of the large model has 128 numbers, so it has {{ turned.pairs:.0f}} hands, and each turns at a pace of its own. The
 # first goes round once in {{ turned.first_round:.1f}} places, like a second hand; the last goes round once in
-# {{ turned.last_round:,.0f}} places, like a hand for centuries. The fast ones tell neighbours apart, the slow ones tell apart
+# {{ turned.last_round:,.0f}} places, like a hand for centuries. The fast hands tell neighbours apart; the slow hands tell apart
 # tokens that are far from each other. RoPE has no weights at all.
 #
 # These are the hands of Llama 3. Llama 3.1 slows its slow hands down by a factor of eight [^meta-llama31], so that they
 # tell places apart in a longer text: its last hand goes round once in {{ 8 * turned.last_round:,.0f}} places. Our model
-# leaves that out. It would change angles, but not a single byte or operation.
+# leaves that out: slower hands would change angles, but not a single byte or operation.
 #
 # ### The KV cache, and heads that share
 #
 # A token's keys and values depend on the token and on what came before it, and on nothing that comes later. So once
 # they have been computed, they never change. Throw them away, and you have to work them out again for every new
-# token. Keep them, and you have a **KV cache**.
+# token. Keep them, and what you have is a **KV cache**.
 #
 # What does a token leave behind? A key and a value, in every layer, for every head. The large model has
 # {{ shape.heads:.0f}} query heads of {{ shape.head_dim:.0f}} numbers each, but only {{ shape.kv_heads:.0f}} heads of
-# keys and values: {{ shape.heads / shape.kv_heads:.0f}} query heads share one. That is **GQA**, grouped-query
+# keys and values: {{ shape.heads / shape.kv_heads:.0f}} query heads share one of these. That is **GQA**, grouped-query
 # attention.
 #
 # `2 × layers × key heads × numbers in a head × bytes in a number`
@@ -273,7 +273,7 @@ record(
 # For our model that is 2 × 32 × 8 × 128 × 2 = 131 072 bytes: a token of a few letters takes 128 KiB to remember. With
 # 32 key heads it would be four times as much.
 #
-# Here is the code. First it makes the three lists of each head, and turns two of them:
+# Here is the code. The first part makes the three lists of each head, and turns two of them:
 #
 # /// source | src/course_models/model.py#lists
 # title: queries, keys and values, in src/course_models/model.py
@@ -335,9 +335,9 @@ show("is, with what it found:", x[0, -1])
 # ///
 #
 # /// exercise | Three doors | 3 minutes
-# The number from *up* is 4. What comes out, about, for g = 10, for g = 0, for g = −10?
+# The number from *up* is 4. What comes out, roughly, for g = 10, for g = 0 and for g = −10?
 #
-# And one question: what would be lost without the door, if *down* simply took the numbers of *up*?
+# And what would be lost without the door, if *down* simply took the numbers of *up*?
 # /// answer
 # For 10 the door is wide open, nearly 1, and what gets through is multiplied by 10: about 10 × 4 = 40. For 0 the door
 # is half open, but what gets through is multiplied by 0: nothing. For −10 the door is open 1 ÷ (1 + 22026), so next to
@@ -360,7 +360,7 @@ show("is, behind layer 0:", x[0, -1])
 #
 # After the last layer come one more RMSNorm and one last grid, the **head** (it has nothing in common with the heads of
 # attention but its name). It has a column for every token of the vocabulary. Its results are the **logits**, one mark
-# for each token. Softmax would turn them into shares; the simplest choice is the largest.
+# for each token. Softmax would turn them into shares; the simplest choice is the token with the largest mark.
 
 # %%
 logits = toy(tokens)[0, -1]  # the same road from the start, through both layers
@@ -369,10 +369,10 @@ show("logits behind is:", logits)
 print("The soup that the cook forgot is", WORDS[logits.argmax()])
 
 # %% [markdown]
-# That is the next token, as good as random weights can make it. It goes in at the top, and the road begins again.
+# That is the next token, as good a guess as random weights can make. It goes in at the top, and the road begins again.
 #
-# You have now met every part. A model has many weights but a short loop: embedding, 32 times the same layer with
-# different weights, norm, head.
+# You have now met every part. A model has many weights but a short loop: the embedding, 32 times the same layer with
+# different weights, a norm, and the head.
 #
 # /// source | src/course_models/model.py#one_token
 # title: one token, in src/course_models/model.py
@@ -483,16 +483,16 @@ record(
 # **Decode**: the answer is not known yet. Its second token depends on its first, its third on its second. So its tokens
 # go through one at a time, one row in each pass, and for that one row all the weights are fetched again.
 #
-# Why not send the whole text through each time? You could: the answer would be the same. The cache saves you that work.
+# Why not send the whole text through each time? You could, and the answer would be the same. The cache saves you that work.
 #
 # /// exercise | Without a cache | 3 minutes
 # A prompt has 1000 tokens, and its answer has 100. How many rows go through the model in all with the cache? And without it,
 # when every pass reads the whole text again?
 # /// answer
-# With it: 1000 in the prefill, which also gives the first token of the answer. The other 99 cost one row each: 1000 +
+# With the cache: 1000 in the prefill, which also gives the first token of the answer. The other 99 cost one row each: 1000 +
 # 99 = 1099.
 #
-# Without it: 1000, then 1001, and so on to 1099. That is 100 passes of 1049.5 rows on average:
+# Without the cache: 1000, then 1001, and so on to 1099. That is 100 passes of 1049.5 rows on average:
 # 100 × 1049.5 = 104 950.
 # ///
 #
@@ -510,9 +510,9 @@ print("the same logits:", torch.allclose(at_once, one_more, atol=1e-5))
 # ## The floor of a step, by hand
 #
 # How fast can a card write? One reader means a **batch** of one: one row, and 1024 tokens in the cache. Before any
-# clock runs, a pencil can tell the best possible time.
+# clock runs, you can work out the best possible time with a pencil.
 #
-# What *must* be read? Every weight that is used, once. And every key and value of the 1024 tokens, once. The arithmetic
+# What *must* be read? Every weight that is used, once, and every key and value of the 1024 tokens, once. The arithmetic
 # hardly counts: in L1 a single reader's job was [far left of the
 # ridge](lectures/l1_what_a_gpu_is.py#the-first-roofline), one multiply-add per two bytes.
 
@@ -569,12 +569,12 @@ record(
 #
 # That is the **byte floor**: with these numbers nobody can read less. We take the first rate as our yardstick, because
 # bytes really move at that speed on this card, and keep the second beside it. Only the second is a hard limit: a copy
-# writes as much as it reads, and a step hardly writes anything. [L3](lectures/l3_memory.py) has measured what reading alone can
+# writes as much as it reads, and a step hardly writes anything. [L3](lectures/l3_memory.py) measured what reading alone can
 # reach. Write both down.
 #
 # /// exercise | The large sister
 # The model of L1 has 70 billion weights, {{ step.gb_sister:.0f}} GB of them for each token. What is its floor at the
-# speed of the copy, without any cache? And which obstacle comes before that?
+# speed of the copy, without any cache? And which obstacle would you meet before that?
 # /// answer
 # {{ step.gb_sister:.0f}} GB ÷ {{ copy.gb_per_s:.0f}} GB/s =
 # {{ step.gb_sister / copy.gb_per_s * 1000:.0f}} ms. But the weights alone do not fit into the 80 GB of an H100 [^nvidia-h100], and
@@ -696,7 +696,7 @@ record(
 #
 # Compare the last two lines. For {{ kernels.plain.busy / 1000:.1f}} of {{ decode.plain.ms / decode.plain.T:.1f}} ms
 # the GPU has something to do. For the rest of the time it has done its work and waits for the next slip: the whole
-# brigade stands at cold stoves while one cook writes. How much time that is depends on the host at least as much as on
+# brigade stands at cold stoves while one cook writes. How long it waits depends on the host at least as much as on
 # the card, so on a different machine the number is different.
 #
 # ### All orders on one slip
@@ -736,7 +736,7 @@ record(
 # - **The multiplies themselves.** Does one row times a grid fetch its weights as fast as a plain copy does? This page
 #   does not time them one by one. [W4](workshops/w4_serving.py#shorter-weights) does.
 #
-# `torch.compile` attacks the first: it reads the code of a layer and writes new kernels, in which everything between
+# `torch.compile` attacks the first cause: it reads the code of a layer and writes new kernels, in which everything between
 # two multiplies is fused. We also give it the library's attention.
 #
 # /// claim | kernels.compiled.count < 0.8 * kernels.plain.count and decode.compiled.us < decode.graph.us
@@ -754,7 +754,7 @@ record(
 # so that we see what each one gains. First, a single part: attention.
 #
 # The pencil comes first, as always. What can a better attention save? Attention reads the cache, and the cache is
-# {{ step.cache_gb:.2f}} of {{ step.gb:.2f}} GB. So an attention kernel that read nothing would save {{ step.cache_gb / step.gb:.1%}}
+# {{ step.cache_gb:.2f}} of {{ step.gb:.2f}} GB. So even an attention kernel that read nothing would save {{ step.cache_gb / step.gb:.1%}}
 # of the bytes. If a swap gains more than that, bytes are not the reason: plain attention is several small kernels, one
 # after the other, that pass their scores on through memory.
 #
@@ -833,8 +833,8 @@ record(
 # ///
 #
 # /// claim | decode.compiled.us < decode.our_attention.us and decode.our_step.us < decode.compiled.us and rate.lighter < rate.our_step
-# With one part swapped `torch.compile` is ahead of us: it fuses everything between the multiplies. With the whole
-# step ours we are ahead of it, by {{ rate.our_step / rate.compiled - 1:.0%}}. Bear in mind what `torch.compile` has
+# With one part swapped, `torch.compile` is ahead of us: it fuses everything between the multiplies. With the whole
+# step ours, we are ahead of it, by {{ rate.our_step / rate.compiled - 1:.0%}}. Bear in mind what `torch.compile` has
 # to carry: SDPA, which here takes {{ (decode.library.ms - decode.graph.ms) / decode.graph.T:.2f}} ms more per step than the
 # plain attention. Without that, it would write about {{ rate.lighter:.0f}} tokens/s, still less than our
 # {{ rate.our_step:.0f}}.
@@ -851,14 +851,14 @@ record(
 # each of {{ shape.layers:.0f}} layers that is
 # {{ 1000 * (decode.our_step.ms / decode.our_step.T - floor.ms) / (5 * shape.layers):.1f}} µs for each, about as long
 # as a kernel with next to nothing to do takes ([W4](workshops/w4_serving.py#two-kernels-or-one) has one of
-# {{ w4.fused.decode.ours.us:.1f}} µs). So a kernel's beginning and end would explain all of it. That is a sum, not a
-# proof: every byte is read once by design, and this run did not count them. [L7](lectures/l7_profiling.py) has the counter that
-# would show them.
+# {{ w4.fused.decode.ours.us:.1f}} µs). So a kernel's beginning and end would explain all of it. That is arithmetic,
+# not proof: every byte is read once by design, and this run did not count the bytes. [L7](lectures/l7_profiling.py) has the
+# counter that would.
 # /// otherwise
 # And it is not enough. {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed is missing:
 # {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms per step. Every byte is read once by design, and this run did
-# not count the bytes. A kernel that reads its weights in the right order and still waits has too little under way, or
-# waits for its own warps: [L7](lectures/l7_profiling.py) has the questions to ask it.
+# not count the bytes. A kernel that reads its weights in the right order and still waits has too little under way,
+# or waits for its own warps: [L7](lectures/l7_profiling.py) has the questions to ask.
 # ///
 # ///
 
@@ -891,8 +891,8 @@ record(
 # - [prefill.compiled.of_peak >= 0.8] Four fifths, or more
 # /// reveal
 # {{ prefill.compiled.of_peak:.0%}} of peak, {{ prefill.compiled.tflops:.0f}} TFLOP/s. Plain PyTorch reaches
-# {{ prefill.plain.of_peak:.0%}}: the GPU needs {{ prefill.plain.ms:.0f}} ms to carry out its orders. Each order has far more work
-# in it than one of a decode step.
+# {{ prefill.plain.of_peak:.0%}}: the GPU needs {{ prefill.plain.ms:.0f}} ms to carry out its orders. Each order contains far more
+# work than an order of a decode step.
 #
 # /// chart | bars
 # title: "The same model, the same card: prefill of {{ context:.0f}} tokens"
@@ -912,12 +912,12 @@ record(
 # Plain attention [writes the square](lectures/l8_attention.py#four-trips-to-hbm) for each of {{ shape.heads:.0f}}
 # heads; the others do not.
 #
-# And look at whose clock this is. In all {{ prefill.plain.n:.0f}} samples of every bar the GPU had to wait for the host
+# And ask whose time this is. In all {{ prefill.plain.n:.0f}} samples of every bar the GPU had to wait for the host
 # somewhere, so part of each time is the host's. The intervals allow for a different host, and are wider than the spread
 # of this run. Still, the bar of `torch.compile` is the card's own: it takes {{ prefill.compiled.ms:.1f}} ms here, and {{ by_size.swap.compiled.ms:.1f}}
 # ms in [a CUDA graph](multiply_on_hopper.py#whose-clock), where nobody waits for the host. There is no bar for our
 # multiply and our attention together: its interval would be {{ prefill.our_both.spread:.0%}} of its value on either
-# side, and such a bar says nothing. The kernels are those of [W2](workshops/w2_hopper.py) and of
+# side, and such a bar would tell you nothing. The kernels are those of [W2](workshops/w2_hopper.py) and of
 # [attention](attention_on_hopper.py), and [the multiply, size by size](multiply_on_hopper.py#in-the-model) swaps them
 # in one by one, each in a graph: {{ by_size.swap.both.tflops:.0f}} TFLOP/s with both.
 # ///
@@ -946,7 +946,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # ///
 #
 # /// exercise | Two changes | 5 minutes
-# Back to our model and its floor of {{ floor.ms:.2f}} ms per step. Work out the floor at the speed of the copy
+# Back to our model and its floor of {{ floor.ms:.2f}} ms per step. Work out the floor at the speed of the copy,
 #
 # 1. with 8191 tokens in the cache instead of {{ context:.0f}};
 # 2. with 32 readers in one step, each with {{ context:.0f}} tokens of their own. How many tokens/s is that, for all of
@@ -954,8 +954,8 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # /// answer
 # 1. The weights stay the same, the cache holds 8191 tokens: {{ step.gb_long:.2f}} GB ÷
 #    {{ copy.gb_per_s:.0f}} GB/s =
-#    {{ step.gb_long / copy.gb_per_s * 1000:.2f}} ms. A long memory costs little, for one reader.
-# 2. The weights are read once for all, each reader's cache for that reader alone: {{ step.gb_32:.2f}} GB ÷
+#    {{ step.gb_long / copy.gb_per_s * 1000:.2f}} ms. For one reader, a long memory costs little.
+# 2. The weights are read once for all readers, and each reader's cache for that reader alone: {{ step.gb_32:.2f}} GB ÷
 #    {{ copy.gb_per_s:.0f}} GB/s = {{ step.gb_32 / copy.gb_per_s * 1000:.2f}}
 #    ms, in which 32 tokens are written: {{ 32000 / (step.gb_32 / copy.gb_per_s * 1000):.0f}}
 #    tokens/s at the floor. Why that is so cheap, and when it stops, is what serving is about.
@@ -968,10 +968,10 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # %% [markdown]
 # ## Where this leads
 #
-# - The five lines of attention, taken apart, and the square in the middle that nobody asked for:
-#   [attention](lectures/l8_attention.py).
-# - How that square goes away: [FlashAttention from scratch](workshops/w1_flash_attention.py).
-# - A model that does make sense, small enough to be trained while the site is measured: [a small model](a_small_model.py).
-# - Many readers at once, a cache cut into pages, and a lab that builds one: [the workshop on serving](workshops/w4_serving.py). And all of it
-#   together, in [an engine](an_engine.py).
-# - Every number above, with its spread and the run that it comes from: [the ledger](numbers.md).
+# - [Attention](lectures/l8_attention.py) takes the five lines apart, and shows the square
+#   in the middle that nobody asked for.
+# - [FlashAttention from scratch](workshops/w1_flash_attention.py) makes that square go away.
+# - [A small model](a_small_model.py) does make sense, and is small enough to be trained while the site is measured.
+# - [The workshop on serving](workshops/w4_serving.py) has many readers at once, a cache cut into pages, and a lab in which you build one. [An
+#   engine](an_engine.py) puts all of it together.
+# - [The ledger](numbers.md) lists every number above, with its spread and the run that it comes from.

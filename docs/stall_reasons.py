@@ -19,15 +19,15 @@
 # Two warnings before you look anything up.
 #
 # - **A stall is not a fault.** In a kernel at its roof nearly all warps wait. Ask first whether a road is full.
-# - **The number counts waiting.** *It says how many ticks the warps of a scheduler wait for this reason, all together,
-#   per instruction that the scheduler issues.* It does not count warps: a scheduler has 16 warps at most, and where
+# - **The number counts waiting.** *It is the number of ticks that the warps of a scheduler, all together, wait for this
+#   reason, per instruction that the scheduler issues.* It does not count warps: a scheduler has 16 warps at most, and where
 #   hardly anything is issued this number goes into the hundreds. Multiplied by the instructions issued per tick, it
 #   *is* the number of warps that wait, on average; [the
 #   lecture](lectures/l7_profiling.py#the-third-turn-what-do-the-warps-wait-for) does that sum. A kernel with few warps
 #   has small numbers, and may still be in deep trouble.
 #
-# Each kernel below is a copy with a detour: y is x, whatever happens in between, so the answer is checked like any other. All are
-# in one file, `src/course_kernels/stall_demos/k01_one_reason.cu`, and each was read three times. The counter's name is
+# Each kernel below is a copy with a detour: y is x, whatever happens in between, so the answer is checked like any other. All of them are in
+# one file, `src/course_kernels/stall_demos/k01_one_reason.cu`, and the counters of each were read three times. The counter's name is
 # `smsp__average_warps_issue_stalled_REASON_per_issue_active.ratio`.
 
 # %% tags=["fold"]
@@ -107,13 +107,13 @@ record(
 #   - ["[no_instruction](#no_instruction)", "{{ own.no_instruction:.2f }}", "{{ next.no_instruction:.2f }}", "{{ least.no_instruction:.0%}}"]
 #   - ["[sleeping](#sleeping)", "{{ own.sleeping:.2f }}", "{{ next.sleeping:.2f }}", "{{ least.sleeping:.0%}}"]
 #   - ["[drain](#drain)", "{{ own.drain:.2f }}", "{{ next.drain:.2f }}", "{{ least.drain:.0%}}"]
-# caption: Ticks that the warps of a scheduler wait, all together, for each instruction that it issues. Medians of three readings. None of them counts a warp that issues.
+# caption: Ticks that the warps of a scheduler wait, all together, for each instruction that it issues. Medians of three readings. A warp that issues is not counted under any reason.
 # ///
 #
 # /// claim | own.long_scoreboard > 1.05 * next.long_scoreboard and own.short_scoreboard > 1.05 * next.short_scoreboard and own.barrier > 1.05 * next.barrier and own.mio_throttle > 1.05 * next.mio_throttle and own.lg_throttle > 1.05 * next.lg_throttle and own.wait > 1.05 * next.wait and own.not_selected > 1.05 * next.not_selected and own.membar > 1.05 * next.membar and own.imc_miss > 1.05 * next.imc_miss and own.no_instruction > 1.05 * next.no_instruction and own.sleeping > 1.05 * next.sleeping and own.math_pipe_throttle < 1.05 * next.math_pipe_throttle and own.branch_resolving < next.branch_resolving and own.drain < next.drain
 # Eleven of the fourteen kernels do what they were made for: their own reason is the largest. Three do not,
 # *math_pipe_throttle*, *branch_resolving* and *drain*: a different reason is level with theirs or larger, and their
-# entries say so. That, too, is worth knowing: these reasons rarely come alone.
+# entries say so. That, too, is worth knowing: these reasons rarely occur alone.
 # /// otherwise
 # Where the second column is above the first, a detour does not do what it was made for on this card.
 # ///
@@ -123,7 +123,7 @@ record(
 # A load from global or local memory is under way, and the next instruction needs its result. The *scoreboard* is the card's list
 # of registers that are still to be written; *long*, because such a load takes hundreds of ticks.
 #
-# **A kernel that does little else.** A walk through memory in which each address is known only when the previous load is back.
+# **A kernel that does little else.** It is a walk through memory in which each address is known only when the previous load is back.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#long_scoreboard
 # ///
@@ -135,13 +135,13 @@ record(
 # ///
 #
 # **To try.** Is HBM full? Then this is what a kernel at its roof looks like. If not, have more loads under way, from more
-# threads or from each thread, or fetch ahead. [How many must be walking](lectures/l3_memory.py#how-many-must-be-walking).
+# threads or from each thread, or fetch ahead: see [How many must be walking](lectures/l3_memory.py#how-many-must-be-walking).
 #
 # ## short_scoreboard
 #
 # A result from shared memory, from a shuffle or from the special-function unit is under way.
 #
-# **A kernel that does little else.** The same walk in shared memory.
+# **A kernel that does little else.** It is the same walk, in shared memory.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#short_scoreboard
 # ///
@@ -152,8 +152,8 @@ record(
 # Here this reason is at {{ own.short_scoreboard:.2f }}, and the largest other reason at {{ next.short_scoreboard:.2f }}.
 # ///
 #
-# **To try.** Look for [bank conflicts](lectures/l3_memory.py#thirty-two-windows) first. Then read more per trip: 16 bytes, and
-# keep in registers what is used again.
+# **To try.** Look for [bank conflicts](lectures/l3_memory.py#thirty-two-windows) first. Then read more per trip, 16 bytes at a time,
+# and keep in registers what is used again.
 #
 # ## barrier
 #
@@ -170,7 +170,7 @@ record(
 # Here this reason is at {{ own.barrier:.2f }}, and the largest other reason at {{ next.barrier:.2f }}.
 # ///
 #
-# **To try.** Fewer barriers, or smaller blocks: what a warp can settle with
+# **To try.** Use fewer barriers, or smaller blocks: what a warp can settle with
 # [shuffles](lectures/l3_memory.py#one-number-from-many) needs no barrier. And spread the work evenly.
 #
 # ## mio_throttle
@@ -178,7 +178,7 @@ record(
 # The queue for orders to shared memory, shuffles and special functions is full. The warp could go on, but there is no room for
 # its order.
 #
-# **A kernel that does little else.** Stores to shared memory, one after the other, from 32 warps.
+# **A kernel that does little else.** It stores to shared memory, one store after the other, from 32 warps.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#mio_throttle
 # ///
@@ -189,13 +189,13 @@ record(
 # Here this reason is at {{ own.mio_throttle:.2f }}, and the largest other reason at {{ next.mio_throttle:.2f }}.
 # ///
 #
-# **To try.** Fewer and wider accesses; [both hands full](lectures/l4_the_gemm_ladder.py#rung-5-both-hands-full).
+# **To try.** Make fewer and wider accesses; see [both hands full](lectures/l4_the_gemm_ladder.py#rung-5-both-hands-full).
 #
 # ## lg_throttle
 #
 # The queue for orders to global and local memory is full.
 #
-# **A kernel that does little else.** Stores to global memory, one after the other; nothing waits for them.
+# **A kernel that does little else.** It stores to global memory, one store after the other; nothing waits for the stores.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#lg_throttle
 # ///
@@ -206,14 +206,14 @@ record(
 # Here this reason is at {{ own.lg_throttle:.2f }}, and the largest other reason at {{ next.lg_throttle:.2f }}.
 # ///
 #
-# **To try.** Wider and fewer accesses: [ask for neighbours](lectures/l3_memory.py#ask-for-neighbours), and 16 bytes at a time.
+# **To try.** Make fewer and wider accesses: [ask for neighbours](lectures/l3_memory.py#ask-for-neighbours), 16 bytes at a time.
 # Look for spilled registers, which take the same path.
 #
 # ## math_pipe_throttle
 #
 # The arithmetic unit that the warp needs is busy.
 #
-# **A kernel made to show it.** Eight independent chains in fp64, in 32 warps.
+# **A kernel made to show it.** It runs eight independent chains in fp64, in 32 warps.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#math_pipe_throttle
 # ///
@@ -230,9 +230,9 @@ record(
 #
 # ## wait
 #
-# A short, fixed number of ticks, which the compiler has written into the previous instruction. Every instruction has some.
+# The warp waits a short, fixed number of ticks, which the compiler has written into the previous instruction. Every instruction has some.
 #
-# **A kernel that does little else.** One chain of multiply-adds, one warp for each scheduler.
+# **A kernel that does little else.** It runs one chain of multiply-adds, in one warp for each scheduler.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#wait
 # ///
@@ -243,13 +243,13 @@ record(
 # Here this reason is at {{ own.wait:.2f }}, and the largest other reason at {{ next.wait:.2f }}.
 # ///
 #
-# **To try.** More work that is independent: [more chains in a thread, or more warps](lectures/l1_what_a_gpu_is.py#one-long-chain).
+# **To try.** Find more work that is independent: [more chains in a thread, or more warps](lectures/l1_what_a_gpu_is.py#one-long-chain).
 #
 # ## not_selected
 #
 # The warp could go on. A different one was chosen.
 #
-# **A kernel that does little else.** The same chain with eight warps for each scheduler.
+# **A kernel that does little else.** It runs the same chain in eight warps for each scheduler.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#not_selected
 # ///
@@ -266,7 +266,7 @@ record(
 #
 # A jump was taken, and its target is still being worked out.
 #
-# **A kernel made to show it.** A loop that takes one of eight paths in each round, depending on a number that changes.
+# **A kernel made to show it.** It is a loop that takes one of eight paths in each round, depending on a number that changes.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#branch_resolving
 # ///
@@ -277,13 +277,13 @@ record(
 # Here this reason is at {{ own.branch_resolving:.2f }}, and the largest other reason at {{ next.branch_resolving:.2f }}.
 # ///
 #
-# **To try.** Unroll the loop; turn a short branch into arithmetic. [A warp at a fork](lectures/l2_the_cuda_model.py#a-warp-at-a-fork).
+# **To try.** Unroll the loop; turn a short branch into arithmetic: see [A warp at a fork](lectures/l2_the_cuda_model.py#a-warp-at-a-fork).
 #
 # ## membar
 #
 # The warp waits until all others can see its writes: a fence.
 #
-# **A kernel that does little else.** A store and a `__threadfence()`, again and again.
+# **A kernel that does little else.** It repeats a store and a `__threadfence()`, again and again.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#membar
 # ///
@@ -294,15 +294,15 @@ record(
 # Here this reason is at {{ own.membar:.2f }}, and the largest other reason at {{ next.membar:.2f }}.
 # ///
 #
-# **To try.** Fewer fences: one after many writes. If the reader is in the same block, a fence for the block, `__threadfence_block()`.
+# **To try.** Use fewer fences, such as one after many writes. If the reader is in the same block, a fence for the block is enough: `__threadfence_block()`.
 #
 # ## imc_miss
 #
-# Some numbers come to a warp without a load: a kernel's arguments, and a table that is the same for all threads and was declared
+# Some numbers reach a warp without a load: a kernel's arguments, and a table that is the same for all threads and was declared
 # `__constant__`. They are in *constant memory*, and an instruction can name such a number in place of a register. Each SM keeps
 # those that it has used in a small cache. Here the number is not in the cache, and the warp waits until it is.
 #
-# **A kernel that does little else.** A thousand constants, each in a line of its own.
+# **A kernel that does little else.** It reads a thousand constants, each in a line of its own.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#imc_miss
 # ///
@@ -319,7 +319,7 @@ record(
 #
 # The next instruction has not arrived: an instruction cache missed, or a jump went far away.
 #
-# **A kernel that does little else.** Four thousand instructions in a row, without a loop.
+# **A kernel that does little else.** It runs four thousand instructions in a row, without a loop.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#no_instruction
 # ///
@@ -336,7 +336,7 @@ record(
 #
 # The warp asked to sleep: `__nanosleep`.
 #
-# **A kernel that does little else.** Sixteen naps.
+# **A kernel that does little else.** It takes sixteen naps.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#sleeping
 # ///
@@ -354,7 +354,7 @@ record(
 #
 # The warp is done, but its last stores have not been accepted yet.
 #
-# **A kernel made to show it.** Short blocks whose last act is a store in which neighbouring threads write eight places apart.
+# **A kernel made to show it.** It has short blocks, whose last act is a store in which neighbouring threads write eight places apart.
 #
 # /// source | src/course_kernels/stall_demos/k01_one_reason.cu#drain
 # ///

@@ -70,8 +70,8 @@ record(
 # last crate. She seasons according to what she has seen so far, and keeps three notes on her sleeve:
 #
 # - m, the largest score so far;
-# - l, the sum of $e^{s-m}$ so far;
-# - a, the plate: the sum of $e^{s-m}$ times value so far.
+# - l, the sum so far of $e^{s-m}$;
+# - a, the plate: the sum so far of $e^{s-m}$ times the value.
 #
 # Then a crate brings a larger score. Every old term was measured against the wrong m. Does she start again?
 # No. All of them are off by the *same* factor, $e^{m_\text{old} - m_\text{new}}$. One multiply repairs them all.
@@ -502,11 +502,11 @@ record(
 # %% [markdown]
 # Why not a factor of 4096? Because every kernel must carry something. Compare the square with Q, K, V and O, which every
 # kernel must carry. A row of the square has N numbers and a row of Q has d, so what counts is N/d. The *storage* of
-# both squares is gone, all {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic* fell by this factor. These are two
-# different statements.
+# both squares is gone, all {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic* fell only by the factor above. These are
+# two different statements.
 #
-# Now look harder. Does flash really fetch K and V only once? Each tile of queries walks past *all* keys, and
-# one head has {{ by_hand.tiles:.0f }} tiles of 64 rows. If every walk went all the way to HBM, we would count
+# Now look harder. Does flash really fetch K and V only once? Each tile of queries walks past *all* keys,
+# and one head has {{ by_hand.tiles:.0f }} tiles of 64 rows. If every walk went all the way to HBM, we would count
 # {{ by_hand.each_tile_fetches / 1e9:.1f }} GB, hardly less than for the plain recipe. That is the $N^2d^2/M$ of the
 # theory.
 #
@@ -538,8 +538,8 @@ record(
 # third generation, made for Hopper. It comes with FlashInfer, a library for serving models. It takes one sequence at a time,
 # and at N = 16384 there is only one.
 #
-# Your kernel runs its own race, in fp32, against the plain recipe in fp32. It does not use tensor cores. In a race with
-# the bf16 kernels it would be a spoon against a mixer.
+# Your kernel runs its own race, in fp32, against the plain recipe in fp32. Your kernel does not use tensor cores. In a race
+# with the bf16 kernels it would be a spoon against a mixer.
 #
 # /// predict | As N grows, what happens to the TFLOP/s of flash, and to those of the plain recipe?
 # - [flash.n8192.tflops > 1.1 * flash.n512.tflops and materialised.n8192.tflops > 1.1 * materialised.n512.tflops] Both rise
@@ -682,8 +682,8 @@ record(
 # /// exercise | What grows?
 # B·N stays fixed. From N = 512 to 16384, how does the work, $4BHN^2d$, grow? And how do the bytes of Q, K, V and O grow?
 # /// answer
-# The work grows with N, 32-fold. The thin matrices stay the same size. So the work per byte grows 32-fold too, and that
-# leads to the next section.
+# The work grows with N, 32-fold. The thin matrices stay the same size. So the work per byte grows 32-fold too, and that is
+# the subject of the next section.
 # ///
 
 # %% [markdown]
@@ -751,9 +751,9 @@ record(
 # %% [markdown]
 # ## What is still lost
 #
-# The hardest race: N = 16384, d = 128, against the strongest engine that comes with PyTorch.
+# The hardest race is at N = 16384 and d = 128, against the strongest engine that comes with PyTorch.
 #
-# /// predict | You saw our loop next to cuDNN over the full square. Now take causal, where half of the tiles are skipped: how close does it come?
+# /// predict | You saw our loop next to cuDNN over the full square. Now take causal, where half of the tiles are skipped: how close does our loop come?
 # - [flash_over_cudnn.causal < 0.65] About half its speed
 # - [0.65 <= flash_over_cudnn.causal < 0.92] About four fifths of its speed
 # - [flash_over_cudnn.causal >= 0.92] Level with it
@@ -850,7 +850,7 @@ record(
 
 # %% [markdown]
 # That single exponential takes {{ turns.exp_over_multiply:.0%}} as long as the 512 operations. If the two take strict
-# turns, and everything else is free, the best you can see at d = 128 is {{ turns.d128:.0%}} of peak. At d = 64 it is {{ turns.d64:.0%}}:
+# turns, and everything else is free, the best that you can reach at d = 128 is {{ turns.d128:.0%}} of peak. At d = 64 it is {{ turns.d64:.0%}}:
 # half the multiplying, the same softmax. Look at the table again. From d = 128
 # to d = 64, full, cuDNN goes from {{ cudnn.n16384.of_peak:.0%}} of peak to {{ d64.cudnn.of_peak:.0%}}, and our
 # kernel from {{ flash.n16384.of_peak:.0%}} to {{ d64.flash.of_peak:.0%}}.
@@ -863,7 +863,7 @@ record(
 # Our kernel, at {{ flash.n16384.of_peak:.0%}}, is above that limit, so its warps do overlap the two.
 # ///
 #
-# We cannot read what cuDNN does inside. We can read FlashAttention-3. FlashAttention-3 gives the fetching to warps that
+# We cannot see what cuDNN does inside. We can read FlashAttention-3. FlashAttention-3 gives the fetching to warps that
 # do nothing else: *warp specialisation*. It lets two groups alternate, so that one multiplies while the other exponentiates:
 # *ping-pong*. And it overlaps multiplies and exponentials within each group: *pipelining*. Then its authors took their
 # kernel apart. On an H100 at N = 8448 and d = 128, specialisation alone gave 582 TFLOP/s, pipelining alone 570, and
@@ -926,7 +926,7 @@ record(
 # %% [markdown]
 # ## FlashAttention-2 and -3 on a napkin
 #
-# No code, just what changed and why. Descendants of this loop are at work in PyTorch, in vLLM and in TensorRT-LLM.
+# There is no code here, only what changed and why. Descendants of this loop are at work in PyTorch, in vLLM and in TensorRT-LLM.
 #
 # **FlashAttention** (2022) is this page: tiles, online softmax, no square in HBM, and scores that are recomputed in the
 # backward pass.

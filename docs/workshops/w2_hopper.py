@@ -65,7 +65,7 @@
 # /// reveal
 # {{ start_of_library:.0%}}. The instruction in the middle of k04 is of the same kind as the library's, and no narrower. On an
 # {{ l6.gpu.name }}
-# [the counters of the lecture](../lectures/l6_tensor_cores.py#when-the-tensor-cores-stand-still) show {{ l6.tensor.cublas.instructions / l6.tensor.wgmma.instructions:.0f}} matrix instructions of the library for each one of ours,
+# [the counters of the lecture](../lectures/l6_tensor_cores.py#when-the-tensor-cores-stand-still) show {{ l6.tensor.cublas.instructions / l6.tensor.wgmma.instructions:.0f}} matrix instructions by the library for each one by our kernel,
 # for the same product: the library's instructions are 64 × 128 × 16, and ours are 64 × 256 × 16. So k04 does not lack the
 # instruction. What it does lack is the subject of this page.
 # ///
@@ -213,7 +213,7 @@ record(
 # at a time.
 #
 # /// exercise | Count the pieces | 2 minutes
-# How many pieces of 16 bytes make up one pair of tiles? How many is that for each of 256 threads? And how many addresses have
+# How many pieces of 16 bytes make up one pair of tiles? How many is that for each of the 256 threads? And how many addresses have
 # to be worked out?
 # /// answer
 # 49 152 ÷ 16 = 3072 pieces, 12 for each thread. Each piece has two addresses, a source and a destination, and raises a question besides: is it still inside the matrix?
@@ -234,7 +234,7 @@ record(
 # /// source | src/course_kernels/gemm/k06_tma.cu#ask
 # ///
 #
-# And `load_tile` itself? It is one PTX instruction. For a tile of a matrix it says:
+# And `load_tile` itself? It is one PTX instruction. For a tile of a matrix the instruction is:
 #
 # ```text
 # cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes
@@ -377,7 +377,7 @@ record(
 # The consumer always names bit 0. What happens at tile 4, if the tile is not there yet, and if it is?
 # /// answer
 # Place 0 has turned once, so its bit is 1. If tile 4 has not come, the bit is still 1: the consumer is let through, and
-# multiplies tile 0 again. A wrong sum, without any warning. If tile 4 has come, the bit is 0 again, and the consumer
+# multiplies tile 0 again. The sum is wrong, without any warning. If tile 4 has come, the bit is 0 again, and the consumer
 # waits for a flip that in turn waits for the consumer.
 # ///
 #
@@ -782,7 +782,7 @@ record(
 # ## Blocks that stay
 #
 # The stamps show one more thing. Between the last product of one block and the first tile of the next, the tensor cores of an SM
-# are idle. A block writes its C. It ends. The next one starts, sets up its mbarriers, asks for its first tile, and waits for
+# are idle. A block writes its C. It ends. The next block starts, sets up its mbarriers, asks for its first tile, and waits for
 # that tile.
 #
 # /// predict | How many steps of k could k08 have done in such a gap?
@@ -794,8 +794,8 @@ record(
 # ///
 #
 # So let a block *stay*. Start as many blocks as there are SMs, and let each walk over many tiles of C: a **persistent** kernel.
-# The ring does not end with a tile. While the consumers write one tile of C, the producer already asks for the next one's
-# operands. We also choose the order of the tiles so that those under way are close together and their strips of A and B are
+# The ring does not end with a tile. While the consumers write one tile of C, the producer already asks for the operands of the next
+# tile. We also choose the order of the tiles so that the tiles under way at one time are close together, and their strips of A and B are
 # still in L2.
 #
 # /// source | src/course_kernels/gemm/k10_persistent.cu#walk
@@ -1043,7 +1043,7 @@ record(
 # And take the sustained lead at 2048, {{ best_over_cublas.n2048.sustained:.2f}}, for what **it** is. At those rates our
 # kernel was done every {{ 1e3 * pace.ours:.0f}} µs, the library's every {{ 1e3 * pace.library:.0f}} µs. And the host?
 # In the bursts of this run a call cost the host {{ host.n2048.tuned:.0f}} µs with our kernel and {{ host.n2048.cublas:.0f}}
-# µs with cuBLAS. These are the smallest values we saw, and they include the marks for the clock. So the card may well
+# µs with cuBLAS. These are the smallest values that we saw, and they include the events for the clock. So the card may well
 # wait for the host in both cases, and a host's pace is not a kernel's speed. The clocks hint at it: in the two rows for
 # 2048 the card runs at {{ long.nn.n2048.library.mhz:.0f}} and {{ long.nt.n2048.library.mhz:.0f}} MHz with the library,
 # and at {{ long.nn.n2048.tuned.mhz:.0f}} and {{ long.nt.n2048.tuned.mhz:.0f}} with ours, whereas at the larger sizes
@@ -1122,7 +1122,7 @@ record(
 #
 # ### k07: the widest product
 #
-# {{ burst.nn.n4096.wide:.0f}} TFLOP/s. It has a tile of 128 × 256, and one block on an SM. The difference is [above](#roles).
+# {{ burst.nn.n4096.wide:.0f}} TFLOP/s. k07 has a tile of 128 × 256, and one block on an SM. The difference is [above](#roles).
 #
 # ### k09, a side note: registers go to those who need them
 #
@@ -1130,7 +1130,7 @@ record(
 # producer gives back all but 40, and each consumer thread takes 232. In `k09_registers.cu` look for `registers_down` and
 # `registers_up`.
 #
-# It also shows why there are *two* consumers. With one, a thread would hold 256 sums, more registers than it can have.
+# This rung also shows why there are *two* consumers. With one consumer, a thread would hold 256 sums, more registers than it can have.
 # The sums *spill* to memory: {{ code.one_consumer.LDL:.0f}} lines of `LDL` in its machine code, where k08 has {{ code.roles.LDL:.0f}},
 # and {{ alone.one_consumer:.0f}} TFLOP/s. A good idea in the wrong place.
 #

@@ -45,7 +45,7 @@
 #
 # /// exercise | Two shapes | 2 minutes
 # Draw both: M rows times a grid, and one row times the same grid. Under each, write how many multiply-adds you get out of one
-# fetched weight. Then: is decode slow because its matrix is small?
+# fetched weight. Then say: is decode slow because its matrix is small?
 # /// answer
 # M, and 1. No: both multiply by the same grid of weights. Decode just has few rows.
 # ///
@@ -172,7 +172,7 @@ record(
 #
 # /// claim | rise.m64.us < 2 * rise.m1.us
 # Nobody optimised anything between one row and 64, and 63 more guests have eaten in no more time, or hardly more. The weights
-# had to come up anyway.
+# had to be fetched anyway.
 # /// otherwise
 # From one row to 64 the time grows {{ rise.m64.us / rise.m1.us:.2f}} times on this card.
 # ///
@@ -256,7 +256,7 @@ record(
 # ### Does decode always wait for bytes?
 #
 # More rows do not help attention. Thirty-two users share every weight, but each has keys of her own. What does help is query
-# heads that share keys: each key that comes up meets all the queries of its group.
+# heads that share keys: each key that is fetched meets all the queries of its group.
 # With keys and values of d numbers each, two bytes a number, a group of G query heads does 4 · d · G operations for 4 · d bytes:
 # G operations for each byte. With G = 8 that is far below the ridge.
 #
@@ -934,7 +934,7 @@ record(
 # - [lead.m64 >= 1 and lead.m128 < 1] Between 64 and 128
 # - [lead.m128 >= 1] Not yet with 128
 # /// reveal
-# With one row it reaches {{ lead.m1:.2f}} times the library's speed, with 16 {{ lead.m16:.2f}}, with 32
+# With one row our kernel reaches {{ lead.m1:.2f}} times the library's speed, with 16 {{ lead.m16:.2f}}, with 32
 # {{ few.cublas.m32.us / few.w4.m32.us:.2f}}, with 64 {{ lead.m64:.2f}}, with 128 {{ lead.m128:.2f}}. And look at 32
 # rows in the table: {{ few.w4.m32.us:.0f}} µs, while 64 rows take {{ few.w4.m64.us:.0f}} µs. That says nothing about
 # four bits: it is our own mistake. `k02_fragments` runs up to 32 rows and `k01_triton` beyond that, and the switch
@@ -1369,7 +1369,7 @@ record(
 # 3. Two instead of six: the first read and the last write.
 # ///
 #
-# **You can now** ask a serving kernel three things: *how many rows, how many trips, how many bits?* The first is M, the second is fusion, the third is short numbers. And you can say of each what it cannot cure.
+# **You can now** ask a serving kernel three things: *how many rows, how many trips, how many bits?* The first is M, the second is fusion, the third is short numbers. And you can say what each of them cannot cure.
 #
 # **Where this leads.** All of it comes together in a server that you can read, [an engine](../an_engine.py), where the coach
 # and the bus race over this very queue. For the multiply alone, read [the multiply, size by size](../multiply_on_hopper.py).
