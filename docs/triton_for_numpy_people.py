@@ -971,8 +971,8 @@ for wrong in (
 # | `plain_attention` | a softmax in one program, `tl.where` | [Attention](lectures/l8_attention.py) |
 # | `add_rmsnorm` | a row in one program, `tl.sum`, 16 bits in and out | [Serving](workshops/w4_serving.py) |
 #
-# And in `bottleneck`, the lab of [Profiling](lectures/l7_profiling.py), you fix kernels written in Triton. That lab
-# needs a card.
+# And in `bottleneck`, the lab of [Profiling](lectures/l7_profiling.py), you write the cures of six slow kernels in
+# Triton. Without a card you see whether they are right, but not what they gain.
 #
 # ```bash
 # nox -s lab -- first_kernel

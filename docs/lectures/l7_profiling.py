@@ -626,8 +626,9 @@ record(
 #
 # Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs),
 # {{ l2.order.torch.us:.1f }} µs for PyTorch in a bare loop on the machine that L2 ran on, which has an
-# {{ l2.gpu.name }}. Here an order takes {{ step.plain.us / step.plain.orders:.0f }} µs, because the model's Python
-# code runs as well, and the profiler is watching. A kernel that finishes sooner leaves the card idle until the next
+# {{ l2.gpu.name }}. Here an order takes {{ step.plain.us / step.plain.orders:.0f }} µs: the model's Python code
+# runs as well, the profiler is watching, and the host is a different one. This run cannot say how much each of the three
+# costs. A kernel that finishes sooner leaves the card idle until the next
 # order comes. The program is **drowning in launches**. There are two cures: *fuse*, so that there are fewer kernels;
 # or write all the orders once, on one sheet, and send the whole sheet. That sheet is a **CUDA graph**.
 #

@@ -1070,8 +1070,9 @@ record(
 # How far can you trust that? The clock was read at the end of each block, and a reading is not a mean. For [the table
 # with a cold L2](#by-the-clock-of-all-other-pages) the card's clock was read once while k14 ran, at {{ cold.tuned.sm_mhz:.0f}}
 # MHz. At that clock k14's {{ cold.tuned.tflops:.0f}} TFLOP/s would be {{ cold.tuned.tflops / sheet.bf16 / cold.tuned.sm_mhz * sheet.mhz:.0%}}
-# of peak, and no kernel reaches that. So power is by far the larger part of what is missing at 8192. Such readings
-# cannot say how much of the rest is waiting; a counter of ticks could, but none was read during this race.
+# of peak, and no kernel reaches that. So trust the readings this far: the clock is the larger part of what is
+# missing at 8192. They cannot say how much of the rest is waiting; a counter of ticks could, but none was read during
+# this race.
 # ///
 
 # %% tags=["fold"]

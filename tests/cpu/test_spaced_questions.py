@@ -73,7 +73,13 @@ def test_a_session_page_opens_with_them_and_ends_with_its_own(pages, session):
     before, _, ending = rest.partition("## The exit ticket")
     own = before.split("\n## ")[0]
     assert own.count('<details class="answer"') == len(brought(session.id))
-    assert own.count("It stands in *") == len(brought(session.id))
+    assert own.count("It is in *") == len(brought(session.id))
+    to_come = [
+        one
+        for one, _ in brought(session.id)
+        if SESSIONS[one].stop and SESSIONS[one].student_page not in pages
+    ]
+    assert ("there is no page for it yet" in own) == bool(to_come)
     assert ending.count('<details class="answer"') == len(session.exit_ticket)
     assert ending.index("## What to read") < ending.index("**To do**")
     for item in session.read:

@@ -11,6 +11,7 @@ from course_site.values.uncertainty import BetweenRuns, factors, interval
 from course_site.values.values import (
     BadExpression,
     Define,
+    NotOnThisCard,
     Resolved,
     Result,
     Scope,
@@ -42,6 +43,11 @@ def measurement(median_us, *, group="g1", noise=NOISE, blocks=BLOCKS, **dims):
     }  # fmt: skip
 
 
+TOOK = {
+    "gpu__time_duration.sum": {"value": 500_000.0, "unit": "ns"}
+}  # of one kernel; of the other nobody asked
+
+
 def scope(**more):
     names = {
         "flash": {"full": measurement(1000.0), "causal": measurement(600.0)},
@@ -56,7 +62,15 @@ def scope(**more):
             "quantiles": {"0.5": 4.0},
             "blocks": [],
         },
-        "traffic": {"kind": "counted", "read_bytes": 3 * 10**9, "write_bytes": 10**9, "kernels": ["k", "l"]},
+        "traffic": {
+            "kind": "counted",
+            "read_bytes": 3 * 10**9,
+            "write_bytes": 10**9,
+            "kernels": [
+                {"name": "k", "read_bytes": 10**9, "write_bytes": 10**9, "metrics": TOOK},
+                {"name": "l", "read_bytes": 2 * 10**9, "write_bytes": 0},
+            ],
+        },
         "power": {"kind": "trace", "columns": {"t_s": [0.0, 1.0, 2.0], "power_w": [100.0, 700.0, 690.0]}},
         **more,
     }
@@ -72,6 +86,9 @@ def test_a_name_becomes_its_value():
     assert evaluate("power.power_w.max", scope()).value == 700.0
     assert evaluate("waits.us", scope()).value == 4.0
     assert evaluate("waits", scope()).value == 4.0
+    assert [
+        evaluate(f"traffic.kernel.{name}", scope()).value for name in ("k.gb", "l.gb", "k.ms")
+    ] == pytest.approx([2, 2, 0.5])
     assert [evaluate(f"traffic.{name}", scope()).value for name in ("gb", "mb", "kernels")] == [
         4.0,
         4000.0,
@@ -226,12 +243,19 @@ def test_a_group_is_its_leaves_in_recorded_order_on_this_page_or_another():
         ("waits.us.more", "samples have n, spread, "),
         ("traffic.more", "a counted traffic has read_bytes"),
         ("traffic.gb.more", "a counted has no 'gb.more'"),
+        ("traffic.kernel.k.more", "a counted traffic has read_bytes"),
+        ("traffic.kernel.l.ms", "no time was counted"),
     ],
 )
 def test_an_unknown_name_says_what_there_is(expression, said):
     with pytest.raises(UnknownName) as error:
         evaluate(expression, scope())
     assert said in str(error.value)
+
+
+def test_a_kernel_that_a_library_did_not_take_is_not_on_this_card():
+    with pytest.raises(NotOnThisCard, match="those counted are k, l"):
+        evaluate("traffic.kernel.m.gb", scope())
 
 
 @pytest.mark.parametrize(

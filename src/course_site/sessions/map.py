@@ -300,7 +300,7 @@ class _Map:
             if n in minute:
                 minute.setdefault(n - 1, minute[n])
         section = self.tools.lab_section(lab)
-        where = f" It stands on the students' page: {self.link(section)}." if section else ""
+        where = f" It is on the students' page: {self.link(section)}." if section else ""
         room = sum(step.minutes for step in steps)
         why = f" {self.say(self.session.lab_time)}" if own and self.session.lab_time else ""
         parts = [

@@ -43,6 +43,7 @@ _COUNTED = {
     **dict.fromkeys(("write_bytes", "write_gb"), "the number of bytes written by"),
     **dict.fromkeys(("bytes", "gb", "mb"), "the number of bytes moved by"),
     "kernels": "the number of kernels started by",
+    "ms": "the time of",
 }
 _REDUCED = {
     "first": "the first", "last": "the last", "min": "the smallest", "max": "the largest", "mean": "the mean",

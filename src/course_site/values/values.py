@@ -27,6 +27,8 @@ from course_site.values.uncertainty import VARYING, BetweenRuns, factors, interv
 Number = float
 # Columns of a trace whose reduction differs from run to run, by the last word of their names.
 VARYING_COLUMNS = frozenset({unit.casefold() for unit in VARYING} | {"us"})
+KERNEL_TIME = "gpu__time_duration.sum"  # the profiler's time of a kernel, and the units that it comes in
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 Leaf = dict[str, Any]
 
 
@@ -59,7 +61,7 @@ class NotHere(ExpressionError):
 
 
 class NotOnThisCard(NotHere):
-    """A value that needs a data-sheet peak this card has no entry for."""
+    """A value that needs a data-sheet peak this card has no entry for, or a kernel that a library did not take here."""
 
 
 class NotMeasuredYet(NotHere):
@@ -254,6 +256,8 @@ class Scope:
             return Resolved(leaf["value"], None, "", leaf)
         if kind == "counted" and len(rest) == 1:
             return self._counted(name, leaf, rest[0])
+        if kind == "counted" and len(rest) == 3 and rest[0] == "kernel":
+            return self._counted_kernel(name, leaf, rest[1], rest[2])
         if kind == "trace" and len(rest) == 2:
             return self._traced(name, leaf, *rest)
         raise UnknownName(f"unknown value {name!r}: a {kind} has no {'.'.join(rest) or 'value of its own'!r}")
@@ -325,6 +329,24 @@ class Scope:
             None if attribute == "kernels" else self._drawn(leaf, name.removesuffix(f".{attribute}"), value)
         )
         return Resolved(value, drawn, unit, leaf)
+
+    def _counted_kernel(self, name: str, leaf: Leaf, kernel: str, attribute: str) -> Resolved:
+        """Of one kernel among those of a call, by its name: its traffic, or the time that the profiler gave it."""
+        mine = [one for one in leaf["kernels"] if one["name"] == kernel]
+        if not mine:
+            known = ", ".join(dict.fromkeys(one["name"] for one in leaf["kernels"]))
+            raise NotOnThisCard(f"{name!r} needs a kernel that was not started: those counted are {known}")
+        if attribute != "ms":
+            read, write = (sum(one[which] for one in mine) for which in ("read_bytes", "write_bytes"))
+            return self._counted(
+                name, {**leaf, "read_bytes": read, "write_bytes": write, "kernels": mine}, attribute
+            )
+        times = [one.get("metrics", {}).get(KERNEL_TIME) for one in mine]
+        if None in times:
+            raise UnknownName(f"unknown value {name!r}: no time was counted")
+        value = sum(1e3 * SECONDS[time["unit"]] * time["value"] for time in times)
+        stem = name.removesuffix(f".{attribute}")
+        return Resolved(value, self._drawn(leaf, stem, value, kind="quantity counted in ms"), "ms", leaf)
 
     def _traced(self, name: str, leaf: Leaf, column: str, reducer: str) -> Resolved:
         reducers: dict[str, Callable[[list[float]], float]] = {

@@ -119,7 +119,12 @@ def before(writer: Writer, session: Session) -> str:
     spoken = [earlier.title for earlier, _ in found if not earlier.stop]
     if spoken:  # a session before the road has no page for students
         home = _say(writer, "[the home page](docs/index.md)")
-        words += f" You read alone? *{spoken[0]}* is how a class begins; what it says stands on {home}."
+        words += f" You read alone? *{spoken[0]}* is how a class begins; what it says is on {home}."
+    pages = _pages(writer)
+    to_come = [earlier.title for earlier, _ in found if earlier.stop and earlier.student_page not in pages]
+    if to_come:
+        names = " and ".join(f"*{title}*" for title in to_come)
+        words += f" If you read alone, leave out what is asked of {names}: there is no page for it yet."
     return div("asked bring", "\n\n".join([words, *asked]))
 
 
@@ -151,7 +156,7 @@ def _asked(writer: Writer, session: Session, i: int, before: str = "") -> str:
     said = _say(writer, pair.answer)
     for target in session.exit_headings[i : i + 1]:
         words = (_heading(_pages(writer), target) or "").replace("[", "(").replace("]", ")")
-        said += f"\n\nIt stands in {before}{_say(writer, f'[{words}]({target})')}."
+        said += f"\n\nIt is in {before}{_say(writer, f'[{words}]({target})')}."
     return details("answer", summary, said)
 
 
