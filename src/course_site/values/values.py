@@ -331,7 +331,7 @@ class Scope:
         return Resolved(value, drawn, unit, leaf)
 
     def _counted_kernel(self, name: str, leaf: Leaf, kernel: str, attribute: str) -> Resolved:
-        """Of one kernel among those of a call, by its name: its traffic, or the time that the profiler gave it."""
+        """Look up one kernel of a call by its name: its traffic, or the time that the profiler gave it."""
         mine = [one for one in leaf["kernels"] if one["name"] == kernel]
         if not mine:
             known = ", ".join(dict.fromkeys(one["name"] for one in leaf["kernels"]))
