@@ -1,7 +1,7 @@
 # ---
 # id: l3
 # title: Memory
-# description: How far each level of a GPU's memory is, how much it hands out, and the kernels that ask for it well.
+# description: Measure how far away each level of a GPU's memory is and how much it hands out, and write the kernels that ask for it well.
 # needs: [gpu, counters]
 # ---
 
@@ -11,7 +11,8 @@
 # By the end of this page you can
 #
 # - say how far away each level of memory is, in ticks of the clock, and how much it hands out in each tick;
-# - look at an index and say, before anything runs, what it costs in boxes carried and in turns spent waiting;
+# - look at an index expression and say, before anything runs, what it costs in boxes carried and in turns spent
+#   waiting;
 # - work out, with one multiplication, how many bytes must be in flight at every moment;
 # - transpose a matrix about as fast as the card can move the bytes;
 # - and, beyond the core, add up a long list and fuse two steps into one, both about as fast as the card can move the
@@ -19,7 +20,7 @@
 #
 # **The headline: a matrix transposed at {{ turn.vectorised.of_peak:.0%}} of peak.** The first, obvious kernel for the
 # same job reaches {{ turn.naive.of_peak:.0%}}. Both run on the same card with the same numbers, and neither does any
-# arithmetic. This page is about everything in between.
+# arithmetic. This page is about everything between the two.
 
 # %% [markdown]
 # ## The cafeteria
@@ -27,8 +28,8 @@
 # In [your first kernel](../start_here.py) the kitchen was small: cooks at tables, and a hall to the pantry. By now
 # the kitchen feeds a whole building. So leave the cooks alone for a day, and follow the food.
 #
-# A cook holds what she works on in her **hands**. In her room is a **tray**, and her whole table shares a part of the
-# tray. Outside, in the corridor, is a **shelf** for all rooms: things that were asked for a moment ago may still be
+# A cook holds what she works on in her **hands**. Her room has a **tray**, and her whole table shares a part of it.
+# Outside, in the corridor, there is a **shelf** for all rooms: things that somebody asked for a moment ago may still be
 # there. Down the hall is the **pantry**, which has everything. And now and then a **truck** brings goods from another
 # building.
 #
@@ -37,9 +38,9 @@
 # caption: Every byte that you compute with has come up through this building.
 # ///
 #
-# Two questions get mixed up here, even in textbooks. Keep them apart.
+# Two questions are often mixed up, even in textbooks. Keep them apart.
 #
-# **Where may a variable live?** That is a question about the *language*. Its answers are called memory spaces:
+# **Where may a variable live?** This is a question about the *language*. The answers to it are called memory spaces:
 #
 # | space | who can reach it | where its bytes usually are |
 # |---|---|---|
@@ -51,9 +52,9 @@
 # | texture and surface | every thread, by special instructions | in HBM, cached |
 # | shared memory of another block | blocks of one cluster, from Hopper on | in the neighbour's SM |
 #
-# **Where is a byte right now?** That is a question about the *hardware*. L1 and L2 are answers to this second
-# question, and they are not memory spaces: they are caches. You cannot declare a variable in L2, and no address
-# refers to L2. You ask for the byte at a global address, and only then find out how far it had to come.
+# **Where is a byte right now?** This is a question about the *hardware*. L1 and L2 are answers to this second question.
+# They are not memory spaces but caches. You cannot declare a variable in L2, and no address refers to L2. You ask for
+# the byte at a global address, and only then find out how far that byte had to come.
 #
 # /// exercise | Find the caches | 2 minutes
 # *"CUDA has five memory spaces: registers, shared memory, L1, L2 and global memory."* You find this sentence on a
@@ -68,11 +69,11 @@
 # ## How far is it?
 #
 # How do you time one trip? You cannot time just one trip, because your clock is too coarse. And timing a thousand
-# trips does not help either: they overlap, and you learn how wide the hall is, not how long it is.
+# trips does not help either: they overlap, and so you learn how wide the hall is, not how long.
 #
 # Hold a treasure hunt instead. Each box contains a slip with the number of the next box. No cook can set out for the
-# next box before the slip is in her hand. So a thousand hops take a thousand trips, one after another. This is a
-# *pointer chase*. Here is one with eight boxes.
+# next box before the slip is in her hand. So a thousand hops take a thousand trips, one after another. Such a hunt is
+# called a *pointer chase*. Here is one with eight boxes.
 
 # %%
 route = [0, 5, 2, 7, 1, 6, 3, 4]  # one round through all boxes
@@ -93,13 +94,13 @@ print("the walk: ", *walk, "and back at", box)
 # - [100 <= hop.hbm < 300] About 150
 # - [hop.hbm >= 300] 300 or more
 # /// reveal
-# {{ hop.hbm:.0f }} ticks. That is {{ hop.hbm / hop.shared:.0f }} times as long as the trip to the tray. In
+# It takes {{ hop.hbm:.0f }} ticks, which is {{ hop.hbm / hop.shared:.0f }} times as long as the trip to the tray. In
 # {{ hop.hbm:.0f }} ticks one SM could do {{ hop.hbm * 128 / 1e3:.0f }} thousand multiply-adds, if somebody brought
 # the numbers.
 # ///
 #
 # On the card the chase is the same line, `i = x[i]`, run by one thread and timed with the clock of its SM. If all the
-# boxes fit into L1, every trip ends at L1. If they fill a gigabyte, nearly every trip goes to the pantry.
+# boxes fit into L1, every trip ends there. If the boxes fill a gigabyte, nearly every trip goes to the pantry.
 
 # %% tags=["show"]
 from statistics import median
@@ -145,7 +146,7 @@ record(
 #
 # ### The hunt grows {.beyond}
 #
-# Now let the hunt grow. Use a few boxes at first, then more and more, until only the pantry can hold them all.
+# Now let the hunt grow. Use only a few boxes at first, then more and more, until only the pantry can hold them all.
 
 # %%
 record(
@@ -165,14 +166,14 @@ record(
 # series:
 #   - {name: chase.*, label: one hop}
 # alt: "Clock ticks of one dependent load against the span of the walk, in steps: {{ chase.k16:.0f }} ticks at 16 KiB, {{ chase.k4096:.0f }} at 4 MiB, {{ chase.k1048576:.0f }} at 1 GiB."
-# caption: Each flat stretch is a level of memory. Each rise is the edge of a cache.
+# caption: Each flat stretch is a level of memory. Each rise marks the size of a cache.
 # ///
 #
 # /// claim | chase.k4096 > 4 * chase.k16 and chase.k1048576 > 1.6 * chase.k4096
-# The hardware has drawn its own picture. A walk of 16 KiB stays in L1 and takes {{ chase.k16:.0f }} ticks per hop. A
-# walk of 4 MiB has outgrown L1 and stays in L2: {{ chase.k4096:.0f }} ticks per hop. A walk of 1 GiB goes to the pantry:
-# {{ chase.k1048576:.0f }} ticks per hop. You need no data sheet to find out how large the caches are. Look where the
-# line rises.
+# The hardware has drawn a picture of itself. A walk of 16 KiB stays in L1 and takes {{ chase.k16:.0f }} ticks per hop.
+# A walk of 4 MiB has outgrown L1 and stays in L2: {{ chase.k4096:.0f }} ticks per hop. A walk of 1 GiB goes to the
+# pantry: {{ chase.k1048576:.0f }} ticks per hop. You need no data sheet to find out how large the caches are. Look
+# where the line rises.
 # /// otherwise
 # A walk of 16 KiB takes {{ chase.k16:.0f }} ticks per hop, a walk of 4 MiB takes {{ chase.k4096:.0f }}, and a walk of
 # 1 GiB takes {{ chase.k1048576:.0f }}.
@@ -180,39 +181,38 @@ record(
 #
 # /// claim | abs(chase.k1048576 / hop.hbm - 1) < 0.15
 # The right end of the chart agrees with the {{ hop.hbm:.0f }} ticks of the table, although the two were measured in
-# different ways: for the table, the walk visited every box for the first time; for the chart, it had visited every
-# box before.
+# different ways: for the table, the walk visited every box for the first time; for the chart, it visited boxes that it
+# had visited before.
 # /// otherwise
-# For a trip to the pantry, the table says {{ hop.hbm:.0f }} ticks, and the right end of the chart says
+# For a trip to the pantry, the table shows {{ hop.hbm:.0f }} ticks, and the right end of the chart shows
 # {{ chase.k1048576:.0f }}.
 # ///
 #
 # /// claim | 1.2 * chase.k4096 < chase.k32768 < 0.85 * chase.k262144
-# One step is odd. The card says that its L2 holds {{ card.l2 / 1048576:.0f }} MiB. A walk of 32 MiB is smaller than
-# that, and still takes {{ chase.k32768:.0f }} ticks per hop. Keep this odd step in mind for the section after next.
+# One step is odd. The card reports that its L2 holds {{ card.l2 / 1048576:.0f }} MiB. A walk of 32 MiB should fit, and
+# still takes {{ chase.k32768:.0f }} ticks per hop. Keep this odd step in mind for the section after next.
 # /// otherwise
 # A walk of 32 MiB takes {{ chase.k32768:.0f }} ticks per hop.
 # ///
 #
 # /// exercise | Why at random? | 2 minutes
-# Suppose the route were 0, 1, 2, 3 and so on. Every hop still waits for its slip. What would you measure?
+# Suppose the route were 0, 1, 2, 3 and so on. Every hop would still wait for its slip. What would you measure?
 # (Memory comes in pieces of 32 bytes, and a slip has 4.)
 # /// answer
 # You would measure less than a full trip. Memory comes in boxes of 32 bytes, and each box holds eight slips of 4
 # bytes. So one long trip is followed by seven short ones, and you see their average. Hardware that guesses the next
-# address would shorten the average too. That is why the route is random, and why each slip has a cache line of its
-# own.
+# address would shorten the average too. That is why our route is random, and why each slip has a cache line of its own.
 # ///
 
 # %% [markdown]
 # ## How much at once?
 #
-# A long hall can still be a wide hall. So ask a different question: if everybody fetches at once, how many bytes
+# A hall can be long and still be wide. So ask a different question: if everybody fetches at once, how many bytes
 # arrive in each tick?
 #
-# For the tray you can work it out by hand. It has 32 windows, and each gives out one word of 4 bytes in a tick: 32 ×
-# 4 = 128 bytes, for one room. How many rooms are there, and how many ticks are there in a second? The card told us
-# both numbers.
+# For the tray you can work out the answer by hand. The tray has 32 windows, and each gives out one word of 4 bytes in a
+# tick: 32 × 4 = 128 bytes, for one room. How many rooms are there, and how many ticks are there in a second? The card
+# told us both numbers.
 
 # %%
 found = {level: bandwidth.rates(level) for level in ("shared", "l1", "l2")}
@@ -247,8 +247,8 @@ record(
 # ### Round and round {.beyond}
 #
 # Now let the whole card read a stretch of memory over and over, bypassing L1. The first lap warms up the cache, then
-# all blocks wait for the slowest block, and then at least two more laps are timed. A short stretch stays on the
-# shelf. A long one does not.
+# all blocks wait for the slowest block, and then at least two more laps are timed. A short stretch stays on the shelf.
+# A long stretch does not.
 
 # %%
 SPANS = {f"k{2**p}": 1024 * 2**p for p in range(6, 23)}  # 64 KiB to 4 GiB
@@ -310,7 +310,7 @@ record(
 # references:
 #   - {label: HBM by the data sheet, value: card.bandwidth * 1e3 / far.clock}
 # alt: "Bytes per clock tick against the stretch that is read round and round: {{ reading.k16384:.0f }} at 16 MiB, {{ reading.k4194304:.0f }} at 4 GiB. The data sheet's bandwidth of HBM is at {{ card.bandwidth * 1e3 / far.clock:.0f }}."
-# caption: Left, the shelf. Right, the pantry. No sample here includes the cost of a launch.
+# caption: On the left is the shelf, on the right the pantry. No sample here includes the cost of a launch.
 # ///
 #
 # /// claim | reading.k16384 > 1.5 * reading.k4194304
@@ -323,16 +323,18 @@ record(
 # ///
 #
 # /// claim | max(reading.k256, reading.k512, reading.k1024) > 1.15 * reading.k16384
-# The hump on the left does not mean a faster shelf. There the whole card wants the same few cache lines, and very
-# likely one answer serves several rooms at once. So our figure for L2 is the bandwidth at 16 MiB.
+# The hump on the left does not mean that the shelf is faster there. The whole card wants the same few cache lines, and
+# very likely one answer serves several rooms at once. So our figure for L2 is the bandwidth at 16 MiB.
 # /// otherwise
 # Our figure for L2 is the bandwidth at 16 MiB.
 # ///
 #
-# At the right end the pantry hands out {{ far.gb_per_s:.0f }} GB in a second, {{ far.gb_per_s / card.bandwidth:.0%}} of what the data sheet says. There the curve must stay below the line of the data sheet. Our curve was once above this line, and that is how we found three faults in our own
-# program: some blocks read while others were still warming up, a long stretch was read once instead of over and over, and the clock rate was read at a different moment. *A number above the data sheet is not good news. It is a fault that nobody has found yet.*
+# At the right end the pantry hands out {{ far.gb_per_s:.0f }} GB in a second, {{ far.gb_per_s / card.bandwidth:.0%}} of
+# what the data sheet says. There the curve must stay below the line of the data sheet. Our curve was once above that
+# line, which is how we found three faults in our own
+# program: some blocks read while others were still warming up, a long stretch was read once instead of over and over, and the clock rate was read at a different moment. *A number above the data sheet is not good news, but a fault that nobody has found yet.*
 #
-# Be clear about what this chart shows. The card reads again what it has just read, because that is the only way to
+# Be clear about what this chart shows. The card reads the same bytes again and again, because that is the only way to
 # measure the shelf. All *other* bandwidths on this page are measured with the shelf cleared before every sample, as
 # [the measuring page](../how_we_measure.py) explains. A kernel whose data is not yet in the cache cannot reach the
 # bandwidths in the left half of the chart, however small its job is.
@@ -359,23 +361,23 @@ record(
 # ///
 #
 # /// claim | copy_of_ceiling > 0.92 and vector_add_of_copy > 0.92
-# How much can you get out of the pantry, then? We measured two copies, ours and the driver's own, which PyTorch
-# calls. The better of the two is our **copy yardstick**. Our copy reaches {{ copy_of_ceiling:.1%}} of this yardstick,
-# and a vector add that takes 16 bytes in every load reaches {{ vector_add_of_copy:.1%}}. (A vector add may exceed 100
-# %. Half of the bytes that a copy moves are writes; in a vector add only a third are. And the table says that reading
-# alone is faster than copying.) Nothing on this page that reads and writes 1 GiB should be far below this yardstick.
+# How much can you get out of the pantry, then? We measured two copies, ours and the driver's own, which PyTorch calls.
+# The better of the two is our **copy yardstick**. Our copy reaches {{ copy_of_ceiling:.1%}} of this yardstick, and a
+# vector add that takes 16 bytes in every load reaches {{ vector_add_of_copy:.1%}}. (A vector add may exceed 100 %. Half
+# of the bytes that a copy moves are writes; in a vector add only a third are. And the table shows that reading alone is
+# faster than copying.) Nothing on this page that reads and writes 1 GiB should be far below this yardstick.
 # ///
 #
-# Step back and look: the nearer the level, the shorter the walk *and* the wider the hall. That is the whole reason
-# for trays. A byte that is used ten times should be carried down the hall only once.
+# Step back and look: the nearer the level, the shorter the walk *and* the wider the hall. That is the whole point of
+# trays. A byte that is used ten times should be carried down the hall only once.
 #
 # /// exercise | How often must it be used?
-# According to the table, how many times as many bytes do all the trays hand out as the pantry does? What does that
-# say about a kernel that reads every byte from the pantry and then exactly once from the tray?
+# According to the table, all the trays together hand out how many times as many bytes as the pantry? What does the
+# ratio tell you about a kernel that reads every byte from the pantry and then exactly once from the tray?
 # /// answer
-# About {{ per_clock.shared * card.sms / reading.k4194304:.0f }} times as many, on this card. So a single detour via
-# the tray costs next to nothing in bandwidth. The detour pays when the byte is used more than once, or when, as in a
-# transpose, it lets you walk the hall in a better order.
+# On this card they hand out about {{ per_clock.shared * card.sms / reading.k4194304:.0f }} times as many. So a single
+# detour via the tray costs next to nothing in bandwidth. The detour pays when the byte is used more than once, or when,
+# as in a transpose, it lets you walk the hall in a better order.
 # ///
 
 # %% [markdown]
@@ -385,9 +387,9 @@ record(
 # and, more thoroughly, in 2025 [^luo2025]. Their card was an H800 on a PCIe board: it has the same SMs but fewer of
 # them, a lower clock rate, and an older HBM. So compare only what is counted in ticks, and ignore seconds.
 #
-# One point comes first. Our `i = x[i]` consists of two steps: the load, and the arithmetic that turns `i` into an
-# address. A chain can also hold addresses instead of indices, and then a hop is nothing but the load. We do not know
-# which of the two kinds of chain their programs time. So here is L1 both ways.
+# First, one point about method. Our `i = x[i]` consists of two steps: the load, and the arithmetic that turns `i` into
+# an address. A chain can also hold addresses instead of indices, and then a hop is nothing but the load. We do not know
+# which of the two kinds of chain their programs time. So here we measure L1 both ways.
 
 # %%
 # Luo et al. 2025, tables 3 to 5, for an H800
@@ -414,40 +416,41 @@ record(
 #   - ["L1, the load alone", "{{ hop_alone.l1:.1f }}", "{{ paper.l1:.1f }}", "{{ per_clock.l1:.1f }}", "{{ paper_bytes.l1:.1f }}"]
 #   - [L2, "{{ hop.l2:.0f }}", "{{ paper.l2:.1f }}", "{{ per_clock.l2:.0f }}", "{{ paper_bytes.l2:.1f }}"]
 #   - [HBM, "{{ hop.hbm:.0f }}", "{{ paper.hbm:.0f }}", "", ""]
-# caption: Theirs are the figures of 2025 for an H800, in ticks and in bytes for each tick; L1 and shared memory of one SM, L2 of the whole card. We know them second-hand; the note says how.
+# caption: Their figures are those of 2025 for an H800, in ticks and in bytes for each tick; L1 and shared memory are those of one SM, L2 that of the whole card. We know these figures second-hand; the note explains how.
 # ///
 #
 # /// claim | max(abs(hop.shared / paper.shared - 1), abs(hop_alone.l1 / paper.l1 - 1), abs(hop.l2 / paper.l2 - 1), abs(hop.hbm / paper.hbm - 1), abs(per_clock.shared / paper_bytes.shared - 1), abs(per_clock.l1 / paper_bytes.l1 - 1), abs(per_clock.l2 / paper_bytes.l2 - 1)) < 0.2
-# Seven numbers were measured on two cards with two programs, and all seven agree to within 20 %. The bandwidth of HBM
-# we compare only with our own data sheet, above, because their card had a different memory.
+# Seven numbers were measured on two cards with two programs, and all seven agree to within 20 %. We compare the
+# bandwidth of HBM only with our own data sheet, above, because their card had a different memory.
 # /// otherwise
 # Here not all of the numbers agree so closely. On a card that is not a Hopper they do not have to agree.
 # ///
 #
 # /// claim | hop.l1 > 1.1 * hop_alone.l1
-# With the address worked out in between, L1 takes {{ hop.l1:.1f }} ticks here instead of {{ hop_alone.l1:.1f }}. The
-# paper of 2024 reported 40.7 ticks for L1 [^luo2024], and the paper of 2025 reported 32.0 [^luo2025]. It is the same
-# cache, and the arithmetic for the address is very likely the whole difference. For every latency that you read, ask
-# what else was in the chain.
+# With the address computed in between, L1 takes {{ hop.l1:.1f }} ticks here instead of {{ hop_alone.l1:.1f }}. The
+# paper of 2024 reported 40.7 ticks for L1 [^luo2024], and the paper of 2025 reported 32.0 [^luo2025]. The cache is the
+# same, so the arithmetic for the address is very likely the whole difference. Whenever you read a latency, ask what
+# else was in the chain.
 # /// otherwise
-# With the address worked out in between, L1 takes {{ hop.l1:.1f }} ticks here; without that work, L1 takes
+# With the address computed in between, L1 takes {{ hop.l1:.1f }} ticks here; without that work, L1 takes
 # {{ hop_alone.l1:.1f }} ticks.
 # ///
 #
-# Now for the odd step. Many people repeat a number from 2024: 478.8 ticks for *global memory* [^luo2024]. The authors
-# later found that the L2 has two halves, and that the far half takes longer to answer [^luo2025]; NVIDIA had drawn
-# the two halves when the A100 came out [^nvidia-ampere]. Look at the steps again: a walk of 32 MiB is too large for
-# one half of the L2 and too small to need the pantry. It takes {{ chase.k32768:.0f }} ticks per hop on our card,
-# while the pantry takes {{ hop.hbm:.0f }}. These may be trips to the far end of the shelf, or a mixture of short
-# trips and long ones: an average does not tell which. Either way, most of these trips do not go to the pantry.
+# Now back to the odd step. Many people repeat a number from 2024: 478.8 ticks for *global memory* [^luo2024]. The
+# authors later found that the L2 has two halves, and that the far half takes longer to answer [^luo2025]; NVIDIA had
+# drawn the two halves when the A100 came out [^nvidia-ampere]. Look at the steps again: a walk of 32 MiB is too large
+# for one half of the L2 and too small to need the pantry. Such a walk takes {{ chase.k32768:.0f }} ticks per hop on our
+# card, while a trip to the pantry takes {{ hop.hbm:.0f }}. These may be trips to the far end of the shelf, or a mixture
+# of short trips and long ones: an average does not tell you which. Either way, most of these trips do not go to the
+# pantry.
 #
 # /// exercise | An older pantry
 # The HBM of the H800 hands out less than half as many bytes per second as the HBM of our card. Yet a trip takes about
 # the same number of ticks on both cards. Is that a contradiction?
 # /// answer
-# No. Bandwidth is how much comes down the hall in a tick; latency is how long the hall is. A newer HBM may send more
-# bits over each wire in the same time, or it may have more wires. Either way more bytes arrive, and each trip may
-# take about as long as before. That is why so much of this craft is about having enough trips in flight.
+# No. Bandwidth is how much is carried down the hall in a tick; latency is how long the hall is. A newer HBM may send
+# more bits over each wire in the same time, or it may have more wires. Either way more bytes arrive, and each trip may
+# take about as long as before. That is why so much of this craft is about having enough bytes in flight.
 # ///
 
 # %% [markdown]
@@ -457,12 +460,12 @@ record(
 # box. A jar is a number of 4 bytes. A box is a *sector*: 32 neighbouring bytes, starting at an address that is a
 # multiple of 32 [^nvidia-sectors].
 #
-# Now recall that 32 cooks, a *warp*, step up together and place one order. How many boxes must come? The number
-# depends only on where their 32 jars are.
+# Now recall that 32 cooks, a *warp*, step up together and place one order. How many boxes must be carried? The number
+# depends only on where the 32 jars are.
 #
 # /// figure | docs/assets/figures/sectors.svg
 # alt: "Above: 32 lanes want 32 neighbouring numbers. They lie in four boxes, and every jar is used. Below: 32 lanes want every eighth number. They lie in 32 boxes, and one jar of each is used."
-# caption: Same order, 128 bytes wanted. Four boxes or thirty-two.
+# caption: Both orders ask for 128 bytes. One takes four boxes, the other thirty-two.
 # ///
 #
 # Count the boxes by hand: lane k wants the number at k × stride.
@@ -479,22 +482,19 @@ def boxes(stride):
 record(boxes={f"s{S}": quantity(boxes(S)) for S in STRIDES})
 print("boxes for one request:", {S: boxes(S) for S in STRIDES})
 
-# %% [markdown] From stride 8 on every lane needs a box of its own, and the count cannot get any worse. So 32 boxes
-# are carried where 4 would be enough: **at most eight boxes instead of one**, for numbers of 4 bytes. You will read
-# elsewhere that a bad stride costs at most that factor in time. But eight is only a bound on the boxes. The time is a
-# different matter.
+# %% [markdown] From stride 8 on, every lane needs a box of its own, and the count cannot get any worse. So 32 boxes are carried where 4 would be enough: **at most eight boxes instead of one**, for numbers of 4 bytes. Elsewhere you will read that a bad stride costs at most this factor in time. But eight is only a bound on the boxes. The time is a different matter.
 #
 # /// predict | A kernel reads all of a 512 MB list with stride 32, lap after lap, and writes it in order. How long does it take, compared with stride 1?
-# By hand: there are eight times the boxes to read, and the same number to write. So it is (8 + 1) / 2 = 4.5 times the
-# bytes.
+# By hand, there are eight times as many boxes to read, and the same number to write. That makes (8 + 1) / 2 = 4.5 times
+# the bytes.
 #
 # - [stride.s32.us / stride.s1.us < 4] Less than 4 times
 # - [4 <= stride.s32.us / stride.s1.us < 6] 4 to 6 times
 # - [6 <= stride.s32.us / stride.s1.us < 9] 6 to 9 times
 # - [stride.s32.us / stride.s1.us >= 9] 9 times, or more
 # /// reveal
-# **{{ stride.s32.us / stride.s1.us:.1f }}** times as long. The calculation by hand missed two effects, and they pull
-# in opposite directions. Both are explained below.
+# **{{ stride.s32.us / stride.s1.us:.1f }}** times as long. The calculation by hand missed two effects, which work in
+# opposite directions. Both are explained below.
 #
 # /// chart | lines
 # title: Useful bytes, read with a stride
@@ -665,13 +665,12 @@ record(
 #
 # /// claim | counted.stride.s16.read_bytes > 1.5 * counted.stride.s8.read_bytes and stride.s16.us > 1.5 * stride.s8.us
 # The fourth column does *not* stop at eight. From stride 8 to stride 16 the number of boxes stays the same, but the
-# bytes that leave the pantry grow once more, from
-# {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
-# {{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }} times those of stride 1. It seems that the
-# pantry hands out boxes in pairs. At stride 8 both boxes of a pair are wanted; at stride 16 only one box of each pair
-# is wanted. And the time follows the *bytes*: it grows from {{ stride.s8.us:.0f }} to {{ stride.s16.us:.0f }} µs. So
-# a bound on sectors is not a bound on the time. (Bytes are not everything either: the last row reads as many bytes as
-# the row above it, yet its time is different.)
+# bytes that leave the pantry grow once more, from {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }}
+# to {{ counted.stride.s16.read_bytes / counted.stride.s1.read_bytes:.1f }} times those of stride 1. It seems that the
+# pantry hands out boxes in pairs. At stride 8 both boxes of a pair are wanted; at stride 16 only one of them is. And
+# the time follows the *bytes*: it grows from {{ stride.s8.us:.0f }} to {{ stride.s16.us:.0f }} µs. So a bound on
+# sectors is not a bound on the time. (Nor do the bytes explain everything: the last row reads as many bytes as the row
+# above it, yet takes a different time.)
 # /// otherwise
 # From stride 8 to stride 16 the number of boxes stays the same. The bytes read go from
 # {{ counted.stride.s8.read_bytes / counted.stride.s1.read_bytes:.1f }} to
@@ -679,33 +678,34 @@ record(
 # ///
 #
 # /// claim | stride.s1.gb_per_s < 0.75 * copy.ours.gb_per_s
-# Look once more at the chart in that answer, at its left end. Stride 1 wastes nothing, and still reaches only
+# Look once more at the left end of the chart in that answer. Stride 1 wastes nothing, and still reaches only
 # {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of the bandwidth of our copy. So all the ratios in the last column
-# compare with a kernel that could itself be better. Look at that kernel: each thread divides two 64-bit numbers to
+# use as their base a kernel that could itself be better. Look at that kernel: each thread divides two 64-bit numbers to
 # find its place. We know of no single instruction for such a division, so most likely it takes a whole series of
 # instructions. Then the thread carries a single number of 4 bytes, and is done. The copy's threads divide nothing and
-# carry 16 bytes at a time. This page does not measure how much the division costs and how much the small loads cost;
-# a [later section](#how-many-must-be-walking) is about the size of the loads.
+# carry 16 bytes at a time. This page does not measure how much the division costs and how much the small loads cost; a
+# [later section](#how-many-must-be-walking) deals with the size of the loads.
 # /// otherwise
 # Stride 1 reaches {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of the bandwidth of our copy.
 # ///
 #
 # ### The word for it
 #
-# Loads and stores whose lanes ask for neighbouring numbers are called *coalesced*. Access that is not coalesced is
-# the first fault to look for in any kernel, and the cheapest to fix: often you only swap two indices.
+# Loads and stores whose lanes ask for neighbouring numbers are called *coalesced*. Uncoalesced access is the first
+# fault to look for in any kernel, and the cheapest to fix: often you only have to swap two indices.
 #
 # /// exercise | Other people's boxes
 # (a) All 32 lanes read the *same* number. (b) Lane k reads number k + 1. (c) The numbers are fp64, and the stride is 1.
-# (d) Each lane reads a `float4`, and neighbouring lanes read neighbouring vectors. How many sectors for one request?
+# (d) Each lane reads a `float4`, and neighbouring lanes read neighbouring vectors. How many sectors does one request
+# touch in each case?
 # /// answer
 # (a) One. (b) Five: 128 bytes that begin 4 bytes past the edge of a box reach into a fifth box. (c) Eight: 32 × 8
-# bytes. (d) Sixteen: 32 × 16 bytes. In (c) and (d) everything that is carried is used. Many sectors are not bad;
-# sectors that are only partly used are bad.
+# bytes. (d) Sixteen: 32 × 16 bytes. In (c) and (d) everything that is carried is used. Many sectors are not a fault;
+# partly used sectors are.
 # ///
 #
-# Now put the pencil down. Below you choose the walk, and the boxes are counted for you: a row is a cache line of 128
-# bytes, which is four boxes side by side. Set the knobs to the four cases above, and see whether you were right.
+# Now put the pencil down. Below, you choose the walk, and the page counts the boxes for you: a row is a cache line of
+# 128 bytes, which is four boxes side by side. Set the knobs to the four cases above, and see whether you were right.
 #
 # /// explorable | coalescing
 # ask: "Stride 32 needs 32 boxes. What is the smallest stride that does? And when do 32 neighbours need more than four?"
@@ -719,7 +719,7 @@ record(
 # says:
 #   one: "All 32 threads want the same {wanted} bytes: one box. {share} % of what is carried is wanted."
 #   all: "The warp wants {wanted} bytes, and {sectors} boxes hold just these: {share} % of what is carried is wanted."
-#   some: "The warp wants {wanted} bytes. They lie in {sectors} boxes, in {lines} cache lines, so {carried} bytes are carried: {share} % of them wanted."
+#   some: "The warp wants {wanted} bytes. They are in {sectors} boxes, in {lines} cache lines, so {carried} bytes are carried: {share} % of them wanted."
 #   measured: "Measured at this stride, for reading and writing: {time} times as long as at stride 1."
 #   near: "The nearest walk that was measured has stride {near}, 4 bytes each, and begins at the first element: {time} times as long as at stride 1."
 # row:
@@ -734,7 +734,7 @@ record(
 # %% [markdown]
 # ## Thirty-two windows
 #
-# The tray plays by different rules. It has no boxes. It has 32 windows, called *banks*, and behind window w are the
+# The tray plays by different rules. It has no boxes but 32 windows, called *banks*, and behind window w are the
 # words w, w + 32, w + 64 and so on. A window serves one word per turn. If 32 cooks want words behind 32 different
 # windows, all of them are served at once. If two cooks want different words behind the same window, the second cook
 # waits.
@@ -746,9 +746,9 @@ record(
 # - [1.5 < turns.bank.s33 <= 33] As bad as stride 32, or nearly
 # - [turns.bank.s33 > 33] Worse than stride 32
 # /// reveal
-# Stride 33 is as good as stride 1: {{ queue.s33:.0f }} turn by hand, and {{ turns.bank.s33:.2f }} turns counted.
-# Dividing 33 by 32 leaves a remainder of 1, so each lane is one window further along than the lane before it. Any
-# *odd* stride is harmless. Remember 33: it is about to save a transpose.
+# Stride 33 is no worse than stride 1: {{ queue.s33:.0f }} turn by hand, and {{ turns.bank.s33:.2f }} turns counted.
+# Dividing 33 by 32 leaves a remainder of 1, so each lane goes one window further along than the lane before it. Any
+# *odd* stride is harmless. Remember the number 33: it is about to save a transpose.
 #
 # /// figure | docs/assets/figures/banks.svg
 # alt: "Four rows of 32 windows. With stride 1 or 33 each window serves one lane: one turn. With stride 2 half of the windows have a queue of two. With stride 8 four windows have queues of eight. With stride 32 all 32 lanes stand in one long queue at window 0: 32 turns."
@@ -792,7 +792,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # %% [markdown]
 # /// claim | 24 < bank.s32.us / bank.s1.us < 40 and 24 < turns.bank.s32 < 40
 # Here the time follows the count closely: at stride 32 one load takes {{ turns.bank.s32:.0f }} turns, and the kernel
-# takes {{ bank.s32.us / bank.s1.us:.0f }} times as long as at stride 1. This kernel does nothing but go to the
+# takes {{ bank.s32.us / bank.s1.us:.0f }} times as long as at stride 1. This kernel does nothing but read from the
 # windows, so nothing hides the queues.
 # /// otherwise
 # At stride 32 the hardware counted {{ turns.bank.s32:.1f }} turns for one load, and the kernel took
@@ -832,19 +832,19 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # %% [markdown]
 # ## Turn a matrix round
 #
-# The transpose: `y[n, m] = x[m, n]`. It needs no arithmetic. A transpose reads and writes each number once, exactly
-# as a copy does. So the copy is its yardstick, and any gap between the two is our own fault. The first three kernels
-# here are classics of the trade [^harris2013].
+# The transpose: `y[n, m] = x[m, n]`. It needs no arithmetic. A transpose reads and writes each number once, exactly as
+# a copy does. So the copy is the yardstick, and any gap between the two is our own fault. The first three kernels here
+# are classics of the trade [^harris2013].
 #
 # ### The obvious kernel
 #
 # /// source | src/course_kernels/transpose/k01_naive.cu
 # ///
 #
-# Look at the last line of the kernel with the last two sections in mind. `threadIdx.x` counts along n. So the lanes
-# of a warp are neighbours in `x`: they need 4 boxes. But in `y` the lanes are a whole row apart, that is, M numbers apart:
-# they need 32 boxes, one for each number. You could swap the two indices and read badly instead. *One of the two
-# walks is always bad* if you go straight from x to y.
+# Look at the last line of the kernel with the last two sections in mind. `threadIdx.x` counts along n. So the lanes of
+# a warp read neighbours in `x`, which are in 4 boxes. But in `y` the places that they write are a whole row apart, that
+# is, M numbers apart, and so they are in 32 boxes, one for each number. You could swap the two indices and read badly
+# instead. If you go straight from x to y, *one of the two walks is always bad*.
 #
 # ### Turn it round on the tray
 #
@@ -853,10 +853,11 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # caption: The detour is short, and it fixes both walks.
 # ///
 #
-# Take a tile of 32 × 32. Read it row by row onto the tray, which is good for the hall. Wait until the whole block is
-# done. Then take the tile off the tray column by column, and write each column as a row of y, which is good for the
-# hall again. `__shared__` puts `tile` on the tray: one tile for the whole block. At `__syncthreads()` each thread
-# waits until all threads of the block have arrived. ([The page on C](../c_for_python_people.py) explains both words.)
+# Take a tile of 32 × 32. Read the tile row by row onto the tray, which makes a good walk down the hall. Wait until the
+# whole block is done. Then take the tile off the tray column by column, and write each column as a row of y, which
+# makes a good walk again. `__shared__` puts `tile` on the tray, where the whole block shares it. At `__syncthreads()`
+# each thread waits until all threads of the block have arrived. ([The page on C](../c_for_python_people.py) explains
+# both words.)
 #
 # /// predict | Both walks down the hall are good now. Is the transpose as fast as a copy?
 # - [turn.tiled.us / copy.ours.us < 1.1] Yes: it moves the same bytes
@@ -864,7 +865,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # - [turn.tiled.us / copy.ours.us >= 1.5] No: one and a half times as long, or more
 # /// reveal
 # This kernel takes {{ turn.tiled.us:.0f }} µs. The copy takes {{ copy.ours.us:.0f }} µs, and the naive kernel takes
-# {{ turn.naive.us:.0f }} µs. The reason is how columns lie on the tray. A row of the tile is 32 words long, so a
+# {{ turn.naive.us:.0f }} µs. The reason is how columns are stored on the tray. A row of the tile is 32 words long, so a
 # column has stride 32, and you have seen the queue that stride 32 makes.
 # ///
 #
@@ -881,8 +882,8 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # windows. No word is wasted.
 #
 # **Vectorise.** Move 16 bytes in every instruction: a thread takes a square of 4 × 4, transposes it in its own
-# registers, and passes on four vectors. The tray is swizzled again, this time by whole vectors. The vectorised kernel
-# has far more bytes in flight. The next section explains why that matters.
+# registers, and passes on four vectors. The tray is swizzled again, this time in whole vectors. The vectorised kernel
+# has far more bytes in flight. The next section explains why this matters.
 
 # %%
 from course_kernels.transpose import library as transpose_library
@@ -921,12 +922,12 @@ record(
 #   - ["**vectorised**", "**{{ turn.vectorised.of_peak:.1%}}**", "{{ turn.vectorised.us:.0f }}", "{{ sectors.store.vectorised:.1f }}", "{{ turns.tray.vectorised:.1f }}"]
 #   - ["PyTorch", "{{ turn.torch.of_peak:.1%}}", "{{ turn.torch.us:.0f }}", "", ""]
 #   - ["*copy, ours*", "*{{ copy.ours.of_peak:.1%}}*", "*{{ copy.ours.us:.0f }}*", "", ""]
-# caption: Counters by Nsight Compute, on 8192 × 8192. A store of 16 bytes a lane fills 16 sectors, so 16 is the minimum there.
+# caption: The counters were read by Nsight Compute, on 8192 × 8192. A store of 16 bytes a lane fills 16 sectors, so for such a store 16 is the minimum.
 # ///
 #
 # /// claim | sectors.store.naive > 30 and sectors.store.tiled < 5
 # Read the counters from the top. The naive kernel touches {{ sectors.store.naive:.0f }} sectors with one store, and
-# the tiled kernel touches {{ sectors.store.tiled:.0f }}. So the walk down the hall is now good.
+# the tiled kernel touches {{ sectors.store.tiled:.0f }}. So the walk down the hall is good now.
 # /// otherwise
 # The naive kernel touches {{ sectors.store.naive:.1f }} sectors with one store, and the tiled kernel touches
 # {{ sectors.store.tiled:.1f }}.
@@ -958,18 +959,18 @@ record(
 #
 # /// claim | counted.turn.naive.gb < 1.5 * counted.turn.tiled.gb and turn.naive.us > 2 * turn.tiled.us
 # Look once more at where the naive kernel loses its time. Counted at the pantry, the naive kernel moves
-# {{ counted.turn.naive.gb:.2f }} GB, and the tiled kernel moves {{ counted.turn.tiled.gb:.2f }} GB. The two do not
-# differ much. It seems that the L2 puts the pieces of a box together before the box goes down to the pantry. Yet the
-# naive kernel takes {{ turn.naive.us / turn.tiled.us:.1f }} times as long, and most likely the extra time is spent on
-# the way to the L2: each store sends 32 parcels, where four would be enough. Counting only the bytes from HBM would
-# not have shown you this.
+# {{ counted.turn.naive.gb:.2f }} GB, and the tiled kernel moves {{ counted.turn.tiled.gb:.2f }} GB. The two numbers do
+# not differ much. It seems that the L2 puts the pieces of a box together before the box goes down to the pantry. Yet
+# the naive kernel takes {{ turn.naive.us / turn.tiled.us:.1f }} times as long, and most likely the extra time is spent
+# on the way to the L2: each store sends 32 parcels, where four would be enough. If you had counted only the bytes from
+# HBM, you would not have seen this.
 # /// otherwise
 # Counted at the pantry, the naive kernel moves {{ counted.turn.naive.gb:.2f }} GB, and the tiled kernel moves
 # {{ counted.turn.tiled.gb:.2f }} GB.
 # ///
 #
 # /// claim | 0.85 < turn.swizzled.us / turn.padded.us < 1.25
-# Padding or swizzling makes hardly any difference to the time: {{ turn.padded.us:.0f }} µs and
+# Whether you pad or swizzle makes hardly any difference to the time: {{ turn.padded.us:.0f }} µs and
 # {{ turn.swizzled.us:.0f }} µs. Swizzling matters where you cannot spare the extra words, and where vectors, and the
 # engines that carry whole tiles, need rows without gaps.
 # /// otherwise
@@ -978,9 +979,9 @@ record(
 #
 # /// claim | turn.torch.us > 2 * turn.vectorised.us
 # PyTorch's own way to write out a transpose, `x.t()` copied into fresh memory, takes
-# {{ turn.torch.us / turn.vectorised.us:.2f }} times as long here. Do not read too much into that: it is one shape,
-# one type and one release of PyTorch. PyTorch's routine copies tensors of every shape, type and stride; our kernel
-# does one job. And most often `x.t()` alone is enough, and it moves no data.
+# {{ turn.torch.us / turn.vectorised.us:.2f }} times as long here. Do not read too much into this result: it is for one
+# shape, one type and one release of PyTorch. PyTorch's routine copies tensors of every shape, type and stride; our
+# kernel does one job. And most often `x.t()` alone is enough, which moves no data.
 # /// otherwise
 # PyTorch's own way to write out a transpose takes {{ turn.torch.us / turn.vectorised.us:.2f }} times as long as our
 # vectorised kernel.
@@ -996,29 +997,29 @@ record(
 #     --workload dtype=float32,M=16384,N=16384
 # ```
 # /// answer
-# On paper they do: either version needs 36 boxes for 32 numbers. In the hardware they may not. A scattered read may
-# leave the rest of its box in a cache, where another warp of the block finds it. A scattered write leaves a box that
-# is only partly new, and we suspect that the L2 puts it together from several warps before it goes to the pantry.
-# Write down both times and both counters, the sectors for loads and the sectors for stores. In our run the kernel as
-# it stands, with scattered writes, took {{ turn.naive.us:.0f }} µs, with {{ sectors.store.naive:.0f }} sectors for
-# each store. We have not run the version with scattered reads. Whichever version wins on your card, with the tray you
-# need neither.
+# On paper they do: either version needs 36 boxes for 32 numbers. In the hardware they may take different times. A
+# scattered read may leave the rest of a box in a cache, where another warp of the block finds it. A scattered write
+# leaves a box that is only partly new, and we suspect that the L2 completes the box with writes of several warps before
+# it goes to the pantry. Write down both times and both counters, the sectors for loads and the sectors for stores. In
+# our run the unchanged kernel, with scattered writes, took {{ turn.naive.us:.0f }} µs, with
+# {{ sectors.store.naive:.0f }} sectors for each store. We have not run the version with scattered reads. Whichever
+# version wins on your card, with the tray you do not need either of them.
 # ///
 
 # %% [markdown]
 # ## How many must be walking?
 #
 # One trip to the pantry takes {{ hop.hbm:.0f }} ticks. If only one cook walked at a time, you would get 4 bytes every
-# {{ hop.hbm:.0f }} ticks. The hall could carry {{ reading.k4194304:.0f }} bytes in *every* tick. So send many cooks.
+# {{ hop.hbm:.0f }} ticks. But the hall can carry {{ reading.k4194304:.0f }} bytes in *every* tick. So send many cooks.
 # How many exactly?
 #
-# The answer holds for every queue, in a shop or in a chip. It is called **Little's law** [^little1961]:
+# The answer holds for every queue, in a shop or in a chip, and is called **Little's law** [^little1961]:
 #
 # `in flight = how long one takes × how many arrive in each tick`
 #
 # Suppose a trip to the pantry and back takes ten minutes, and you need one jar each minute. Then ten cooks must be
-# walking at all times. With fewer cooks, the stove waits. With more, the cooks queue. Now take our own numbers,
-# measured above.
+# walking at all times. With fewer cooks, the stove waits. With more, the cooks queue. Now take our own numbers from the
+# measurements above.
 
 # %%
 trip = median(hops["hbm"])  # ticks
@@ -1036,19 +1037,19 @@ record(
 
 # %% [markdown]
 # {{ hop.hbm:.0f }} ticks × {{ little.wanted:.0f }} bytes per tick = **{{ little.bytes / 1e6:.1f }} MB in flight**, at
-# every moment, over the whole card. For one SM that is {{ little.of_sm / 1024:.1f }} KiB, or {{ little.of_thread:.1f }}
-# bytes for each of the 2048 threads that an SM can hold.
+# every moment, over the whole card. For one SM this makes {{ little.of_sm / 1024:.1f }} KiB, or
+# {{ little.of_thread:.1f }} bytes for each of the 2048 threads that an SM can hold.
 #
-# That is the *minimum*. It assumes trips through an empty hall. When the hall is full, a trip will most likely take
-# longer, so more bytes must be in flight.
+# This is the *minimum*, because we timed the trips in an empty hall. When the hall is full, a trip will most likely
+# take longer, so more bytes must be in flight.
 #
 # You have two ways to get more bytes in flight, and their effects multiply.
 #
-# - **More threads.** The share of an SM's places that are taken is called *occupancy*. The usual advice is to get it
+# - **More threads.** The share of an SM's seats that are taken is called *occupancy*. The usual advice is to raise it
 #   to 100 %.
-# - **More from each thread.** Let a thread ask for its second, third and fourth vectors before it needs the first.
-#   When instructions of one thread do not wait for each other, that is *instruction-level parallelism*, ILP for short. A load of 16 bytes instead of 4
-#   helps in the same way: four times the bytes for one instruction.
+# - **More from each thread.** Let a thread ask for its second, third and fourth vectors before it needs the first. When
+#   instructions of one thread do not wait for each other, that is *instruction-level parallelism*, ILP for short. A
+#   load of 16 bytes instead of 4 helps in the same way: it fetches four times the bytes with one instruction.
 #
 # /// predict | One copy fills every seat, with one vector for each thread. A second fills one seat in eight, with eight vectors for each thread. How fast is the second?
 # - [flight.v1.r8.of_peak / flight.v8.r1.of_peak < 1.4] About as fast
@@ -1059,7 +1060,7 @@ record(
 # and one vector, it reaches {{ flight.v1.r8.of_peak:.1%}}. Both copies have 32 KiB in flight on each SM.
 # ///
 #
-# Here is that copy, with two knobs. V is the number of 16-byte vectors that a thread asks for before it waits. R is
+# Here is such a copy, with two knobs. V is the number of 16-byte vectors that a thread asks for before it waits. R is
 # the number of blocks that may be on an SM at once. We keep other blocks off the SM by asking for shared memory that
 # nobody uses.
 
@@ -1118,7 +1119,7 @@ record(
 #   "the law allows, GB/s": "{allowed}"
 #   "measured, KiB in flight": "{near}"
 #   "measured, GB/s": "{rate}"
-# caption: The points are the sixteen from the table below.
+# caption: The points are the sixteen entries of the table below.
 # ///
 #
 # /// table
@@ -1133,35 +1134,34 @@ record(
 # caption: V × R × 4 KiB are in flight on an SM. Eight vectors need so many registers that eight blocks no longer fit.
 # ///
 #
-# Start with the upper left corner of the table, and work out its bandwidth by hand. V = R = 1: 256 threads with 16
-# bytes each have 4 KiB in flight on an SM, and these arrive after one trip. 4 KiB × {{ card.sms:.0f }} SMs in
-# {{ hop.hbm:.0f }} ticks, and the same again for writing: {{ forecast:.0f }} GB/s at best.
+# Start with the upper left corner of the table, and work out its bandwidth by hand. With V = R = 1, 256 threads with 16
+# bytes each have 4 KiB in flight on an SM, and these bytes arrive after one trip. 4 KiB × {{ card.sms:.0f }} SMs in
+# {{ hop.hbm:.0f }} ticks, and the same again for writing, makes {{ forecast:.0f }} GB/s at best.
 #
 # /// claim | 0.4 * forecast < flight.v1.r1.gb_per_s < 1.05 * forecast
-# Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s. The law holds. The forecast is a bound: it assumes an empty hall,
-# and no work between two trips. The {{ little.of_sm / 1024:.1f}} KiB above are such a bound too. A copy waits only
-# for its reads, so half of that should be enough. The table says that a copy needs more. Most likely the trips take
+# Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s. The law holds. The forecast is a bound: it assumes an empty hall, and
+# no work between two trips. The {{ little.of_sm / 1024:.1f}} KiB above are such a bound too. A copy waits only for its
+# reads, so half of these KiB should be enough. The table shows that a copy needs more. Most likely the trips take
 # longer in a full hall; we timed them only in an empty hall.
 # /// otherwise
 # Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s.
 # ///
 #
 # /// claim | flight.v1.r1.us > 1.6 * flight.v8.r1.us and flight.v8.r1.us < 1.25 * flight.v1.r8.us
-# Now comes the trap. Stay in the first column, where {{ seats.v1.r1:.1%}} of the seats are taken and nothing but V changes:
-# the copy goes from {{ flight.v1.r1.of_peak:.1%}} of peak to {{ flight.v8.r1.of_peak:.1%}}. With every seat taken and
-# V = 1, the copy reaches {{ flight.v1.r8.of_peak:.1%}}. So with one seat in eight you get
-# {{ flight.v1.r8.us / flight.v8.r1.us:.0%}} of that speed. **Occupancy was never the goal** [^volkov2010]. The goal
-# is bytes in flight. Taking more seats is one way to get them. A fuller hand is another way, and it does not cost a
-# seat.
+# Now comes the trap. Stay in the first column, where {{ seats.v1.r1:.1%}} of the seats are taken and only V changes:
+# the copy goes from {{ flight.v1.r1.of_peak:.1%}} of peak to {{ flight.v8.r1.of_peak:.1%}}. With every seat taken and V =
+# 1, the copy reaches {{ flight.v1.r8.of_peak:.1%}}. So with one seat in eight taken you get
+# {{ flight.v1.r8.us / flight.v8.r1.us:.0%}} of that speed. **Occupancy was never the goal** [^volkov2010]. The goal is
+# bytes in flight. Taking more seats is one way to get them. Fuller hands are the other way, and they cost no seats.
 # /// otherwise
 # With one block on an SM, V = 1 reaches {{ flight.v1.r1.of_peak:.1%}} of peak and V = 8 reaches
-# {{ flight.v8.r1.of_peak:.1%}}; with every seat taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. Bytes in flight
-# are what counts [^volkov2010].
+# {{ flight.v8.r1.of_peak:.1%}}; with every seat taken, V = 1 reaches {{ flight.v1.r8.of_peak:.1%}}. Bytes in flight are
+# what matters [^volkov2010].
 # ///
 #
-# So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are
-# in flight, and whether they are enough. This is also why *vector loads* keep appearing on this page: they are the
-# cheapest way to fill a hand.
+# So when a kernel uses so many registers that half of the seats stay empty, do not panic. Ask how many bytes are in
+# flight, and whether that is enough. This is also why *vector loads* keep appearing on this page: they are the cheapest
+# way to fill a hand.
 #
 # /// exercise | Three kernels | 3 minutes
 # An SM of a certain card holds 2048 threads, and Little's law asks for 24 KiB in flight on each SM. Which of these have
@@ -1191,14 +1191,14 @@ record(
 # references:
 #   - {label: our copy of 1 GiB, value: copy.ours.gb_per_s}
 # alt: "Bytes per second against the blocks on an SM, one line for each number of vectors. With one block, V = 1 gives {{ flight.v1.r1.gb_per_s:.0f }} GB/s and V = 8 gives {{ flight.v8.r1.gb_per_s:.0f }}. With eight blocks, V = 1 gives {{ flight.v1.r8.gb_per_s:.0f }} and V = 4 gives {{ flight.v4.r8.gb_per_s:.0f }}."
-# caption: 1 GiB each way. To the right, more seats are taken; upwards from line to line, more is in each hand.
+# caption: The copies move 1 GiB each way. To the right, more seats are taken; upwards from line to line, each hand holds more.
 # ///
 #
 # /// claim | abs(flight.v2.r1.us / flight.v1.r2.us - 1) < 0.3 and abs(flight.v4.r1.us / flight.v1.r4.us - 1) < 0.3
-# Now follow the diagonals of the table. Along each diagonal, V × R is the same, and so is the number of bytes under
-# way. With 8 KiB in flight, the copies reach {{ flight.v1.r2.of_peak:.1%}} and {{ flight.v2.r1.of_peak:.1%}}. With 16
-# KiB, they reach {{ flight.v1.r4.of_peak:.1%}}, {{ flight.v2.r2.of_peak:.1%}} and {{ flight.v4.r1.of_peak:.1%}}. More
-# threads and fuller hands have nearly the same effect.
+# Now follow the diagonals of the table. Along each diagonal, V × R is the same, and so is the number of bytes in
+# flight. With 8 KiB in flight, the copies reach {{ flight.v1.r2.of_peak:.1%}} and {{ flight.v2.r1.of_peak:.1%}}. With
+# 16 KiB, they reach {{ flight.v1.r4.of_peak:.1%}}, {{ flight.v2.r2.of_peak:.1%}} and {{ flight.v4.r1.of_peak:.1%}}.
+# More threads and fuller hands have nearly the same effect.
 # /// otherwise
 # On a diagonal of the table V × R is the same. With 8 KiB in flight, the copies reach {{ flight.v1.r2.of_peak:.1%}}
 # and {{ flight.v2.r1.of_peak:.1%}}.
@@ -1207,8 +1207,8 @@ record(
 # /// claim | abs(flight.v8.r4.us / flight.v8.r1.us - 1) < 0.2 and abs(flight.v4.r8.us / flight.v4.r2.us - 1) < 0.2
 # But there is a limit. When the bytes in flight grow from 32 KiB to four times as much, the copy goes from
 # {{ flight.v8.r1.of_peak:.1%}} to {{ flight.v8.r4.of_peak:.1%}} with V = 8, and from {{ flight.v4.r2.of_peak:.1%}} to
-# {{ flight.v4.r8.of_peak:.1%}} with V = 4. Once enough cooks are walking, more cooks only queue. A difference of a
-# few percent remains between the rows with enough bytes in flight, and we do not know why.
+# {{ flight.v4.r8.of_peak:.1%}} with V = 4. Once enough cooks are walking, additional cooks only queue. A difference of
+# a few percent remains between the rows with enough bytes in flight, and we do not know why.
 # /// otherwise
 # When the bytes in flight grow from 32 KiB to four times as much, the copy goes from {{ flight.v8.r1.of_peak:.1%}} to
 # {{ flight.v8.r4.of_peak:.1%}} with V = 8.
@@ -1217,22 +1217,22 @@ record(
 # %% [markdown]
 # ## One number from many {.beyond}
 #
-# Add up a list of N numbers. You only have to read the numbers, so the *read* bandwidth is the ceiling. But there are
+# Add up a list of N numbers. The numbers only have to be read, so the *read* bandwidth is the ceiling. But there are
 # thousands of cooks and only one sum. How do the cooks combine their numbers?
 #
 # **Everybody adds to one number.** An *atomic* addition reads, adds and writes in one step that nothing can
-# interrupt. This way is correct and simple. But everybody stands in line for one address.
+# interrupt. This way is correct and simple. But everybody has to stand in line for one address.
 #
-# **A tree on the tray.** 256 numbers become 128 sums of two, then 64, and so on [^harris2007]. That is eight steps,
-# and all the additions of a step happen at once. After each step everybody waits. At the end the block adds its one
-# sum to the total: one atomic operation for 256 numbers.
+# **A tree on the tray.** 256 numbers become 128 sums of two, then 64 sums of four, and so on [^harris2007]. This takes
+# eight steps, and all the additions of a step happen at once. After each step everybody waits. At the end the block
+# adds its one sum to the total: one atomic operation for 256 numbers.
 #
 # **Shuffles.** The lanes of a warp can read each other's registers. Such a read is called a *shuffle*. Within a warp
-# you need no tray and no barrier. For 32 lanes this takes five steps [^luitjens2014].
+# you need no tray and no barrier. For 32 lanes, a sum takes five steps [^luitjens2014].
 #
 # /// figure | docs/assets/figures/reduction_shuffle.svg
 # alt: "Eight lanes hold 3, 1, 4, 1, 5, 9, 2 and 6. In the first step each of the first four adds the number of the lane four further on: 8, 10, 6, 7. In the second, two lanes further on: 14, 17. In the third, one further on: 31."
-# caption: Three steps for eight lanes, five for a warp.
+# caption: Eight lanes need three steps, a warp needs five.
 # ///
 
 # %%
@@ -1244,16 +1244,15 @@ while step:
     step //= 2
 
 # %% [markdown]
-# In CUDA each of those steps is one line. In this version both partners add, so that every lane ends up with the sum:
+# In CUDA each of these steps is one line. In this version both partners add, so every lane ends up with the sum:
 #
 # /// source | src/course_kernels/reduction/k03_shuffle.cu
 # ///
 #
-# **Read more before you talk.** In the shuffle kernel a thread fetches 4 bytes and begins to shuffle at once, and
-# every block still sends its sum to the same address. In `k04_vectorised` a few blocks stride through the whole list.
-# A thread sums in its own registers, with four 16-byte vectors in flight. The thread shuffles only once, at the end,
-# and each block writes its sum to a place of its own. A second launch, with a single block, adds up the sums of the
-# blocks.
+# **Read more before you talk.** In the shuffle kernel a thread fetches 4 bytes and begins to shuffle at once, and every
+# block still sends its sum to the same address. In `k04_vectorised` a few blocks stride through the whole list. A
+# thread sums in its own registers, with four 16-byte vectors in flight. Each thread shuffles only at the end, and each
+# block writes its sum to a place of its own. A second launch, with a single block, adds up the sums of the blocks.
 #
 # ### First: is it right?
 #
@@ -1266,8 +1265,7 @@ import numpy as np
 total = np.float32(2**24)
 print("2**24 + 0.7 in fp32:", total + np.float32(0.7), "and before:", total)
 
-# %% [markdown] An fp32 number has 24 bits. From 16 777 216 on, neighbouring fp32 numbers are 2 apart, and if you add
-# anything less than 1, it is rounded away. A sum of numbers between 0 and 1 that has come this far *stops growing*.
+# %% [markdown] An fp32 number has 24 bits. From 16 777 216 on, neighbouring fp32 numbers are 2 apart, and anything less than 1 that you add is rounded away. A sum of numbers between 0 and 1 that has grown this far *stops growing*.
 # Here is what our checker says about a list of 2<sup>26</sup> numbers:
 
 # %%
@@ -1288,10 +1286,10 @@ record(
 # %% [markdown]
 # > {{ refused }}
 #
-# The two numbers are *apart* by half of the sum: half of the sum is missing. Why then is the *scaled error* a
+# The two numbers are *apart* by half of the sum: half of the sum is missing. Why, then, is the *scaled error* a
 # quarter? The scaled error is the plain difference divided by the sum of two sizes: the size of the number itself and
-# the size of the answer as a whole (its root mean square). That way, numbers near zero are not judged too harshly.
-# For an answer of one number the two sizes are the same, so the scaled error is a half divided by one plus one.
+# the size of the answer as a whole (its root mean square). In this way, numbers near zero are not judged too harshly.
+# When the answer is a single number, the two sizes are the same, so the scaled error is a half divided by one plus one.
 #
 # No line of the code is wrong. The *order* of the additions is wrong: again and again, a small number is added to a
 # huge one. In a tree, sums of about equal size are added to each other, and only the final sum of each tree is added
@@ -1299,7 +1297,7 @@ record(
 #
 # ### Then: how quick?
 #
-# At 2<sup>24</sup> numbers, whose sum is about 2<sup>23</sup>, all kernels are right, and all may race.
+# With 2<sup>24</sup> numbers, whose sum is about 2<sup>23</sup>, all kernels are right, and all may race.
 
 # %%
 SUMS = {
@@ -1324,8 +1322,8 @@ record(
 # - [0.5 <= sums.shuffle.us / sums.tree.us < 0.85] A third
 # - [sums.shuffle.us / sums.tree.us >= 0.85] Next to nothing
 # /// reveal
-# The tree takes {{ sums.tree.us:.0f }} µs, and the shuffles take {{ sums.shuffle.us:.0f }} µs. Ask what the two
-# kernels have in common.
+# The tree takes {{ sums.tree.us:.0f }} µs, and the shuffles take {{ sums.shuffle.us:.0f }} µs. To see why, ask what the
+# two kernels have in common.
 #
 # /// table
 # columns: [kernel, "2²⁴ numbers, µs", "error, millionths", "2²⁸ numbers, µs", "% of peak"]
@@ -1336,16 +1334,16 @@ record(
 #   - ["**shuffles, 16-byte loads**", "{{ short.vectorised.us:.0f }}", "{{ short.vectorised.error * 1e6:.2f }}", "{{ sums.vectorised.us:.0f }}", "**{{ sums.vectorised.of_peak:.1%}}**"]
 #   - [Triton, "{{ short.triton.us:.0f }}", "{{ short.triton.error * 1e6:.2f }}", "{{ sums.triton.us:.0f }}", "{{ sums.triton.of_peak:.1%}}"]
 #   - [torch.sum, "{{ short.torch.us:.0f }}", "{{ short.torch.error * 1e6:.2f }}", "{{ sums.torch.us:.0f }}", "{{ sums.torch.of_peak:.1%}}"]
-# caption: The error is for the shorter sum, relative to it. Percent of peak is for the longer one.
+# caption: The error is that of the shorter sum, relative to that sum. Percent of peak is for the longer sum.
 # ///
 #
 # /// claim | 0.8 < sums.shuffle.us / sums.tree.us < 1.25 and 0.7 < (short.atomics.us / 16) / sums.tree.us < 1.2
 # Why did the shuffles save nothing? Do the arithmetic. The atomics took {{ short.atomics.us / 1e3:.1f }} ms for
 # 2<sup>24</sup> additions to one address: {{ short.atomics.us * 1e3 / 16777216:.2f }} ns each, one after another. In
-# the tree and in the shuffle kernel each block sends one sum, so at 2<sup>28</sup> numbers 2<sup>20</sup> sums stand
-# in that line, for {{ short.atomics.us / 16:.0f }} µs. The tree took {{ sums.tree.us:.0f }} µs. Whatever a block did
+# the tree and in the shuffle kernel each block sends one sum, so at 2<sup>28</sup> numbers 2<sup>20</sup> sums stand in
+# that line, for {{ short.atomics.us / 16:.0f }} µs. The tree took {{ sums.tree.us:.0f }} µs. Whatever a block did
 # before it joined the line, with a tray or without, it did while other blocks stood in line. *You sped up a part that
-# nobody was waiting for.* That mistake will happen to you again, and only arithmetic like this will reveal it.
+# nobody was waiting for.* You will make that mistake again, and only arithmetic like this will reveal it.
 # /// otherwise
 # The tree takes {{ sums.tree.us:.0f }} µs, and the shuffles take {{ sums.shuffle.us:.0f }} µs. In both kernels each
 # block sends one sum to the same address. Judging by the time of the atomics at 2<sup>24</sup> numbers, that queue
@@ -1356,7 +1354,7 @@ record(
 # /// claim | sums.vectorised.us < 0.2 * sums.shuffle.us
 # Now remove the line, and fill the hands: use a few blocks, each with its own place for its sum, and four vectors
 # in flight in each thread. That kernel takes {{ sums.vectorised.us:.0f }} µs; the kernel with nothing but shuffles
-# took {{ sums.shuffle.us:.0f }} µs. Now everybody waits for the hall, and that is what you want.
+# took {{ sums.shuffle.us:.0f }} µs. Now everybody waits for the hall, as it should be.
 # /// otherwise
 # With a few blocks, four vectors in flight in each thread, and no line, the sum takes {{ sums.vectorised.us:.0f }}
 # µs.
@@ -1383,17 +1381,17 @@ record(
 # ///
 #
 # /// claim | reduction_over_torch > 0.85
-# Our reduction runs at {{ reduction_over_torch:.2f }} times the speed of `torch.sum`. Do not read more into this
-# ratio. Both kernels wait for the same hall.
+# Our reduction runs at {{ reduction_over_torch:.2f }} times the speed of `torch.sum`. The ratio tells you no more than
+# that: both kernels wait for the same hall.
 # ///
 #
 # /// exercise | A block of 1024
 # A block of 1024 threads sums with shuffles. How many shuffle steps, how many barriers and how many words on the tray
-# does that take?
+# does the sum take?
 # /// answer
-# Every warp takes five steps, and the 32 warps leave 32 sums. These sums go through the tray: 32 words, one barrier.
-# Then one warp takes the sums and shuffles five more times. Ten steps and one barrier are enough; the tree on the
-# tray has ten steps and ten barriers.
+# Every warp takes five steps, and the 32 warps leave 32 sums. These sums pass through the tray, which takes 32 words
+# and one barrier. Then one warp takes the sums and shuffles five more times. Ten steps and one barrier are enough,
+# while the tree on the tray has ten steps and ten barriers.
 # ///
 #
 # /// lab | reduction
@@ -1404,11 +1402,11 @@ record(
 #
 # So far we have carried things efficiently. But the best trip is the one that you do not make.
 #
-# After its first multiply, a transformer's feed-forward layer adds a bias and takes the GELU. In PyTorch these are
-# two lines of code and two kernels. `s = x + b` reads x and writes s. `gelu(s)` reads s and writes y. And s is
-# carried to the pantry only to be fetched back at once.
+# After its first multiply, a transformer's feed-forward layer adds a bias and takes the GELU. In PyTorch this takes two
+# lines of code and two kernels. `s = x + b` reads x and writes s. `gelu(s)` reads s and writes y. So s is carried to
+# the pantry only to be fetched back at once.
 #
-# When the two are *fused*, there is one kernel: read x, add b, take the GELU, write y. The sum never leaves the hand.
+# When the two are *fused*, a single kernel reads x, adds b, takes the GELU and writes y. The sum never leaves the hand.
 #
 # /// source | src/course_kernels/bias_gelu/k01_fused.cu#fused
 # ///
@@ -1435,8 +1433,8 @@ record(
 # - [0.45 <= fuse.cuda.us / fuse.eager.us < 0.53] Half remains
 # - [fuse.cuda.us / fuse.eager.us < 0.45] Less than half remains
 # /// reveal
-# {{ fuse.cuda.us / fuse.eager.us:.2f }} of the time remains: the two kernels take {{ fuse.eager.us:.0f }} µs, and the
-# fused kernel takes {{ fuse.cuda.us:.0f }} µs.
+# A share of {{ fuse.cuda.us / fuse.eager.us:.2f }} of the time remains: the two kernels take {{ fuse.eager.us:.0f }}
+# µs, and the fused kernel takes {{ fuse.cuda.us:.0f }} µs.
 #
 # /// table
 # columns: [bias + GELU, "GB, by hand", "GB, counted", "time, µs", "% of peak"]
@@ -1445,23 +1443,23 @@ record(
 #   - ["torch.compile", "{{ fuse_by_hand.fused / 1e9:.2f }}", "{{ counted.fuse.compiled.gb:.2f }}", "{{ fuse.compiled.us:.0f }}", "{{ fuse.compiled.of_peak:.1%}}"]
 #   - ["Triton, by hand", "{{ fuse_by_hand.fused / 1e9:.2f }}", "{{ counted.fuse.triton.gb:.2f }}", "{{ fuse.triton.us:.0f }}", "{{ fuse.triton.of_peak:.1%}}"]
 #   - ["**CUDA C++**", "{{ fuse_by_hand.fused / 1e9:.2f }}", "{{ counted.fuse.cuda.gb:.2f }}", "{{ fuse.cuda.us:.0f }}", "**{{ fuse.cuda.of_peak:.1%}}**"]
-# caption: Percent of peak counts what the problem needs, x once and y once, for all four.
+# caption: For all four, percent of peak counts only what the problem needs, x once and y once.
 # ///
 #
 # /// claim | counted.fuse.eager.gb > 1.6 * counted.fuse.cuda.gb and fuse.eager.us > 2.8 * fuse.cuda.us
 # The counters confirm what you worked out by hand: {{ counted.fuse.eager.gb:.2f }} GB against
 # {{ counted.fuse.cuda.gb:.2f }} GB, a factor of {{ counted.fuse.eager.gb / counted.fuse.cuda.gb:.1f }}. But the times
-# differ by a factor of {{ fuse.eager.us / fuse.cuda.us:.1f }}. So bytes explain only a part of the gain, and you
-# should ask what explains the rest.
+# differ by a factor of {{ fuse.eager.us / fuse.cuda.us:.1f }}. So bytes explain only part of the gain, and you should
+# ask what explains the rest.
 # /// otherwise
-# The counters say {{ counted.fuse.eager.gb:.2f }} GB for two kernels against {{ counted.fuse.cuda.gb:.2f }} GB for
+# The counters show {{ counted.fuse.eager.gb:.2f }} GB for two kernels against {{ counted.fuse.cuda.gb:.2f }} GB for
 # one, and the two kernels take {{ fuse.eager.us / fuse.cuda.us:.2f }} times as long.
 # ///
 # ///
 #
 # /// claim | fuse.compiled.us > 1.25 * fuse.cuda.us and fuse.triton.us > 1.25 * fuse.cuda.us and counted.fuse.compiled.gb < 1.3 * counted.fuse.cuda.gb and counted.fuse.triton.gb < 1.3 * counted.fuse.cuda.gb and fuse.cuda.error < 1.2 * fuse.triton.error
-# Look at two other kernels. The counters say that the kernel of `torch.compile` and our Triton kernel move about as
-# many bytes as the CUDA kernel. And still these two take {{ fuse.compiled.us / fuse.cuda.us:.2f }} and
+# Look at two other kernels. The counters show that the kernel of `torch.compile` and our Triton kernel move about as
+# many bytes as the CUDA kernel. And yet these two take {{ fuse.compiled.us / fuse.cuda.us:.2f }} and
 # {{ fuse.triton.us / fuse.cuda.us:.2f }} times as long. So they must be waiting for something other than bytes, most
 # likely for arithmetic. The Triton kernel calls the exact `erf` from the compiler's library, which takes dozens of
 # instructions for each number of two bytes. Our CUDA kernel has a shorter formula:
@@ -1470,25 +1468,25 @@ record(
 # ///
 #
 # The worst error of the CUDA kernel is {{ fuse.cuda.error:.1e }}, and that of the Triton kernel is
-# {{ fuse.triton.error:.1e }}: rounding to bf16 hides every other error. In fp32 you would have to look at the errors
-# again. *A kernel is bound by its bytes only if everything else takes less time than they do.*
+# {{ fuse.triton.error:.1e }}: rounding to bf16 hides every other error. In fp32 you would have to compare the errors
+# again. *A kernel is bound by its bytes only if everything else takes less time than moving them.*
 # /// otherwise
 # `torch.compile` takes {{ fuse.compiled.us / fuse.cuda.us:.2f }} times as long as our CUDA kernel, and Triton takes
 # {{ fuse.triton.us / fuse.cuda.us:.2f }} times as long.
 # ///
 #
 # /// claim | fuse.cuda.error < 0.82 * fuse.eager.error
-# The fused answer is also *more* accurate. Two kernels round to bf16 twice: once to store the sum, and once to store
-# the answer. In the fused kernel the sum stays in fp32. The worst error falls from {{ fuse.eager.error:.1e }} to
-# {{ fuse.cuda.error:.1e }}.
+# The fused answer is also *more* accurate. The two kernels round to bf16 twice: once when they store the sum, and once
+# when they store the answer. In the fused kernel the sum stays in fp32. The worst error falls from
+# {{ fuse.eager.error:.1e }} to {{ fuse.cuda.error:.1e }}.
 # /// otherwise
 # The worst error is {{ fuse.eager.error:.1e }} with two kernels and {{ fuse.cuda.error:.1e }} with the fused kernel.
 # ///
 #
 # /// claim | fuse.eager.us > 1.9 * fuse.compiled.us
 # Should you write such kernels by hand, then? First let the compiler try. `torch.compile` saw the two lines, made one
-# kernel of them, and is {{ fuse.eager.us / fuse.compiled.us:.1f }} times as fast as eager PyTorch, for one word of
-# code. By hand you gain another factor of {{ fuse.compiled.us / fuse.cuda.us:.1f }}, for an afternoon's work.
+# kernel of them, and is {{ fuse.eager.us / fuse.compiled.us:.1f }} times as fast as eager PyTorch, at the price of one
+# word of code. By hand you gain another factor of {{ fuse.compiled.us / fuse.cuda.us:.1f }}, for an afternoon's work.
 # /// otherwise
 # `torch.compile` saw the two lines and made one kernel of them. Eager PyTorch takes
 # {{ fuse.eager.us / fuse.compiled.us:.2f }} times as long as the compiled kernel.
@@ -1499,9 +1497,9 @@ record(
 # (the mask too). How many bytes do three separate operators move, and how many does one fused kernel move? Leave the
 # bias out of the count.
 # /// answer
-# Three operators: 2P + 2P + 3P = 7P. The multiplication reads two tensors and writes one. The fused kernel moves x,
-# the mask and y: 3P. The rule is to count the tensors that *enter* and *leave* the whole group. Everything in between
-# is free.
+# Three operators move 2P + 2P + 3P = 7P, because the multiplication reads two tensors and writes one. The fused kernel
+# moves x, the mask and y, which is 3P. The rule is to count the tensors that *enter* and *leave* the whole group.
+# Everything in between is free.
 # ///
 
 # %% [markdown]
@@ -1510,16 +1508,15 @@ record(
 # **You can now** look at a kernel and ask five questions, in this order.
 #
 # 1. *Must the number be carried at all?* If not, fuse.
-# 2. *Is it carried only once?* Anything that is used again belongs on the tray.
+# 2. *Is it carried only once?* Put anything that is used again on the tray.
 # 3. *Do neighbouring lanes ask for neighbouring numbers?* Count the boxes.
 # 4. *Is anybody queueing at the tray?* Count the windows.
 # 5. *Are enough cooks walking?* Latency × bandwidth.
 #
-# Answer all five with a pencil. Then let the counters check your answers.
+# Answer all five questions with a pencil. Then let the counters check your answers.
 #
-# **Where this leads.** A transpose uses every number once. A matrix multiply uses each number thousands of times, and
-# there the tray stops being a detour and becomes the main road. [The next lecture](l4_the_gemm_ladder.py) is about
-# that. You can see the same five questions at work in
-# [FlashAttention from scratch](../workshops/w1_flash_attention.py), which keeps the largest matrix of a model out of
-# the hall. [How we measure](../how_we_measure.py) explains the clock and the counters on this page, and
-# [the ledger](../numbers.md) lists each number with its spread.
+# **Where this leads.** A transpose uses every number once. A matrix multiply uses each number thousands of times; for
+# such a job the tray is no longer a detour but the main road. [The next lecture](l4_the_gemm_ladder.py) shows how. You
+# can see the same five questions at work in [FlashAttention from scratch](../workshops/w1_flash_attention.py), which
+# keeps the largest matrix of a model out of the hall. [How we measure](../how_we_measure.py) explains the clock and the
+# counters on this page, and [the ledger](../numbers.md) lists each number with its spread.

@@ -1,7 +1,7 @@
 # ---
 # id: l4
 # title: The GEMM ladder
-# description: Five matrix-multiply kernels, each one idea faster than the one before, and the arithmetic that predicts it.
+# description: Build five matrix-multiply kernels, each one idea faster than the one before, and do the arithmetic that predicts their speed.
 # needs: [gpu, counters]
 # ---
 
@@ -17,24 +17,23 @@
 # - and, beyond the core, use the names of the different tiles as the libraries use them.
 #
 # **The headline: {{ ladder.register_tile.of_peak:.0%}} of peak, four steps above the kernel that everybody writes
-# first.** You will get to guess how fast that first kernel is. The library's kernel reaches
+# first.** You will have a chance to guess how fast that first kernel is. The library's kernel reaches
 # {{ ladder.cublas.of_peak:.0%}}. The rest of the way is the subject of
 # [the next lecture](l5_the_top_of_the_ladder.py).
 
 # %% [markdown]
 # ## A patient cook
 #
-# Nearly all the arithmetic in a model is this: C = A × B, for grids of numbers. The short name of this job is *GEMM*,
-# general matrix multiply. To compute one number of C you need a row of A and a column of B.
+# Nearly all the arithmetic in a model has this form: C = A × B, where A, B and C are grids of numbers. The short name
+# of this job is *GEMM*, general matrix multiply. To compute one number of C you need a row of A and a column of B.
 #
 # /// figure | docs/assets/figures/sgemm_one_number.svg
 # alt: "Three grids. A on the left with row m marked, B above with column n marked, C where they meet, with one number marked. At each of the K steps one number of A and one of B are fetched, multiplied, and added to the sum: eight bytes for one multiply-add."
-# caption: One number of C. All the others are made in the same way.
+# caption: How one number of C is computed. All the others are computed in the same way.
 # ///
 #
-# Think of a patient cook at her board. For every dish she fetches an ingredient from A, fetches one from B, chops
-# them together, drops the result into the pot, and walks to fetch the next pair. She makes no mistakes. Watch her
-# walk.
+# Think of a patient cook at her board. For every dish she fetches an ingredient from A and one from B, chops them
+# together, drops the result into the pot, and walks to fetch the next pair. She makes no mistakes. Watch her walk.
 
 # %%
 A = [[1, 2, 3], [4, 5, 6]]
@@ -54,8 +53,8 @@ print(multiply_adds, "multiply-adds, and she fetched", fetched, "numbers")
 print("A and B together hold", 2 * 3 + 3 * 2)
 
 # %% [markdown] Each number was fetched twice here, because each number is used twice. In a grid of 4096 by 4096, each
-# number is used 4096 times. That makes this job different from every job in [the last lecture](l3_memory.py): a copy
-# and a transpose use each number only once. So work out two totals: the bytes that *must* be carried and the bytes
+# number is used 4096 times. This reuse makes the job different from every job in [the last lecture](l3_memory.py): a
+# copy and a transpose use each number only once. So work out two totals: the bytes that *must* be carried and the bytes
 # that the patient cook *asks for*.
 
 # %%
@@ -99,31 +98,31 @@ record(
 # rows:
 #   - ["what must be carried", "{{ job.must / 1e9:.1f }}", "{{ job.intensity:.0f }}", "{{ job.must / card.bandwidth / 1e6:.2f }}"]
 #   - ["what the cook asks for", "{{ job.asks / 1e9:.0f }}", "{{ job.asked_intensity:.2f }}", "{{ job.asks / card.bandwidth / 1e6:.0f }}"]
-# caption: "The last column: if every byte came from HBM at the rate of the data sheet. The arithmetic alone takes {{ ladder.cublas.compute_floor_us / 1e3:.1f }} ms at the data sheet's peak."
+# caption: "The last column assumes that every byte comes from HBM at the rate of the data sheet. The arithmetic alone takes {{ ladder.cublas.compute_floor_us / 1e3:.1f }} ms at the data sheet's peak."
 # ///
 #
 # The *arithmetic intensity*, FLOP per byte, has two values here, and the larger is
 # {{ job.intensity / job.asked_intensity:.0f }} times the smaller. The card's ridge is at
-# {{ card.peak / card.bandwidth * 1e3:.0f }} FLOP per byte. So the *job* is bound by arithmetic, by a wide margin.
+# {{ card.peak / card.bandwidth * 1e3:.0f }} FLOP per byte. So the *job* is bound by arithmetic, and by a wide margin.
 # Whether a *kernel* is bound by arithmetic depends on how often it fetches the same number again.
 #
 # /// exercise | A flat multiply | 3 minutes
 # A is 1 × 4096, and B is 4096 × 4096. How many FLOP per byte does their product take, at best? On which side of the
-# ridge is that?
+# ridge is this job?
 # /// answer
-# The product takes 2 × 4096² FLOP, and B alone has 4 × 4096² bytes: half a FLOP per byte. That is far over on the
-# memory side of the ridge, and no tile in the world can help: each number of B is used only *once*. You get reuse
-# only when both M and N are large.
+# The product takes 2 × 4096² FLOP, and B alone has 4 × 4096² bytes: half a FLOP per byte. That is far to the memory
+# side of the ridge, and no tile can help, because each number of B is used only *once*. You get reuse only when both M
+# and N are large.
 # ///
 
 # %% [markdown]
 # ## What an SM can do in one tick
 #
-# The job has a roof on paper. But a kernel does not run on paper. A kernel is held back by whatever runs out first on
-# the SM (the room) where it runs. There are four candidates. You know three of them. The fourth is the *issue slot*
-# (a call): each scheduler has one issue slot per tick, and uses it to give one warp its next instruction. From here
-# on the technical terms come first; the [kitchen key](../start_here.py#the-kitchen-key) lists the terms and their
-# kitchen words. Here is what each of the four can do in *one tick of the clock*.
+# On paper, the job has a roof. But a kernel does not run on paper. It is held back by whatever runs out first on the SM
+# (the room) where it runs. There are four candidates, and you know three of them. The fourth is the *issue slot* (a
+# call): each scheduler has one issue slot per tick, and uses it to give one warp its next instruction. From here on
+# this page uses the technical terms; the [kitchen key](../start_here.py#the-kitchen-key) lists them with their kitchen
+# words. Here is what each of the four can do in *one tick of the clock*.
 #
 # | on an SM | can do, in one tick | and that is a roof of |
 # |---|---|---|
@@ -132,16 +131,16 @@ record(
 # | **shared memory** (the tray), and L1 | one *wavefront* (a turn), at most 32 words | as many as a wavefront can feed |
 # | **L2 and HBM** (the hall): what they send | see below | as many as a byte can feed |
 #
-# Look at the second line. There are exactly enough issue slots to keep the lanes busy. So every other instruction,
-# each load, each step of a loop counter, takes the place of a warp's multiply-add. A warp whose instructions are
-# *load, load, multiply-add* uses at best one slot in three to multiply.
+# Look at the second line. There are exactly enough issue slots to keep the lanes busy. So every other instruction, such
+# as a load or a step of a loop counter, takes the place of a warp's multiply-add. A warp whose instructions are *load,
+# load, multiply-add* uses at best one slot in three to multiply.
 #
 # For L2 and HBM we have our own numbers. In the last lecture L2 delivered {{ l3.reading.k16384 / card.sms:.0f }}
 # bytes per tick to each SM. According to the data sheet, HBM delivers
 # {{ card.bandwidth * 1e3 / l3.card.clock / card.sms:.0f }} bytes per tick to each SM.
 #
-# Now to the kernels. Here are all five, with one line for each. You do not need to see how they work yet: each kernel
-# has its own section below.
+# Here are all five kernels, with one line for each. You do not need to understand yet how they work: each kernel has
+# its own section below.
 #
 # | kernel | what a thread computes of C | words it takes in one step along K | multiply-adds |
 # |---|---|---|---|
@@ -153,7 +152,7 @@ record(
 #
 # Take one warp and one step along K. Which addresses do its 32 lanes want? The longest queue at a bank decides how
 # many wavefronts the step takes. L1 is the same memory as shared memory, so we treat it as if it had the same 32
-# banks. The hardware's counters will say whether that was right.
+# banks. The hardware's counters will show whether this assumption is right.
 #
 # ### The same count, as Python {.beyond}
 
@@ -205,18 +204,19 @@ record(hand=hand, hall=hall)
 # %% [markdown]
 # ### Five forecasts
 #
-# Divide, and you get the largest number of multiply-adds that an SM can do in one tick. Here is the first row by hand:
+# Divide the multiply-adds by the wavefronts or issue slots that they take, and you get the largest number of
+# multiply-adds that an SM can do in one tick. Here is the first row by hand:
 #
 # - *By shared memory.* The 32 words of A are 4096 words apart. 32 divides 4096, so all 32 words are in one bank (a
-#   window): 32 wavefronts. The word of B is the same for all lanes: one wavefront. That makes 33 wavefronts for 32
-#   multiply-adds, or 32 ÷ 33 = {{ hand.naive.by_tray:.2f }} multiply-adds per tick.
-# - *By issue slots.* Each multiply-add needs two loads. That leaves the multiply-add one slot in three: 128 ÷ 3 =
+#   window), which takes 32 wavefronts. The word of B is the same for all lanes, which takes one wavefront. That makes
+#   33 wavefronts for 32 multiply-adds, or 32 ÷ 33 = {{ hand.naive.by_tray:.2f }} multiply-adds per tick.
+# - *By issue slots.* Each multiply-add needs two loads. So a multiply-add gets one slot in three: 128 ÷ 3 =
 #   {{ hand.naive.by_calls:.0f }}.
 #
-# To work out the roof of L2 you need a kernel with a tile, so take the third row. In a tile of 32 × 32 each number,
-# once carried, is used 32 times. So a multiply-add costs 4/32 bytes of A and 4/32 bytes of B, together a quarter of a
-# byte. The bytes that L2 gives an SM per tick are enough for
-# {{ l3.reading.k16384 / card.sms / hall.shared_tiles:.0f }} multiply-adds. The lowest roof decides.
+# To work out the roof of L2 you need a kernel with a tile, so take the third row. In a tile of 32 × 32, each number
+# that is carried is used 32 times. So a multiply-add costs 4/32 bytes of A and 4/32 bytes of B, together a quarter of a
+# byte. The bytes that L2 gives an SM per tick are enough for {{ l3.reading.k16384 / card.sms / hall.shared_tiles:.0f }}
+# multiply-adds. The lowest roof decides.
 #
 # /// table
 # columns: [kernel, "wavefronts for 32 multiply-adds", "by shared memory", "by issue slots", "by L2"]
@@ -226,33 +226,34 @@ record(hand=hand, hall=hall)
 #   - [shared tiles, "{{ hand.shared_tiles.turns:.2f }}", "**{{ hand.shared_tiles.by_tray:.0f }}**", "{{ hand.shared_tiles.by_calls:.0f }}", "{{ l3.reading.k16384 / card.sms / hall.shared_tiles:.0f }}"]
 #   - [register column, "{{ hand.register_column.turns:.2f }}", "**{{ hand.register_column.by_tray:.0f }}**", "{{ hand.register_column.by_calls:.0f }}", "{{ l3.reading.k16384 / card.sms / hall.register_column:.0f }}"]
 #   - [register tile, "{{ hand.register_tile.turns:.2f }}", "{{ hand.register_tile.by_tray:.0f }}", "**{{ hand.register_tile.by_calls:.0f }}**", "{{ l3.reading.k16384 / card.sms / hall.register_tile:.0f }}"]
-# caption: "Multiply-adds in one tick of one SM; the lanes could do 128. Each word is counted as a load of its own."
+# caption: "The numbers are multiply-adds in one tick of one SM; the lanes could do 128. Each word is counted as a separate load."
 # ///
 #
-# You now have five forecasts, before anything has run. In all of them but one the lowest roof is shared memory. Would
-# you have bet on L2 or HBM? With a tile neither of these runs out first. (Where you see a question mark, the kernel
-# has no tile, and nobody knows how many of its requests L1 can serve. The hardware's counters will show that.)
+# You now have five forecasts before anything has run. In all of them except one, the lowest roof is shared memory.
+# Would you have bet on L2 or HBM? With a tile, neither of these runs out first. (Where you see a question mark, the
+# kernel has no tile, and nobody knows how many of its requests L1 can serve. The hardware's counters will show how
+# many.)
 #
-# From here on, the *forecast* is the lowest of these roofs, times {{ card.sms:.0f }} SMs, times the clock that the
-# card ran at. The forecast leaves out waiting, and every instruction except loads and multiply-adds. So a kernel
-# should stay below its forecast. If a kernel does not, we have overlooked something.
+# From here on, the *forecast* is the lowest of these roofs, times {{ card.sms:.0f }} SMs, times the clock rate at which
+# the card ran. The forecast leaves out waiting, and every instruction except loads and multiply-adds. So a kernel
+# should stay below its forecast. If a kernel exceeds it, we have overlooked something.
 #
 # /// exercise | The sixth
 # A thread keeps 16 × 8 sums, and no lane waits in a queue. How many wavefronts do 32 multiply-adds take? What do
 # shared memory and the issue slots allow?
 # /// answer
-# The thread takes 24 words for 128 multiply-adds: 24 / 128 = 0.19 wavefronts, so shared memory would allow 171, more
-# than there are lanes. The issue slots allow 128 × 128 / (128 + 24) = 108. From the register tile on, the issue slots
-# are the lowest roof, and the way up is to spend fewer of them on anything other than multiply-adds. The next lecture
-# begins there.
+# The thread takes 24 words for 128 multiply-adds. That makes 24 / 128 = 0.19 wavefronts, so shared memory would allow
+# 171, more than there are lanes. The issue slots allow 128 × 128 / (128 + 24) = 108. From the register tile on, the
+# issue slots are the lowest roof, and the way up is to spend fewer of them on other instructions. The
+# next lecture begins there.
 # ///
 
 # %% [markdown]
 # ## One race
 #
-# All five kernels, and cuBLAS with TF32 off, take turns on the same A and B: 4096 by 4096, fp32. First each answer is
-# checked against float64. Then the hardware's counters are read once for each kernel. Make your predictions before
-# you read on: the results are shown rung by rung.
+# All five kernels, and cuBLAS with TF32 off, take turns on the same A and B, which are 4096 by 4096 in fp32. First each
+# answer is checked against float64. Then the hardware's counters are read once for each kernel. Make your predictions
+# before you read on: the results are shown rung by rung.
 
 # %%
 from course_kernels.measure import compare
@@ -364,7 +365,7 @@ record(
 # %% [markdown]
 # ## Rung 1: one thread, one number
 #
-# This kernel is the formula, taken literally. A thread picks an m and an n and adds up K products. Everybody writes
+# This kernel takes the formula literally. A thread picks an m and an n and adds up K products. Everybody writes
 # this kernel first. Look at where m comes from: `threadIdx.x` counts rows.
 #
 # /// source | src/course_kernels/sgemm/k01_naive.cu
@@ -372,7 +373,7 @@ record(
 #
 # /// figure | docs/assets/figures/sgemm_naive.svg
 # alt: "The lanes of a warp compute numbers of C that are one below the other. In one step they want 32 numbers of A, each in a row of its own, and all in one bank: 32 wavefronts. And they all want the same number of B: one wavefront. Together that is 33 wavefronts for 32 multiply-adds."
-# caption: Neighbours in the warp are strangers in A.
+# caption: Neighbours in the warp read numbers of A that are far apart.
 # ///
 #
 # /// predict | 33 wavefronts for 32 multiply-adds. What percentage of peak will it reach?
@@ -404,7 +405,7 @@ record(
 #   - ["registers per thread", "{{ vital.naive.registers:.0f }}"]
 #   - ["shared memory per block", "none"]
 #   - ["occupancy, counted", "{{ vital.naive.seats:.0%}}"]
-# caption: "Sectors by hand: 32 for a load of A, 1 for one of B, so 16.5 on average."
+# caption: "By hand, a load of A touches 32 sectors and a load of B touches 1, which makes 16.5 on average."
 # ///
 #
 # /// define | naive_of_cublas = ladder.cublas.us / ladder.naive.us
@@ -413,19 +414,18 @@ record(
 # ///
 #
 # /// claim | 0.85 * forecast.naive < ladder.naive.tflops < 1.1 * forecast.naive and abs(vital.naive.turns - 33) < 0.5 and vital.naive.tray > 0.9
-# The forecast was {{ forecast.naive:.2f }} TFLOP/s, and the kernel reaches {{ ladder.naive.tflops:.2f }}. The
-# forecast was 33 wavefronts, and the hardware counted {{ vital.naive.turns:.1f }}, with a wavefront in
-# {{ vital.naive.tray:.0%}} of all ticks. So the kernel has reached its roof, and requests queue in L1 just as they
-# would in shared memory with 32 banks. There is nothing mysterious about why this kernel is slow: 32 lanes stand in
-# line at one bank.
+# The forecast was {{ forecast.naive:.2f }} TFLOP/s, and the kernel reaches {{ ladder.naive.tflops:.2f }}. The forecast
+# was 33 wavefronts, and the hardware counted {{ vital.naive.turns:.1f }}, with a wavefront in {{ vital.naive.tray:.0%}}
+# of all ticks. So the kernel has reached its roof, and requests queue in L1 just as they would in shared memory with 32
+# banks. The reason why this kernel is slow is no mystery: 32 lanes stand in line at one bank.
 # /// otherwise
 # The forecast was {{ forecast.naive:.2f }} TFLOP/s, and the kernel reaches {{ ladder.naive.tflops:.2f }}. The
 # hardware counted {{ vital.naive.turns:.1f }} wavefronts for 32 multiply-adds.
 # ///
 #
 # /// claim | vital.naive.seats > 0.9 and vital.naive.calls < 0.1
-# Now look at the number that people quote first. Occupancy is {{ vital.naive.seats:.0%}}: practically all seats are
-# taken. Everybody is there, and hardly anybody works: the schedulers find a warp to issue in only
+# Now look at the number that people like to quote first. Occupancy is {{ vital.naive.seats:.0%}}: practically all seats
+# are taken. Everybody is there, but hardly anybody works: the schedulers find a warp to issue in only
 # {{ vital.naive.calls:.1%}} of the ticks.
 # /// otherwise
 # Occupancy is {{ vital.naive.seats:.0%}}; the schedulers find a warp to issue in {{ vital.naive.calls:.0%}} of the ticks.
@@ -434,7 +434,7 @@ record(
 # **Why not faster?** The rows of A begin 4096 words apart, and 32 divides 4096. So all 32 lanes want the same bank.
 #
 # /// claim | ladder.naive.ms > 1.5 * job.asks / card.bandwidth / 1e6
-# Here is one more comparison, because its result is absurd. The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If
+# Here is one more comparison, with an absurd result. The patient cook asks for {{ job.asks / 1e9:.0f }} GB. If
 # *no cache existed* and HBM served every byte at its full rate, that would take
 # {{ job.asks / card.bandwidth / 1e6:.0f }} ms. The naive kernel, with the help of all the caches, takes
 # {{ ladder.naive.ms:.0f }} ms.
@@ -447,8 +447,8 @@ record(
 # /// exercise | Not for bytes | 1 minute
 # If the naive kernel does not wait for bytes, what does it wait for?
 # /// answer
-# It waits for wavefronts. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}.
-# Of the 8 bytes that each multiply-add asks for, {{ vital.naive.hall:.2f }} came from L2: L1 had nearly everything.
+# It waits for wavefronts. HBM was busy for {{ vital.naive.hbm:.1%}} of the time and L2 for {{ vital.naive.l2:.1%}}. Of
+# the 8 bytes that each multiply-add asks for, {{ vital.naive.hall:.2f }} came from L2: L1 had nearly everything else.
 # But L1 delivers one word per wavefront, although its 32 banks could deliver 32 words. Bytes are only one of the four
 # roofs.
 # ///
@@ -463,7 +463,7 @@ record(
 #
 # /// figure | docs/assets/figures/sgemm_coalesced.svg
 # alt: "The lanes of a warp compute numbers of C that are side by side. In one step they want 32 numbers of B side by side: four sectors, one wavefront. And they all want the same number of A: one wavefront. Together that is two wavefronts for 32 multiply-adds."
-# caption: The same arithmetic, the same numbers asked for, different neighbours.
+# caption: The arithmetic is the same, and so are the numbers that are asked for; only the neighbours differ.
 # ///
 #
 # /// predict | The same multiply-adds, the same 8 bytes asked for with each. How many times as fast will it be?
@@ -503,8 +503,8 @@ record(
 #
 # /// claim | ladder.coalesced.us < 0.2 * ladder.naive.us and abs(vital.coalesced.sectors - 2.5) < 0.2
 # A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, compared with {{ vital.naive.sectors:.1f }}
-# before. By hand the average is 2.5: 4 for a load of B and 1 for a load of A. Two indices are swapped, and the kernel
-# takes {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time. No other step on this page takes so little typing.
+# before. By hand the average is 2.5: 4 for a load of B and 1 for a load of A. Swap two indices, and the kernel takes
+# {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time. No other step on this page takes so little typing.
 # /// otherwise
 # A load touches {{ vital.coalesced.sectors:.1f }} sectors on average, compared with {{ vital.naive.sectors:.1f }}
 # before. The kernel takes {{ ladder.coalesced.us / ladder.naive.us:.0%}} of the time.
@@ -512,12 +512,12 @@ record(
 # ///
 #
 # /// claim | ladder.coalesced.tflops < 0.8 * forecast.coalesced and vital.coalesced.instructions > 6
-# But the coalesced kernel stays well below its forecast. The forecast allowed three instructions for 32
-# multiply-adds: two loads and the multiply-add itself. The counters say {{ vital.coalesced.instructions:.1f }},
-# because the kernel also has to compute addresses and count the iterations of the loop, in 64 bits. The schedulers
-# issue in {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the wavefronts are used.
-# So the kernel reaches neither roof. The rest of the time is spent waiting, and {{ waits.coalesced.hall:.0%}} of the
-# waiting is for a word from L1 or beyond.
+# But the coalesced kernel stays well below its forecast. The forecast allowed three instructions for 32 multiply-adds:
+# two loads and the multiply-add itself. The counters show {{ vital.coalesced.instructions:.1f }}, because the kernel
+# also has to compute addresses and count the iterations of the loop, in 64 bits. The schedulers issue in
+# {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the wavefronts are used. So the
+# kernel reaches neither roof. The rest of the time is spent waiting, and {{ waits.coalesced.hall:.0%}} of that waiting
+# is for a word from L1 or beyond.
 # /// otherwise
 # The counters show {{ vital.coalesced.instructions:.1f }} instructions for 32 multiply-adds. The schedulers issue in
 # {{ vital.coalesced.calls:.0%}} of the ticks, and {{ vital.coalesced.tray:.0%}} of the wavefronts are used.
@@ -527,8 +527,8 @@ record(
 # {{ hand.coalesced.by_tray:.0f }} multiply-adds per tick, although the lanes could do 128.
 #
 # /// exercise | Block of 16 | 3 minutes
-# Suppose the block were 16 × 16 threads instead of 32 × 32. A warp then covers two rows of 16 columns. How many wavefronts and
-# how many sectors does one step take?
+# Suppose the block were 16 × 16 threads instead of 32 × 32. A warp then covers two rows of 16 columns. How many
+# wavefronts and how many sectors does one step then take?
 # /// answer
 # B: 16 neighbours, or 64 bytes: 2 sectors, 1 wavefront. A: two numbers that are one row of 4096 words apart: 2
 # sectors, and the same bank, so 2 wavefronts. Together that makes 3 wavefronts instead of 2.
@@ -537,13 +537,13 @@ record(
 # %% [markdown]
 # ## Rung 3: carry a tile into shared memory
 #
-# Now comes the classic. The threads of a block cover a tile of C of 32 × 32 numbers. In 32 steps along K, all these
-# threads together want 32 × 32 numbers of A and 32 × 32 numbers of B. Each of those numbers is wanted by *32* threads:
-# a number of A is wanted by all threads of its row, and a number of B by all threads of its column. So carry each
-# number only once.
+# Now comes the classic idea. The threads of a block cover a tile of C of 32 × 32 numbers. In 32 steps along K, all
+# these threads together want 32 × 32 numbers of A and 32 × 32 numbers of B. Each of those numbers is wanted by *32*
+# threads: all threads of a row want the same number of A, and all threads of a column want the same number of B. So carry
+# each number only once.
 #
 # Each thread brings one number of A and one of B into shared memory. All threads wait. Then each thread reads 32
-# numbers of A and 32 of B from shared memory. All threads wait again, and then the next pair of tiles comes in.
+# numbers of A and 32 of B from shared memory. All threads wait again, and then they bring in the next pair of tiles.
 #
 # /// figure | docs/assets/figures/sgemm_shared_tiles.svg
 # alt: "A block makes one tile of C. A tile of A and a tile of B are in the block's shared memory; after use, the next tile along the row of A and the next tile down the column of B take their place. L1 and L2 are asked for one number instead of 32. Shared memory still delivers eight bytes for each multiply-add."
@@ -558,8 +558,8 @@ record(
 # - [2 <= ladder.coalesced.us / ladder.shared_tiles.us < 16] Several times
 # - [ladder.coalesced.us / ladder.shared_tiles.us >= 16] 32 times
 # /// reveal
-# **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times.** Look at the forecast again: in the column *by
-# shared memory*, nothing has changed.
+# **{{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} times as fast.** Look at the forecast again: in the column
+# *by shared memory*, nothing has changed.
 #
 # /// define | forecast.shared_tiles = 2 * hand.shared_tiles.best * card.sms * ladder.shared_tiles.sm_mhz / 1e6
 # unit: TFLOP/s
@@ -589,31 +589,32 @@ record(
 # ///
 #
 # /// claim | 0.4 * ladder.coalesced.us < ladder.shared_tiles.us < 0.9 * ladder.coalesced.us and vital.shared_tiles.hall > 0.6 * vital.coalesced.hall
-# Textbooks begin with shared memory, and here shared memory gives a factor of
-# {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }}. The row in bold says why the factor is not larger. The tile
-# should bring the bytes from L2 down to {{ hall.shared_tiles:.2f }} per multiply-add, and it does:
+# Textbooks begin with shared memory, but here it gains only a factor of
+# {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }}. The row in bold shows why the factor is not larger. The tile
+# should reduce the bytes from L2 to {{ hall.shared_tiles:.2f }} per multiply-add, and it does:
 # {{ vital.shared_tiles.hall:.2f }} bytes were counted. But there were only {{ vital.coalesced.hall:.2f }} bytes before:
-# L1 had already been serving the reuse within a block, although nobody had asked it to. The tile did save
-# instructions, {{ vital.coalesced.instructions:.1f }} before and {{ vital.shared_tiles.instructions:.1f }} now. It
-# also saved waiting for L1 and whatever is beyond L1: {{ waits.coalesced.hall:.0%}} of all waiting before, and
-# {{ waits.shared_tiles.hall:.0%}} now.
+# L1 had already been serving the reuse within a block, although nobody had asked it to. The tile did save instructions:
+# there were {{ vital.coalesced.instructions:.1f }} before, and there are {{ vital.shared_tiles.instructions:.1f }} now.
+# It also reduced the waiting for L1 and whatever is beyond L1: that was {{ waits.coalesced.hall:.0%}} of all waiting
+# before, and is {{ waits.shared_tiles.hall:.0%}} now.
 # /// otherwise
-# Shared memory gives a factor of {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} here. The kernel fetches
+# Shared memory gains a factor of {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} here. The kernel fetches
 # {{ vital.shared_tiles.hall:.2f }} bytes from L2 per multiply-add, compared with {{ vital.coalesced.hall:.2f }}
 # before and {{ hall.shared_tiles:.2f }} worked out by hand.
 # ///
 #
-# (The figure that was counted can be a little lower than the figure that we worked out by hand, very likely because
+# (The counted figure can be a little lower than the figure worked out by hand, very likely because
 # one answer from L2 sometimes serves several SMs, as you saw [in the last lecture](l3_memory.py#how-much-at-once).)
 # ///
 #
 # /// claim | vital.shared_tiles.tray > 0.75 and vital.shared_tiles.calls < 0.6
-# Now a roof is near: {{ vital.shared_tiles.tray:.0%}} of all wavefronts of shared memory are used.
+# Now the kernel is near a roof: {{ vital.shared_tiles.tray:.0%}} of all wavefronts of shared memory are used.
 # /// otherwise
 # {{ vital.shared_tiles.tray:.0%}} of all wavefronts of shared memory are used.
 # ///
 #
-# So why keep the tile? Because now *you* decide what is in shared memory, and for how long. The next two rungs build on it.
+# So why keep the tile? With the tile, *you* decide what is in shared memory, and for how long. The next two rungs build
+# on this control.
 
 # %% [markdown]
 # ### Who saved the wavefronts? {.beyond}
@@ -623,8 +624,8 @@ record(
 # {{ forecast.shared_tiles:.2f }}, although the forecast left out all waiting. And the hardware counted
 # {{ vital.shared_tiles.turns:.2f }} wavefronts, stores included, where we had counted 2. Who saved the wavefronts?
 # /// otherwise
-# The hardware counted {{ vital.shared_tiles.turns:.2f }} wavefronts for 32 multiply-adds, where we had counted 2 by
-# hand.
+# The hardware counted {{ vital.shared_tiles.turns:.2f }} wavefronts for 32 multiply-adds, where we had
+# counted 2 by hand.
 # ///
 #
 # Look at what the compiler did with the inner loop. `LDS` is a load from shared memory, `LDS.128` is a load of 16
@@ -665,19 +666,18 @@ for rung, kinds in found.items():
 
 # %% [markdown] If you read the source literally, 32 steps take 64 loads. The machine code has
 # {{ code.shared_tiles.words:.0f }} loads of one word and {{ code.shared_tiles.fours:.0f }} of four words:
-# {{ code.shared_tiles.words + code.shared_tiles.fours:.0f }} loads for {{ code.shared_tiles.fmas:.0f }}
-# multiply-adds. A lane wants four neighbouring words in a row of A's tile, one after another. So the compiler fetches
-# all four words with one load. For B the compiler cannot do that, because the next word is one row further on. *We
-# counted words; the compiler counts loads.* Keep that in mind for the rungs below.
+# {{ code.shared_tiles.words + code.shared_tiles.fours:.0f }} loads for {{ code.shared_tiles.fmas:.0f }} multiply-adds.
+# A lane wants four neighbouring words in a row of A's tile, one after another. So the compiler fetches all four with
+# one load. For B the compiler cannot do so, because the next word is one row further on. *We counted words; the
+# compiler counts loads.* Keep this difference in mind for the rungs below.
 #
 # /// claim | abs(vital.shared_tiles.turns - (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas) < 0.05
-# Can you now account for the number of wavefronts? To bring in the two tiles, a thread makes four more accesses in
-# each round: two loads and two stores. If every access took one wavefront, that would make
+# Can you now account for the number of wavefronts? To bring in the two tiles, a thread makes four more accesses in each
+# round: two loads and two stores. If every access took one wavefront, that would make
 # {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} wavefronts for 32
-# multiply-adds. The counter says {{ vital.shared_tiles.turns:.2f }}. The numbers agree if a load of *four* words
-# takes two wavefronts:
-# {{ (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }}. Loading four words
-# at once saves issue slots and wavefronts, but such a load is not free.
+# multiply-adds. The counter shows {{ vital.shared_tiles.turns:.2f }}. The numbers agree if a load of *four* words takes
+# two wavefronts: {{ (code.shared_tiles.words + 2 * code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }}.
+# Loading four words at once saves issue slots and wavefronts, but such a load is not free.
 # /// otherwise
 # With one wavefront for every load and store there would be
 # {{ (code.shared_tiles.words + code.shared_tiles.fours + 4) / code.shared_tiles.fmas:.2f }} wavefronts for 32
@@ -698,8 +698,8 @@ for rung, kinds in found.items():
 # ///
 #
 # You now have everything you need to type a kernel with tiles yourself, in Triton, CUDA C++ or NumPy, from the plain
-# sum to the third rung. The lab takes about an hour. The rungs below do not need the lab, so you can also read on now
-# and type later.
+# sum to the third rung. The lab takes about an hour. You do not need it for the rungs below, so you can also read on
+# now and type later.
 #
 # /// lab | sgemm_tiles
 # ///
@@ -707,20 +707,20 @@ for rung, kinds in found.items():
 # %% [markdown]
 # ## Rung 4: keep one in the hand {.beyond}
 #
-# One multiply-add takes two words from shared memory. How could it take fewer? A thread can use a word *more than
-# once* while the word is in a register. So let a thread compute 8 numbers of C instead of one, one below the other.
-# All 8 need the same number of B. The thread loads this number once and multiplies it by 8 numbers of A: 9 words, 8
-# multiply-adds.
+# One multiply-add takes two words from shared memory. How could it take fewer? A thread can use a word *more than once*
+# while the word is in a register. So let a thread compute 8 numbers of C instead of one, one below the other. All 8
+# need the same number of B. The thread loads this number once and multiplies it by 8 numbers of A, which makes 9 words
+# for 8 multiply-adds.
 #
 # /// figure | docs/assets/figures/sgemm_register_column.svg
 # alt: "A block tile of C, 64 by 64, in which one thread owns a column of eight numbers. Enlarged: one number b of B is multiplied by eight numbers of A, a0 to a7, and added to eight sums in registers. Nine words from shared memory for eight multiply-adds, instead of sixteen."
-# caption: The sums live in registers. So does b.
+# caption: The sums are kept in registers, and so is b.
 # ///
 #
 # Four names are new in the code. A block computes BM × BN = 64 × 64 numbers of C, and moves along K in steps of BK = 8.
-# A thread computes TM = 8 of these numbers, so a block has 64 × 64 / 8 = 512 threads. Why steps of 8? Because a tile
-# of A then has 64 × 8 = 512 numbers, and each thread brings one. `#pragma unroll` makes the compiler write the loop
-# out, so that `sums[r]` can be a register.
+# A thread computes TM = 8 of these numbers, so a block has 64 × 64 / 8 = 512 threads. Why are the steps 8 long? With
+# this length, a tile of A has 64 × 8 = 512 numbers, and each thread brings one. `#pragma unroll` makes the compiler
+# unroll the loop, so that `sums[r]` can be a register.
 #
 # /// diff | src/course_kernels/sgemm/k03_shared_tiles.cu | src/course_kernels/sgemm/k04_register_column.cu
 # ///
@@ -731,7 +731,7 @@ for rung, kinds in found.items():
 # - [ladder.shared_tiles.us / ladder.register_column.us > hand.shared_tiles.turns / hand.register_column.turns] It rises, by more than 16/9
 # /// reveal
 # **{{ ladder.shared_tiles.us / ladder.register_column.us:.2f }} times** as fast. The forecast allows
-# {{ hand.shared_tiles.turns / hand.register_column.turns:.2f }} times. The text below the table says what the
+# {{ hand.shared_tiles.turns / hand.register_column.turns:.2f }} times. The text below the table explains what the
 # forecast left out.
 #
 # /// define | forecast.register_column = 2 * hand.register_column.best * card.sms * ladder.register_column.sm_mhz / 1e6
@@ -762,10 +762,10 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | ladder.register_column.us < 0.7 * ladder.shared_tiles.us and vital.register_column.turns < 0.6 * vital.shared_tiles.turns and ladder.register_column.tflops > forecast.register_column
-# The counter to look at is the one for wavefronts, which goes from {{ vital.shared_tiles.turns:.2f }} to
+# Look at the counter for wavefronts, which goes from {{ vital.shared_tiles.turns:.2f }} to
 # {{ vital.register_column.turns:.2f }} for 32 multiply-adds. The number of instructions also fell, from
-# {{ vital.shared_tiles.instructions:.1f }} to {{ vital.register_column.instructions:.1f }}. And the kernel exceeds
-# its forecast. The forecast counts words, and here too the compiler takes four words of A in one load.
+# {{ vital.shared_tiles.instructions:.1f }} to {{ vital.register_column.instructions:.1f }}. And the kernel exceeds its
+# forecast, because the forecast counts words, and here too the compiler takes four words of A in one load.
 # /// otherwise
 # There were {{ vital.shared_tiles.turns:.2f }} wavefronts for 32 multiply-adds before, and there are
 # {{ vital.register_column.turns:.2f }} now.
@@ -773,21 +773,21 @@ for rung, kinds in found.items():
 #
 # /// claim | vital.register_column.seats < 0.6 and 40 < vital.register_column.registers < 48.5 and ladder.register_column.tflops > 1.5 * ladder.shared_tiles.tflops
 # Half of the seats are empty now: {{ vital.register_column.seats:.0%}} are taken, compared with
-# {{ vital.shared_tiles.seats:.0%}} before. The reason is registers. A thread needs
+# {{ vital.shared_tiles.seats:.0%}} before. The reason is the registers. A thread needs
 # {{ vital.register_column.registers:.0f }} registers, and the card allocates registers in multiples of eight, so a
-# thread gets 48. A block of 512 threads takes 24 576 of the 65 536 registers of an SM: two blocks fit, but a third
-# does not. The kernel is faster all the same.
+# thread gets 48. A block of 512 threads takes 24 576 of the 65 536 registers of an SM: two blocks fit, but a third does
+# not. The kernel is faster all the same.
 # /// otherwise
 # {{ vital.register_column.seats:.0%}} of the seats are taken, compared with {{ vital.shared_tiles.seats:.0%}} before.
 # ///
 # ///
 #
-# **Why not faster?** Each number of A is used once and then dropped. Eight of the nine words do no more work than the
-# words of the kernel before.
+# **Why not faster?** Each number of A is used once and then dropped. Eight of the nine words do no more work than a
+# word did in the previous kernel.
 #
 # /// exercise | A longer column
-# Give a thread a column of 16, or of 32. How many words does each multiply-add take? What value can that number not
-# fall below?
+# Give a thread a column of 16, or of 32. How many words does each multiply-add take? Below which value can that number
+# not fall?
 # /// answer
 # 17/16 and 33/32. However long the column is, the number never falls below 1: each multiply-add still needs a word of
 # A. One hand alone is not enough.
@@ -797,16 +797,18 @@ for rung, kinds in found.items():
 # ## Rung 5: both hands full
 #
 # Take eight numbers of A in one hand and eight of B in the other. Each number in one hand meets each number in the
-# other: 8 × 8 = 64 multiply-adds, for 16 words. Mathematicians call this an *outer product*. The number of words grows with the length of the sides of the tile; the work grows with the area of the tile. That is the whole idea behind every tile on this page.
+# other, which makes 8 × 8 = 64 multiply-adds for 16 words. Mathematicians call this an *outer product*. The number of
+# words grows with the length of the sides of the tile; the work grows with the area of the tile. This is the idea
+# behind every tile on this page.
 #
 # /// figure | docs/assets/figures/sgemm_register_tile.svg
 # alt: "A block tile of C, 128 by 128, in which one thread owns a square of 8 by 8. Enlarged: eight numbers of A, a0 to a7, at the left, eight of B, b0 to b7, on top, and 64 sums. Each sum adds one a times one b: an outer product. Sixteen words from shared memory for 64 multiply-adds."
-# caption: 64 sums in registers, for as long as the kernel runs.
+# caption: The 64 sums stay in registers as long as the kernel runs.
 # ///
 #
-# There is something new before the kernel's name: `__launch_bounds__(THREADS, BLOCKS)`, here with 256 and 2. These
-# launch bounds tell the compiler that a block has 256 threads and that an SM should hold two such blocks. 65 536 /
-# 512 = 128, so a thread gets at most 128 registers.
+# There is something new in front of the kernel's name: `__launch_bounds__(THREADS, BLOCKS)`, here with 256 and 2. These
+# launch bounds tell the compiler that a block has 256 threads and that an SM should hold two such blocks. 65 536 / 512 =
+# 128, so a thread gets at most 128 registers.
 #
 # /// diff | src/course_kernels/sgemm/k04_register_column.cu | src/course_kernels/sgemm/k05_register_tile.cu
 # ///
@@ -861,7 +863,7 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | ladder.register_tile.tflops < 0.75 * forecast.register_tile and vital.register_tile.tray < 0.85 and vital.register_tile.calls < 0.85
-# Now look more closely, because here the forecast promised too much. The forecast allowed
+# But look more closely, because here the forecast promised too much. The forecast allowed
 # {{ forecast.register_tile:.0f }} TFLOP/s, and the kernel reaches only {{ ladder.register_tile.tflops:.0f }}. Which
 # roof stops the kernel? None of them does. Shared memory is busy in {{ vital.register_tile.tray:.0%}} of the ticks,
 # and the schedulers issue in {{ vital.register_tile.calls:.0%}} of the ticks.
@@ -872,24 +874,25 @@ for rung, kinds in found.items():
 # ///
 #
 # /// claim | 96 < vital.register_tile.registers < 160 and vital.register_tile.seats < 0.4
-# The warps wait. With {{ vital.register_tile.registers:.0f }} registers for each of 256 threads, an SM holds two blocks:
-# 16 warps, four for each scheduler. When those four wait, there is no other warp to issue instead. In
-# [the last lecture](l3_memory.py#how-many-must-be-walking) empty seats did no harm, because each thread had enough
-# bytes in flight. Here the registers are full of *sums*, and the code fetches the next tile only when the current
-# tile has been used up. So very likely the warps of a block wait together. The section
-# [The staircase](#the-staircase) counts what they wait for.
+# The warps wait. With {{ vital.register_tile.registers:.0f }} registers for each of 256 threads, an SM holds two
+# blocks: 16 warps, four for each scheduler. When those four wait, the scheduler has no other warp to issue. In [the
+# last lecture](l3_memory.py#how-many-must-be-walking) empty seats did no harm, because each thread had enough bytes in
+# flight. Here the registers are full of *sums*, and the code fetches the next tile only after the current one has been
+# used up. So very likely the warps of a block wait together. The section [The staircase](#the-staircase) counts what
+# they wait for.
 # /// otherwise
 # The kernel takes {{ vital.register_tile.registers:.0f }} registers per thread, and
 # {{ vital.register_tile.seats:.0%}} of the seats are taken.
 # ///
 #
-# **Why not faster?** Each scheduler has few warps, and in {{ 1 - vital.register_tile.calls:.0%}} of the ticks it can
-# issue none of them. Very likely these warps all wait together.
+# **Why not faster?** Each scheduler has only a few warps, and in {{ 1 - vital.register_tile.calls:.0%}} of the ticks it
+# can issue none of them. Very likely these warps all wait together.
 #
 # /// claim | vital.register_tile.queues > 0.08
-# (There is also a queue. The threads of a warp read every eighth word of B's tile, so several threads stand at the
-# same bank: {{ vital.register_tile.queues:.2f }} of the {{ vital.register_tile.turns:.2f }} wavefronts are lost in
-# this queue.)
+# (There is also a queue. The lanes of a warp read words of B's tile that are eight apart, so several threads queue at
+# the same
+# bank: {{ vital.register_tile.queues:.2f }} of the {{ vital.register_tile.turns:.2f }} wavefronts are lost in this
+# queue.)
 # /// otherwise
 # (For 32 multiply-adds, {{ vital.register_tile.queues:.2f }} wavefronts are lost in bank conflicts.)
 # ///
@@ -898,8 +901,8 @@ for rung, kinds in found.items():
 # How many words does a multiply-add take, and how many registers do the sums take, with a register tile of 4 × 4, of
 # 8 × 8 and of 16 × 16? A thread has at most 255 registers.
 # /// answer
-# 8/16 = 0.5 words and 16 registers; 16/64 = 0.25 words and 64 registers; 32/256 = 0.125 words and 256 registers, more
-# than a thread has. So the limit is somewhere between 8 × 8 and 16 × 16.
+# They take 8/16 = 0.5 words and 16 registers; 16/64 = 0.25 words and 64 registers; and 32/256 = 0.125 words and 256
+# registers, which is more than a thread has. So the limit is somewhere between 8 × 8 and 16 × 16.
 # ///
 
 # %% [markdown]
@@ -929,7 +932,7 @@ for rung, kinds in found.items():
 #   - ["register column", "{{ ladder.register_column.ms:.1f }}", "{{ ladder.register_column.tflops:.2f }}", "{{ ladder.register_column.of_peak:.1%}}", "{{ register_column_of_cublas:.1%}}"]
 #   - ["**register tile**", "{{ ladder.register_tile.ms:.1f }}", "{{ ladder.register_tile.tflops:.2f }}", "**{{ ladder.register_tile.of_peak:.1%}}**", "{{ register_tile_of_cublas:.1%}}"]
 #   - ["*cuBLAS*", "*{{ ladder.cublas.ms:.1f }}*", "*{{ ladder.cublas.tflops:.2f }}*", "*{{ ladder.cublas.of_peak:.1%}}*", "*100%*"]
-# caption: Peak is the data sheet's, fp32 without tensor cores.
+# caption: Peak is that of the data sheet, for fp32 without tensor cores.
 # ///
 #
 # How close is each kernel to each roof? This table sums up the whole page. Read along a row, and look for the largest
@@ -944,7 +947,7 @@ for rung, kinds in found.items():
 #   - [register column, "{{ ladder.register_column.of_peak:.0%}}", "{{ vital.register_column.calls:.0%}}", "{{ vital.register_column.tray:.0%}}", "{{ vital.register_column.l2:.0%}}", "{{ vital.register_column.hbm:.0%}}"]
 #   - [register tile, "{{ ladder.register_tile.of_peak:.0%}}", "{{ vital.register_tile.calls:.0%}}", "{{ vital.register_tile.tray:.0%}}", "{{ vital.register_tile.l2:.0%}}", "{{ vital.register_tile.hbm:.0%}}"]
 #   - ["*cuBLAS*", "{{ ladder.cublas.of_peak:.0%}}", "{{ vital.cublas.calls:.0%}}", "{{ vital.cublas.tray:.0%}}", "{{ vital.cublas.l2:.0%}}", "{{ vital.cublas.hbm:.0%}}"]
-# caption: "Lanes: percent of the data sheet's peak, by the clock. The rest: percent of what the unit could do, counted."
+# caption: "The column of the lanes is the percent of the data sheet's peak, by the clock. The others are the percent of what the unit could do, counted."
 # ///
 #
 # /// claim | max(vital.naive.l2, vital.coalesced.l2, vital.shared_tiles.l2, vital.register_column.l2, vital.register_tile.l2) < 0.4 and max(vital.naive.hbm, vital.coalesced.hbm, vital.shared_tiles.hbm, vital.register_column.hbm, vital.register_tile.hbm) < 0.4 and vital.cublas.calls > 0.7
@@ -965,13 +968,13 @@ for rung, kinds in found.items():
 #   - [register column, "{{ waits.register_column.hall:.0%}}", "{{ waits.register_column.hall_queue:.0%}}", "{{ waits.register_column.tray:.0%}}", "{{ waits.register_column.tray_queue:.0%}}", "{{ waits.register_column.barrier:.0%}}", "{{ waits.register_column.turn:.0%}}"]
 #   - [register tile, "{{ waits.register_tile.hall:.0%}}", "{{ waits.register_tile.hall_queue:.0%}}", "{{ waits.register_tile.tray:.0%}}", "{{ waits.register_tile.tray_queue:.0%}}", "{{ waits.register_tile.barrier:.0%}}", "{{ waits.register_tile.turn:.0%}}"]
 #   - ["*cuBLAS*", "{{ waits.cublas.hall:.0%}}", "{{ waits.cublas.hall_queue:.0%}}", "{{ waits.cublas.tray:.0%}}", "{{ waits.cublas.tray_queue:.0%}}", "{{ waits.cublas.barrier:.0%}}", "{{ waits.cublas.turn:.0%}}"]
-# caption: "Shares of the waiting. L1 means L1 and everything beyond it. The last column is the good one: the warp could have been issued, and a different one was. The rest, up to 100%, is waits of a fixed length and waits for a lane that is taken."
+# caption: "Shares of the waiting. L1 means L1 and everything beyond it. The last column is the good one: the warp could have been issued, but another warp was. The rest, up to 100%, consists of waits of a fixed length and waits for a lane that is taken."
 # ///
 #
 # /// claim | waits.naive.hall_queue > 0.7 and waits.shared_tiles.tray_queue > 0.25 and waits.register_column.tray > 0.25 and waits.register_tile.turn > 0.3 and vital.register_tile.calls < 0.7
 # This table reads like a walk through the kitchen. In the naive kernel everybody stands in line for L1. With shared
-# tiles the longest line is at shared memory. With the register column, warps wait for the word itself. With the
-# register tile, {{ waits.register_tile.turn:.0%}} of the waiting is of the good kind, and yet in
+# tiles the longest line is at shared memory. With the register column, warps wait for the word itself to arrive. With
+# the register tile, {{ waits.register_tile.turn:.0%}} of the waiting is of the good kind, and yet in
 # {{ 1 - vital.register_tile.calls:.0%}} of the ticks no warp can be issued. Very likely the work comes in bursts: all
 # warps wait for a tile, and then all of them want to multiply at once.
 # /// otherwise
@@ -982,24 +985,24 @@ for rung, kinds in found.items():
 # /// exercise | Which rung next?
 # Cover the names in the table of roofs. For each of our five rows, say what holds the kernel back and what you would change.
 # /// answer
-# Is a roof nearly reached? Then that roof holds the kernel back. For the naive kernel, shared tiles and the register
+# If a kernel has nearly reached a roof, that roof holds it back. For the naive kernel, shared tiles and the register
 # column, the closest roof is shared memory: {{ vital.naive.tray:.0%}}, {{ vital.shared_tiles.tray:.0%}} and
 # {{ vital.register_column.tray:.0%}}. So reduce the number of wavefronts: let neighbouring lanes read neighbouring
-# words, and use a word more often while it is in the hand. Is no roof near? Then the kernel is waiting. The coalesced
-# kernel comes no closer to a roof than {{ max(vital.coalesced.tray, vital.coalesced.calls):.0%}}, and the register
-# tile comes no closer than {{ max(vital.register_tile.tray, vital.register_tile.calls):.0%}}. So look up in the
-# second table what these two wait for.
+# words, and use a word more often while it is in the hand. If a kernel is near no roof, it is waiting. The coalesced
+# kernel comes no closer to a roof than {{ max(vital.coalesced.tray, vital.coalesced.calls):.0%}}, and the register tile
+# no closer than {{ max(vital.register_tile.tray, vital.register_tile.calls):.0%}}. So look up in the second table what
+# these two wait for.
 # ///
 #
 # Note that the first table has two columns of percentages. The results of such a ladder are usually quoted as
-# percentages *of the library's speed*. The best-known ladder, from which this page takes its order, goes from 1.3 %
-# to 68.7 % of cuBLAS with the same five ideas, on an RTX A6000 [^boehm2022]. Those are not percentages of peak,
-# because cuBLAS is not at the peak either.
+# percentages *of the library's speed*. The best-known ladder, from which this page takes its order, goes from 1.3 % to
+# 68.7 % of cuBLAS with the same five ideas, on an RTX A6000 [^boehm2022]. These are not percentages of peak, because
+# cuBLAS does not reach the peak either.
 #
 # /// claim | ladder.cublas.of_peak < 0.9
 # Here cuBLAS is at {{ ladder.cublas.of_peak:.0%}} of the data sheet. So the register tile is at
 # {{ register_tile_of_cublas:.0%}} of cuBLAS and at {{ ladder.register_tile.of_peak:.0%}} of peak. If somebody gives
-# you only one of these two figures, ask which of the two it is.
+# you only one of these two figures, ask which one it is.
 # /// otherwise
 # Here cuBLAS is at {{ ladder.cublas.of_peak:.0%}} of the data sheet.
 # ///
@@ -1007,7 +1010,7 @@ for rung, kinds in found.items():
 # %% [markdown]
 # ## Other sizes {.beyond}
 #
-# A ladder that is measured at only one size proves something about that size only. So here are sizes from 128 to 4096
+# A ladder that is measured at one size tells you about that size only. So here are sizes from 128 to 4096
 # (only up to 2048 for the naive kernel, because it is so slow), and three sizes that no tile divides.
 #
 # /// predict | 1023 is an ugly size: 1023 × 1023 × 1023, and no tile fits. Which kernel will be much faster there than at 1024?
@@ -1015,7 +1018,7 @@ for rung, kinds in found.items():
 # - [ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < 0.7 and ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us)] The coalesced one
 # - [ugly.naive.n1023.us / sizes.naive.n1024.us < 0.7 and ugly.naive.n1023.us / sizes.naive.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.coalesced.n1023.us / sizes.coalesced.n1024.us)] The naive one
 # /// reveal
-# The naive kernel: it takes {{ ugly.naive.n1023.ms:.2f }} ms at 1023, and {{ sizes.naive.n1024.ms:.2f }} ms at 1024.
+# The naive kernel is: it takes {{ ugly.naive.n1023.ms:.2f }} ms at 1023, and {{ sizes.naive.n1024.ms:.2f }} ms at 1024.
 # You know enough to say why.
 # ///
 
@@ -1062,7 +1065,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 #   - {name: sizes.coalesced.*, label: coalesced}
 #   - {name: sizes.naive.*, label: naive}
 # alt: "TFLOP/s against size, both scales logarithmic. At 128 the register tile reaches {{ sizes.register_tile.n128.tflops:.2f }} and the coalesced kernel {{ sizes.coalesced.n128.tflops:.2f }}; at 4096 they reach {{ ladder.register_tile.tflops:.1f }} and {{ ladder.coalesced.tflops:.1f }}. cuBLAS goes from {{ sizes.cublas.n128.tflops:.2f }} to {{ ladder.cublas.tflops:.1f }}."
-# caption: Cold L2 before every sample, as in every race on this site.
+# caption: L2 is cold before every sample, as in every race on this site.
 # ///
 #
 # /// claim | sizes.register_tile.n128.us > 1.6 * sizes.coalesced.n128.us and 0.8 < sizes.shared_tiles.n128.us / sizes.cublas.n128.us < 1.25
@@ -1094,7 +1097,7 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 #   - [register column, "{{ ugly.register_column.n1000.of_peak:.1%}}", "{{ ugly.register_column.n1023.of_peak:.1%}}", "{{ sizes.register_column.n1024.of_peak:.1%}}", "{{ ugly.register_column.n4095.of_peak:.1%}}", "{{ ladder.register_column.of_peak:.1%}}"]
 #   - [register tile, "{{ ugly.register_tile.n1000.of_peak:.1%}}", "{{ ugly.register_tile.n1023.of_peak:.1%}}", "{{ sizes.register_tile.n1024.of_peak:.1%}}", "{{ ugly.register_tile.n4095.of_peak:.1%}}", "{{ ladder.register_tile.of_peak:.1%}}"]
 #   - ["*cuBLAS*", "*{{ ugly.cublas.n1000.of_peak:.1%}}*", "*{{ ugly.cublas.n1023.of_peak:.1%}}*", "*{{ sizes.cublas.n1024.of_peak:.1%}}*", "*{{ ugly.cublas.n4095.of_peak:.1%}}*", "*{{ ladder.cublas.of_peak:.1%}}*"]
-# caption: Sizes that no tile divides, next to sizes that every tile divides. All answers checked.
+# caption: The table shows sizes that no tile divides next to sizes that every tile divides. All answers are checked.
 # ///
 #
 # /// claim | ugly.register_tile.n4095.us < 1.25 * ladder.register_tile.us and ugly.register_tile.n4095.us > 0.7 * ladder.register_tile.us
@@ -1107,15 +1110,15 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # ///
 #
 # /// claim | sizes.naive.n1024.us > 2 * ugly.naive.n1023.us > 4 * ugly.coalesced.n1023.us and vital.naive_1023.turns < 5 and vital.naive_1023.calls < 0.35 and vital.naive_1023.l2 < 0.4 and vital.naive_1023.hbm < 0.4
-# And what about the naive kernel at 1023? There it takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its
-# time at 1024, for very nearly the same work. Its rows of A are 1023 words apart there, and 1023 divided by 32 leaves
-# a remainder of 31. So the 32 lanes stand at 32 *different* banks: the counter shows {{ vital.naive_1023.turns:.1f }}
-# wavefronts for 32 multiply-adds, compared with {{ vital.naive_1024.turns:.1f }} at 1024. You met this trick under
-# the name of padding; here A is padded by accident. (Now only {{ vital.naive_1023.tray:.0%}} of the wavefronts are
-# used, and the naive kernel is still far slower than the coalesced one. Something other than our four roofs holds it back:
+# And what about the naive kernel at 1023? It takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at
+# 1024, for very nearly the same work. Its rows of A are 1023 words apart, and 1023 divided by 32 leaves a remainder of 31.
+# So the 32 lanes use 32 *different* banks: the counter shows {{ vital.naive_1023.turns:.1f }} wavefronts for 32
+# multiply-adds, compared with {{ vital.naive_1024.turns:.1f }} at 1024. You have met this trick under the name of
+# padding; here A is padded by accident. (Now only {{ vital.naive_1023.tray:.0%}} of the wavefronts are used, and the
+# naive kernel is still far slower than the coalesced one. Something other than our four roofs holds it back:
 # {{ vital.naive_1023.calls:.0%}} of the issue slots are used, {{ vital.naive_1023.l2:.0%}} of L2 and
-# {{ vital.naive_1023.hbm:.1%}} of HBM. Each load of A touches 32 cache lines, and we suspect that L1 looks up each
-# line separately. This page does not measure what that costs.)
+# {{ vital.naive_1023.hbm:.1%}} of HBM. Each load of A touches 32 cache lines, and we suspect that L1 looks up each line
+# separately. This page does not measure what the look-ups cost.)
 # /// otherwise
 # At size 1023, the naive kernel takes {{ ugly.naive.n1023.us / sizes.naive.n1024.us:.0%}} of its time at 1024. The
 # counters show {{ vital.naive_1023.turns:.1f }} wavefronts for 32 multiply-adds at 1023, and
@@ -1125,25 +1128,25 @@ record(sizes=by_rung((*SIZES, 4096)), ugly=by_rung(UGLY))
 # /// exercise | And at 1000?
 # Now the rows have 1000 words. Work out by hand how many wavefronts 32 multiply-adds take.
 # /// answer
-# 1000 divided by 32 leaves a remainder of 8. So the lanes stand at banks 0, 8, 16 and 24, eight at each: 8 wavefronts
-# for A, one for B, 9 together. The hardware counted {{ vital.naive_1000.turns:.1f }}.
+# 1000 divided by 32 leaves a remainder of 8. So the lanes use banks 0, 8, 16 and 24, eight lanes each: 8 wavefronts for
+# A and one for B make 9. The hardware counted {{ vital.naive_1000.turns:.1f }}.
 # ///
 #
 # /// exercise | How many SMs have work?
 # C is 1024 × 1024, a block tile is 128 × 128, and the card has 132 SMs. How many blocks are there, and what is the
 # best percentage of peak that such a kernel can reach? What changes with a block tile of 64 × 64?
 # /// answer
-# 8 × 8 = 64 blocks for 132 SMs: 68 SMs have no work, more than half. With block tiles of 64 × 64 there are 256
-# blocks, two for most SMs and one for the last eight, so every SM has work. But smaller tiles ask more of shared
-# memory and more of L2. That is the trade-off, and no shape wins everywhere.
+# 8 × 8 = 64 blocks for 132 SMs leave 68 SMs without work, more than half. With block tiles of 64 × 64 there are 256
+# blocks, two for most SMs and one for the last eight, so every SM has work. But smaller tiles demand more of shared
+# memory and of L2. That is the trade-off, and no shape wins everywhere.
 # ///
 
 # %% [markdown]
 # ## Is it still fp32? {.beyond}
 #
-# The card has a faster way to multiply fp32 numbers: round them to TF32, which keeps 10 bits of fraction instead of
-# 23, and give them to the tensor cores. It is easy to win a benchmark this way by accident. In our race TF32 is off.
-# You do not have to take our word for that: the errors show it.
+# The card has a faster way to multiply fp32 numbers: round them to TF32, which keeps 10 bits of fraction instead of 23,
+# and give them to the tensor cores. It is easy to win a benchmark this way by accident. In our race TF32 is off. You do
+# not have to take our word for it: the errors prove it.
 
 # %%
 from course_kernels.gemm import library as tensor_core_library
@@ -1160,38 +1163,37 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 #   - [cuBLAS, "{{ ladder.cublas.error * 1e6:.1f }}", "{{ ladder.cublas.tflops:.1f }}"]
 #   - ["*the most we allow*", "*{{ ladder.cublas.allowed * 1e6:.1f }}*", ""]
 #   - ["cuBLAS, with TF32", "{{ tf32.error * 1e6:.1f }}", "{{ tf32.tflops:.1f }}"]
-# caption: Worst element against float64, relative to the answer's own size; K = 4096.
+# caption: The error is that of the worst element against float64, relative to the answer's own size; K = 4096.
 # ///
 #
 # /// claim | max(ladder.naive.error, ladder.coalesced.error, ladder.shared_tiles.error, ladder.register_column.error, ladder.register_tile.error, ladder.cublas.error) < 0.02 * tf32.error and tf32.tflops > 4 * ladder.cublas.tflops
 # TF32 is {{ tf32.tflops / ladder.cublas.tflops:.1f }} times as fast, and the error of its worst element is
-# {{ tf32.error / ladder.cublas.error:.0f }} times as large. None of the six kernels above has an error anywhere near
-# that, so none of them used TF32. There is a separate lecture on what tensor cores are good for when you *choose*
-# them.
+# {{ tf32.error / ladder.cublas.error:.0f }} times as large. None of the six kernels above has an error anywhere near as
+# large, so none of them used TF32. A later lecture is about what tensor cores are good for when you *choose* them.
 # /// otherwise
 # With TF32 the error of the worst element is {{ tf32.error / ladder.cublas.error:.1f }} times as large as without it.
 # ///
 #
 # /// exercise | The same sum, a different error
 # Our five kernels add the K products of an element in the same order, one after the other. Would you expect the same
-# error from all five? And would you expect it from cuBLAS?
+# error from all five? And would you expect that error from cuBLAS, too?
 # /// answer
 # The same order with the same rounding gives the same bits, and so the same worst error: look at the table. cuBLAS is
 # free to choose its own order. At 4096 its worst error is {{ ladder.cublas.error * 1e6:.2f }} millionths and ours is
 # {{ ladder.naive.error * 1e6:.2f }}; at 512 it is {{ sizes.cublas.n512.error * 1e6:.2f }} and ours is
-# {{ sizes.naive.n512.error * 1e6:.2f }}. Where the two errors differ, cuBLAS has added in a different order, which as
-# a rule is neither better nor worse. To compare two kernels, compare each of them with the truth, never one with the
-# other.
+# {{ sizes.naive.n512.error * 1e6:.2f }}. Where the two errors differ, cuBLAS has added in a different order, which as a
+# rule is neither better nor worse. If you want to compare two kernels, compare each of them with the truth, never one
+# with the other.
 # ///
 
 # %% [markdown]
 # ## The words for tiles {.beyond}
 #
-# From here on the tiles are nested, and people mix up their names. On this site the names are fixed.
+# From here on the tiles are nested, and their names are easily mixed up. On this site each kind of tile has one name.
 #
 # /// figure | docs/assets/figures/sgemm_tile_words.svg
 # alt: "C is cut into block tiles, BM by BN, one for each block, whose strips of A and B are in shared memory. A block tile is cut into warp tiles, WM by WN, one for each warp. A warp tile is cut into register tiles, TM by TN, one for each thread, whose sums live in registers."
-# caption: C, and which part of it belongs to a block, to a warp, to a thread.
+# caption: The picture shows which part of C belongs to a block, to a warp and to a thread.
 # ///
 #
 # | here | made by | its numbers are in | in CUTLASS |
@@ -1203,11 +1205,11 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 #
 # CUTLASS is NVIDIA's own library of such kernels, made to be read and reused. Its documentation describes the same
 # nesting: threadblock, warp and thread, each with its own tile, and an outer product at the lowest level [^cutlass-gemm].
-# When you read its code, you will meet `ThreadblockShape`: that is BM, BN and BK.
+# When you read its code, you will meet `ThreadblockShape`, which is BM, BN and BK.
 #
 # The kernels of this page do not have warp tiles of their own. A warp's lanes are wherever the block's numbering
-# happens to put them. The next lecture gives warps a tile, and measures how much speed that gains. It also has
-# [a picture with knobs](l5_the_top_of_the_ladder.py#try-a-tile): change BM, BN, BK, TM and TN, and see what they
+# happens to put them. The next lecture gives each warp a tile, and measures how much speed the change gains. It also
+# has [a picture with knobs](l5_the_top_of_the_ladder.py#try-a-tile): change BM, BN, BK, TM and TN, and see what they
 # demand of an SM.
 #
 # /// exercise | Which tile?
@@ -1229,11 +1231,11 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # 4. *register column*: a number of B is used eight times while it is in the hand;
 # 5. *register tile*: a number of A is also used eight times while it is in the hand.
 #
-# And you have a better question than "how do I make the kernel fast?": **which roof holds it back, and what would
-# raise that roof?** There are four roofs, and a pencil is enough to work them out.
+# And you can now ask a better question than "how do I make the kernel fast?": **which roof holds it back, and what
+# would raise that roof?** There are four roofs, and a pencil is enough to work them out.
 #
-# **Where this leads.** The register tile still brings its tiles in word by word. It loses wavefronts in queues. And
-# it waits idly while the next tile comes in. Each of these three faults leads to a rung, and there are more rungs:
-# they are the subject of [the next lecture](l5_the_top_of_the_ladder.py). To see how the clock and the counters work,
-# read [how every number here is measured](../how_we_measure.py). For each number with its spread, see
-# [the ledger](../numbers.md).
+# **Where this leads.** The kernel with the register tile still loads its tiles word by word. It loses wavefronts in
+# queues. And it is idle while the next tile is loaded. Each of these three faults leads to a rung, and there are more
+# rungs: they are the subject of [the next lecture](l5_the_top_of_the_ladder.py). To see how the clock and the counters
+# work, read [how every number here is measured](../how_we_measure.py). To see each number with its spread, open [the
+# ledger](../numbers.md).
