@@ -713,11 +713,11 @@ record(
 # row](../one_token.py#rmsnorm-forget-how-loud-it-is) and multiplies it by weights.
 #
 # /// exercise | Before a line is typed | 5 minutes
-# Take five operators: h = x + r, then h², its mean over a row, h × 1/√, × w. For each, write down how many tensors come in from
+# Take five operators: s = x + r, then s², its mean over a row, s × 1/√, × g. For each, write down how many tensors come in from
 # HBM (the pantry) and how many go out to it. One number for each row, or one row for all, is a crumb: leave it out. Then do the
-# same for one kernel that does all five. Why must h be written at all?
+# same for one kernel that does all five. Why must s be written at all?
 # /// answer
-# In and out: 2 + 1, 1 + 1, 1 + 0, 1 + 1, 1 + 1. That is 10. Fused: x and r in, h and y out, 4. And h is the side road of the next
+# In and out: 2 + 1, 1 + 1, 1 + 0, 1 + 1, 1 + 1. That is 10. Fused: x and r in, y and s out, 4. And s is the side road of the next
 # layer: another kernel reads it later.
 # ///
 #
@@ -731,20 +731,20 @@ record(
 # table has 1024 seats, so remember the mask.
 #
 # /// exercise | The first half | 8 minutes
-# Load x, load r, add, store h. The launcher makes h and y, takes M and N from the shape, and starts M programs with `BLOCK = triton.next_power_of_2(N)`. Check that h is x + r for 5 rows of 1000. What do the 24 spare seats load?
+# Load x, load r, add, store s. The launcher makes y and s, takes M and N from the shape, and starts M programs with `BLOCK = triton.next_power_of_2(N)`. Check that s is x + r for 5 rows of 1000. What do the 24 spare seats load?
 # /// answer
 # Nothing: the mask holds them back, and `other=0.0` gives them a zero that changes no sum.
 #
 # ```python
 # @triton.jit
-# def add_rmsnorm_kernel(x_ptr, r_ptr, w_ptr, h_ptr, y_ptr, N, eps, BLOCK: tl.constexpr):
+# def add_rmsnorm_kernel(x_ptr, g_ptr, r_ptr, y_ptr, s_ptr, N, eps, BLOCK: tl.constexpr):
 #     row = tl.program_id(0).to(tl.int64)
 #     n = tl.arange(0, BLOCK)
 #     mask = n < N
 #     x = tl.load(x_ptr + row * N + n, mask=mask, other=0.0)
 #     r = tl.load(r_ptr + row * N + n, mask=mask, other=0.0)
-#     h = x + r
-#     tl.store(h_ptr + row * N + n, h, mask=mask)
+#     s = x + r
+#     tl.store(s_ptr + row * N + n, s, mask=mask)
 # ```
 # ///
 #
@@ -753,26 +753,26 @@ record(
 # %% [markdown]
 # ## Your kernel: the norm
 #
-# h is in your hand. Do not load it again. Square it, add up the squares, take the mean, add eps, divide by the root,
-# multiply by w, and store y. Check it against float64.
+# s is in your hand. Do not load it again. Square it, add up the squares, take the mean, add eps, divide by the root,
+# multiply by g, and store y. Check it against float64.
 #
 # /// exercise | Four more lines | 8 minutes
 # Check N = 1000 and N = 1024, in fp32. Then in fp16. Then in fp16 with inputs ten times as large. Which check will fail, and why?
 # /// answer
 # If you divided by `BLOCK`, 1024 passes and 1000 fails. The first check in fp16 passes, and in the last one every y is 0.
 # The square of a number near 14 is about 200, and a thousand of those are 200 000; fp16 ends at 65 504. So the mean is
-# infinite. Widen h *before* it is squared; afterwards is one line too late.
+# infinite. Widen s *before* it is squared; afterwards is one line too late.
 #
 # ```python
-#     h = h.to(tl.float32)
-#     mean = tl.sum(h * h) / N
-#     w = tl.load(w_ptr + n, mask=mask, other=0.0)
-#     y = h / tl.sqrt(mean + eps) * w
+#     s = s.to(tl.float32)
+#     mean = tl.sum(s * s) / N
+#     g = tl.load(g_ptr + n, mask=mask, other=0.0)
+#     y = s / tl.sqrt(mean + eps) * g
 #     tl.store(y_ptr + row * N + n, y, mask=mask)
 # ```
 # ///
 #
-# The cell below does in PyTorch what the faulty line does.
+# The cell below does in PyTorch what the faulty line does; its h is a row of your s.
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -786,14 +786,14 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # ### The right column
 #
 # Your kernel is right. Now the receipt: which lines of your kernel touch HBM? The loads and stores of whole tensors; the load
-# of w is a crumb. Count them in your own file.
+# of g is a crumb. Count them in your own file.
 #
 # /// exercise | Trips after | 3 minutes
 # Write down the line numbers, and 10 divided by your count. Next to it write the word *forecast*. Which line could you add that
 # breaks the receipt but not the answer?
 # /// answer
 # Two loads and two stores of whole tensors: 10 ÷ 4 = 2.5. It is a forecast of bytes, not a speed; the clock comes next. If you
-# loaded h again after storing it, the answer would still be right, at the cost of one more trip.
+# loaded s again after storing it, the answer would still be right, at the cost of one more trip.
 # ///
 
 # %% [markdown]
@@ -807,7 +807,7 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # ///
 #
 # PyTorch already has the norm as a single operator. So *eager* here means two kernels: the addition, and the norm of what it
-# wrote. That is x, r in, h out; h in, y out: five trips against four, not ten.
+# wrote. That is x, r in, s out; s in, y out: five trips against four, not ten.
 #
 # /// predict | Four trips instead of five. What happens to the time, for the {{ fused.rows:,.0f}} rows of a prefill?
 # - [fused.prefill.ours.us / fused.prefill.eager.us >= 0.9] Nothing that you would notice
@@ -1339,9 +1339,8 @@ record(
 # This is the kernel from class once more, and now it is graded. Write it in Triton, in CUDA C++, or in NumPy alone. A
 # row is added, measured and divided, all while you hold it. The answer to the last task is not on any page.
 #
-# The lab passes x, g, r and expects y, s, in this order: what was w and h in class is g and s here, and eps is 1e-5
-# here and was 1e-6 in class. If your file from class is in `my_labs/`, begin with
-# `nox -s lab -- add_rmsnorm --stage 0`: it writes the starter, and keeps your file beside it.
+# The lab has the names of the class: it passes x, g, r and expects y, s, in this order. If your file from class is in
+# `my_labs/`, begin with `nox -s lab -- add_rmsnorm --stage 0`: it writes the starter, and keeps your file beside it.
 #
 # /// lab | add_rmsnorm
 # ///

@@ -117,9 +117,9 @@ def test_the_receipt_of_w4():
     assert [int(together[i]) for i in (1, 2)] == [sum(int(row[i]) for row in operators) for i in (1, 2)]
     assert int(together[3]) == int(together[1]) + int(together[2])
     assert [int(one[1]), int(one[2]), int(one[3])] == [
-        sum(how == "load" for how, of in touched if of != "w"),
+        sum(how == "load" for how, of in touched if of != "g"),
         sum(how == "store" for how, _ in touched),
-        len([of for _, of in touched if of != "w"]),
+        len([of for _, of in touched if of != "g"]),
     ]
 
 
@@ -154,7 +154,7 @@ def errors_of(kernel, folder):
         text=True,
         check=True,
     )
-    assert done.stdout.count("h is x + r: True") == 4
+    assert done.stdout.count("s is x + r: True") == 4
     return [float(error) for error in re.findall(r"worst error: (\S+)", done.stdout)]
 
 
@@ -188,7 +188,7 @@ def test_dividing_by_the_seats_fails_where_the_chapter_says(triton, tmp_path):
 @OF_THE_CHAPTER
 def test_squares_in_fp16_fail_at_ten_times_the_input_only(triton, tmp_path):
     kernel = fenced("def add_rmsnorm(")
-    widened = "    h = h.to(tl.float32)  # fp16 ends at 65 504\n"
+    widened = "    s = s.to(tl.float32)  # fp16 ends at 65 504\n"
     assert widened in kernel
 
     fp32, whole, fp16, large = errors_of(kernel.replace(widened, ""), tmp_path)

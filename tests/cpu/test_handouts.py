@@ -448,12 +448,12 @@ def test_what_w4_prints_runs(course, tmp_path):
 def test_the_planted_fault_is_marked_in_the_twin_alone(course):
     made = pages(course, "w4")
     sheet, twin = (page_called(made, "add_rmsnorm_planted.py", solved=solved) for solved in (False, True))
-    assert "mean = tl.sum(h * h) / N" in listed(sheet)[9]
+    assert "mean = tl.sum(s * s) / N" in listed(sheet)[9]
     assert listed(sheet) == listed(twin)
     marked = re.findall(r'<span class="solved">(    [^<]*)</span>', twin)
     assert [line.strip() for line in marked] == [
-        "mean = tl.sum(h * h) / N",
-        "y = h / tl.sqrt(mean.to(tl.float32) + eps) * w",
+        "mean = tl.sum(s * s) / N",
+        "y = s / tl.sqrt(mean.to(tl.float32) + eps) * g",
     ]
     for told in ("solved", "65 504", "before it is squared"):
         assert told not in sheet
@@ -646,7 +646,7 @@ def test_every_page_says_which_it_is(course, name):
 def test_the_line_that_is_typed_later_is_framed(course):
     sheet = page_called(pages(course, "w4"), "add_rmsnorm.py", solved=False)
     (framed,) = re.findall(r'<b class="later">([^<]*)</b>', sheet)
-    assert framed.strip().startswith("h = h.to(tl.float32)")
+    assert framed.strip().startswith("s = s.to(tl.float32)")
     assert re.search("<strong>[^<]*[Ll]eave (?:out )?the framed line", sheet)
 
 

@@ -59,7 +59,7 @@ def of(exercises, page, title, right="", wrong=""):
         ("triton", "Turn a list round", "x_ptr + N - 1 - i", "x_ptr + N - i"),
         ("triton", "Turn a list round", "mask = i < N", "mask = i <= N"),
         ("w4", "37 tokens, three pages", "t % PAGE]", "t // PAGE]"),
-        ("w4", "Four more lines", "tl.sum(h * h) / N", "tl.sum(h * h) / BLOCK"),
+        ("w4", "Four more lines", "tl.sum(s * s) / N", "tl.sum(s * s) / BLOCK"),
         ("w1", "A window", "col <= row - W", "col < row - W"),
         ("w1", "A window", "max(0, i - W + 1)", "max(0, i - W - tile)"),
         ("c", "Blocks, rounded up", "`-(-N // 256)`", "`-(N // 256)`"),

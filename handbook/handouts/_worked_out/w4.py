@@ -227,11 +227,11 @@ def what_turns(kind):
 
 # In and out, in tensors, and what a fused kernel still does of it.
 STEPS = {
-    "h = x + r": (2, 1, "load x, load r, store h"),
-    "h²": (1, 1, "nothing: it is in the hand"),
+    "s = x + r": (2, 1, "load x, load r, store s"),
+    "s²": (1, 1, "nothing: it is in the hand"),
     "mean of each row": (1, 0, "nothing: it is in the hand"),
-    "h × 1/√": (1, 1, "nothing: it is in the hand"),
-    "× w": (1, 1, "store y"),
+    "s × 1/√": (1, 1, "nothing: it is in the hand"),
+    "× g": (1, 1, "store y"),
 }
 OPERATORS = tuple(STEPS)
 
@@ -463,7 +463,7 @@ BOARDS = {
     "Walk the kernel: follow the table": (PAGE, PAGE, 37),
     "The receipt, before a line is typed": (1, all_trips(), fused_trips()),
     "One row, one table of cooks: load, add": (0, 5, 1000),
-    "The norm, with h still in the hand": (65504, 1000, 1024, 1.0, 0),
+    "The norm, with s still in the hand": (65504, 1000, 1024, 1.0, 0),
     "Fill in the right column": (
         all_trips(),
         fused_trips(),
@@ -477,7 +477,7 @@ CHECK_ANSWERS = {
     "The banquet and the trickle": 1000,
     "A table reserved, or a page at a time": PAGE - 1,
     "One row, one table of cooks: load, add": "other=0.0",
-    "The norm, with h still in the hand": (1000, 200, 1000 * 200, 65504),
+    "The norm, with s still in the hand": (1000, 200, 1000 * 200, 65504),
     "Exit": ("the first.", 3),
 }
 BLANKS = {"pages": (LAYERS, KEY_HEADS, D), "add_rmsnorm_planted.py": (65504,)}
