@@ -199,9 +199,8 @@ print("Python              ", 40_000 * 65_536)
 #
 # ### 3. 1.0 is a double
 #
-# A literal has a type too. `1.5` has 64 bits. `1.5f` has 32. Mix a double into a sum of floats, and the sum is worked
-# out in double, then rounded back. Look at the instructions that the compiler generates for `x * 1.1` and for
-# `x * 1.1f`:
+# A literal has a type too. `1.5` has 64 bits. `1.5f` has 32. Mix a double into a sum of floats, and the sum is computed
+# in double, then rounded back. Look at the instructions that the compiler generates for `x * 1.1` and for `x * 1.1f`:
 
 # %%
 import re
@@ -260,8 +259,8 @@ print("0.1 + 0.2 == 0.3 in double:", bool(counted[2].item()))
 # Why? And what does `y[i] = 0.5 * x[i];` cost?
 # /// answer
 # `1 / 2 * x[i]` is read from the left: `1 / 2` is a division of ints, so it is 0. Then comes 0 times x. In `x[i] / 2`
-# one side is a float, so the 2 becomes a float too. `0.5 * x[i]` gives the right answer. By the rules of C the product
-# is worked out in double and rounded back. Half of a float comes out the same either way, so a compiler may notice and
+# one side is a float, so the 2 becomes a float too. `0.5 * x[i]` gives the right answer. By the rules of C, the product
+# is computed in double and rounded back. Half of a float comes out the same either way, so a compiler may notice and
 # use a float multiply after all. With 1.1 the compiler could not do so, as you saw above. Write `0.5f`, and you do not
 # have to hope that it does.
 # ///
@@ -332,8 +331,8 @@ print("x[3], *(x + 3):  ", *seen.tolist())
 #
 # `number = row × columns + column`
 #
-# By hand: 3 rows, 4 columns. Row 2, column 1 is number 2 × 4 + 1 = **9**. And back: 9 // 4 = row 2, 9 % 4 = column 1. Let
-# the card check:
+# Try it by hand with 3 rows and 4 columns. Row 2, column 1 is number 2 × 4 + 1 = **9**. And back again: 9 // 4 gives
+# row 2, and 9 % 4 gives column 1. Let the card check:
 
 # %%
 M, N = 3, 4
@@ -370,8 +369,9 @@ print("with row and column mixed up:", int(found[1]))
 # A matrix has 5 rows and 8 columns. In which row and column is element 37? And what does a kernel read when it asks for
 # row 1, column 9?
 # /// answer
-# 37 // 8 = row 4, 37 % 8 = column 5. Row 1, column 9 is number 1 × 8 + 9 = 17, and that is row 2, column 1. That place
-# is inside the matrix, so not even `memcheck` can object. Only a check of the column against N finds the mistake.
+# 37 // 8 gives row 4, and 37 % 8 gives column 5. Row 1, column 9 is number 1 × 8 + 9 = 17, and that is row 2, column 1.
+# That place is inside the matrix, so not even `memcheck` can object. Only a check of the column against N finds the
+# mistake.
 # ///
 
 # %% [markdown]
@@ -430,7 +430,7 @@ print(after.tolist())
 # %% [markdown]
 # ## What the compiler says
 #
-# A compiler is a colleague who reads the whole file before anything runs. Here is the most common mistake of all: a
+# A compiler is a colleague who reads your whole file before anything runs. Here is the most common mistake of all: a
 # missing semicolon.
 
 
@@ -480,7 +480,8 @@ extern "C" __global__ void scale() {
 # valid C; that does not mean that it is right.
 #
 # /// exercise | Read one aloud
-# Say what each line does for thread 5 of block 2, with blocks of 256 threads and N = 600. And for thread 100 of the same block?
+# Say what each line does for thread 5 of block 2, with blocks of 256 threads and N = 600. Then do the same for thread
+# 100 of that block.
 #
 # ```cuda
 # extern "C" __global__ void mystery(const float *x, float *y, int N) {
@@ -499,7 +500,8 @@ extern "C" __global__ void scale() {
 # ///
 #
 # /// exercise | Blocks, rounded up
-# How many blocks of 256 do N numbers need, worked out in C? Why is `(N + 255) / 256` right, and for which N does it go wrong?
+# How do you compute in C how many blocks of 256 N numbers need? Why is `(N + 255) / 256` right, and for which N does it
+# go wrong?
 # /// answer
 # Division rounds down, so N / 256 forgets the remainder. Adding 255 first makes every remainder, from 1 on, count as
 # one more block, and changes nothing for an N that is a multiple of 256. The formula goes wrong when N + 255 passes 2
@@ -525,7 +527,7 @@ extern "C" __global__ void scale() {
 # - [x] None
 # /// reveal
 # None. In each of the two kernels `WIDE` is a constant, so only one side of the `if` is compiled. The listing shows
-# what is left: one load of 16 bytes, or four of 4.
+# what is left: one load of 16 bytes, or four loads of 4 bytes.
 # ///
 
 # %%
@@ -783,8 +785,8 @@ extern "C" __global__ void pair(int *packed, float first, float second) {
 # %% [markdown]
 # This line needs no `volatile`: its output is its only effect. But look at the order of the two numbers. `first` ends
 # up in the lower half, on the right, although it is named last. Nobody checks this order either. The text between the
-# quotes is not C++, and the compiler believes what you say about it. So the course wraps each such line in a function
-# with a comment, in one of the `.cuh` files that L5 and L6 show.
+# quotes is not C++, and the compiler believes what you say about it. So the course wraps each such line in a commented
+# function, in one of the `.cuh` files that L5 and L6 show.
 #
 # You will also meet these:
 #
@@ -807,8 +809,8 @@ extern "C" __global__ void pair(int *packed, float first, float second) {
 # `"memory"`?
 # /// answer
 # The line has no output, so there is nothing between the first colon and the second. The number is built into the
-# instruction, so it must be known when the kernel is compiled. `"n"` insists on that, and an argument is known only at
-# run time.
+# instruction, so it must be known when the kernel is compiled. `"n"` requires such a number, but an argument is known
+# only at run time.
 #
 # Without `"memory"`, the compiler does not know that this line has anything to do with memory. It may then read the
 # tile *before* the wait, when the copies have not arrived.

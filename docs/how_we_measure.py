@@ -112,14 +112,14 @@ record(
 #     > {{ refused.nan_clamped }}
 #
 #     Random inputs hold no NaN, so nobody would notice. We **plant** a NaN, at a place drawn at random, beside
-#     infinities, zeros and very large numbers. Where the truth is NaN, the answer must be NaN. Not every job can keep
-#     that promise: a problem's contract says what it leaves out, with the reason.
+#     infinities, zeros and very large numbers. Where the truth is NaN, the answer must be NaN. Not every problem can
+#     promise that: a problem's contract says what it leaves out, with the reason.
 #
 # 6. **Input modified** works in place, so a second call would scale twice.
 #
 #     > {{ refused.input_modified }}
 #
-#     We check **afterwards** that the inputs are what they were.
+#     We check **afterwards** that the inputs have not changed.
 #
 # 7. **Cached result** answers once, and never looks again.
 #
@@ -197,19 +197,20 @@ record(
 #
 # - **The judge draws the inputs and keeps the truth.** The other process never sees the truth. Some sizes are never
 #   announced, and when every answer seems right, the process is asked again, without knowing how often.
-# - **The judge compares.** Answers go into memory that both processes see, poisoned before each call. What the other
-#   process *says* decides nothing: not a line that it prints, not its exit code, not a message that it makes up.
+# - **The judge compares.** Answers are written to memory that both processes see, and that we poison before each call.
+#   What the other process *says* decides nothing: not a line that it prints, not its exit code, not a message that it
+#   makes up.
 # - **The judge has a clock of its own.** The process times itself with events, which it may have patched. So the judge
 #   also times a batch of calls, each on new inputs, with every answer handed over. The samples are shown where the two
-#   clocks agree. Where the two cannot both be right, the file is refused.
-# - **The verdict says what it is about.** Its last line names the file and the judge by a hash. It also names the card,
-#   or says that there was none. With `--json` it lists every question that was asked, under a seal. If one of the two
-#   hashes is no longer the same, the verdict belongs to a different file or a different judge: judge again.
+#   clocks agree. If the two cannot both be right, the file is refused.
+# - **The verdict states what was judged.** Its last line names the file and the judge by a hash. The verdict also names
+#   the card, or says that there was none. With `--json` it lists every question that was asked, under a seal. If one of
+#   the two hashes is no longer the same, the verdict belongs to a different file or a different judge: judge again.
 # - **Without a card** a Triton kernel runs in Triton's interpreter, with [a card's
 #   arithmetic](triton_for_numpy_people.py#what-judge-and-grader-add). A file that needs a card is *not judged*, and the exit
 #   code is 2.
-# - **The process has limits** on its time, its memory, its processes and what it prints. It may write in one folder, which is
-#   deleted afterwards, and it has no network. Anything it starts ends with it.
+# - **The process has limits** on its time, its memory, its processes and what it prints. It may write in one folder,
+#   which is deleted afterwards, and it has no network. Anything that the process starts ends with it.
 #
 # There are more than a hundred cheats in `tests/judge/`, some of our own and some published by others, each with its
 # source. Our tests check that each of them is refused wherever it can be detected, with a card or without one, and that
@@ -232,7 +233,8 @@ record(
 #   would do its work.
 # - Without `--own`, a store past the end of an answer goes undetected on a card. Triton's interpreter detects it.
 # - Memory on the card has no limit but the card's own. A kernel that never ends holds the card until its time is up.
-# - The walls are Linux's (Landlock, a network namespace). Where a system lacks one of them, the verdict says which one.
+# - The walls are features of Linux (Landlock, a network namespace). Where a system lacks one of them, the verdict says
+#   which one.
 
 # %% [markdown]
 # ## The clock
@@ -271,8 +273,8 @@ record(
 # **A look at the stove.** We read the clock, the power, the temperature and whatever holds the card back *while* a
 # kernel runs, and keep the readings of each kernel separate. The card updates these figures only about ten times a
 # second, so during a race they belong to no single kernel. When all samples are taken and checked, each kernel
-# therefore runs alone, back to back, until the figures are its own. Those runs are not samples, and they come last, so
-# that no sample suffers from their heat.
+# therefore runs alone, back to back, until the figures describe that kernel alone. Those runs are not samples, and they
+# come last, so that no sample suffers from their heat.
 #
 # Sampling stops after a set time, with never fewer than 12 samples and never more than 1000. Everything drawn at random
 # comes from one seed. That seed is in the record, and in the refusal of every wrong answer; with it you can repeat
@@ -324,9 +326,9 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 
 # %% [markdown]
 # /// claim | small.host_us > 2.8 * small.us
-# One mebibyte is copied in {{ small.us:.1f }} µs. Asking for that copy takes the host {{ small.host_us:.1f }} µs. Call
-# it over and over, and the card waits for Python most of the time. [L2](lectures/l2_the_cuda_model.py) explains what
-# you can do about it.
+# One mebibyte is copied in {{ small.us:.1f }} µs. Asking for that copy takes the host {{ small.host_us:.1f }} µs. If
+# you call the copy over and over, the card waits for Python most of the time. [L2](lectures/l2_the_cuda_model.py)
+# explains what you can do about it.
 # /// otherwise
 # One mebibyte is copied in {{ small.us:.1f }} µs. Asking for that copy takes the host {{ small.host_us:.1f }} µs.
 # ///
@@ -459,7 +461,7 @@ record(multiply=multiply)
 # references:
 #   - {label: data sheet, value: 100}
 # alt: "Bars of percent of peak. Copying four gibibytes reaches {{ copy.gib4.ours.of_peak:.0%}} with our kernel and {{ copy.gib4.torch.of_peak:.0%}} with PyTorch. Multiplying 8192 square matrices by cuBLAS reaches {{ multiply.bf16.n8192.of_peak:.0%}} in bf16, {{ multiply.fp16.n8192.of_peak:.0%}} in fp16, {{ multiply.tf32.n8192.of_peak:.0%}} in TF32 and {{ multiply.fp32.n8192.of_peak:.0%}} in fp32."
-# caption: All multiplies by cuBLAS, called through PyTorch.
+# caption: All multiplies were done by cuBLAS, called through PyTorch.
 # ///
 #
 # /// table
@@ -481,9 +483,9 @@ record(multiply=multiply)
 #
 # /// claim | max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak) < 0.98
 # A copy is the plainest job of all, and even the better of our two copies reaches only
-# {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Most likely memory stops to refresh, to open rows, and
-# to turn around between reading and writing; we have not measured how much each of these takes. But when a memory-bound
-# kernel of yours reaches as much as the best copy, look for your next gain elsewhere.
+# {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}. Most likely the memory pauses to refresh, to open rows,
+# and to turn around between reading and writing; we have not measured how much each of these takes. But when a
+# memory-bound kernel of yours reaches as much as the best copy, look for your next gain elsewhere.
 # /// otherwise
 # The better copy reaches {{ max(copy.gib4.ours.of_peak, copy.gib4.torch.of_peak):.0%}}: on this card you can have very nearly
 # all of the data sheet's bandwidth.
@@ -602,7 +604,7 @@ record(
 #   - {column: power_w, y_label: W, label: power}
 #   - {column: sm_mhz, y_label: MHz, label: SM clock}
 # alt: "Three traces over six seconds. Speed starts at {{ long_run.tflops.first:.0f }} TFLOP/s and ends at {{ long_run.tflops.last:.0f }}. Power reaches {{ long_run.power_w.max:.0f }} W. The clock goes from {{ long_run.sm_mhz.max:.0f }} MHz at its highest to {{ long_run.sm_mhz.min:.0f }} MHz at its lowest."
-# caption: One point for every burst of 24 multiplies. Power and clock are read when a burst ends.
+# caption: There is one point for every burst of 24 multiplies. Power and clock are read when a burst ends.
 # ///
 #
 # /// claim | long_run.sm_mhz.last < 0.9 * long_run.sm_mhz.first
@@ -665,8 +667,8 @@ record(
 
 # %% [markdown]
 # bf16 and fp16 share one peak. At 8192 the two types reach {{ multiply.bf16.n8192.of_peak:.0%}} and
-# {{ multiply.fp16.n8192.of_peak:.0%}} of that peak here. They ran one after the other and not in turns, so we say nothing
-# about the difference.
+# {{ multiply.fp16.n8192.of_peak:.0%}} of that peak here. The two ran one after the other and not in turns, so we say
+# nothing about the difference.
 #
 # All other timings on this site use random inputs, never zeros. Most are drawn from a normal distribution; where a
 # problem needs others, such as colours between 0 and 1, its `problem.py` says which.
@@ -679,9 +681,9 @@ record(
 #   the record when it was made must agree with it, too. That keeps accidents out. A determined forger who knows this
 #   project can still write a record that agrees with itself. There is one remedy against such a forger, and only you
 #   can apply it: run the command beside a number again.
-# - **Few cards.** These numbers come from one card of its kind, in one machine. Another card of the same model may be a
-#   little better or worse. Every run teaches us how much cards differ; [the ledger](numbers.md) says what we know so
-#   far.
+# - **Few cards.** These numbers come from one card of its kind, in one machine. A different card of the same model may
+#   be a little better or worse. Every run teaches us how much cards differ; [the ledger](numbers.md) says what we know
+#   so far.
 # - **One day.** A new driver or a new library changes the numbers. We write versions and dates beside the numbers, and
 #   list [what moved](numbers.md#what-moved-since-the-last-records) after every run.
 # - **The clock is not locked.** We let the card choose its clock, as yours does, and write down what it
@@ -734,9 +736,8 @@ record(
 # - one minute for a prediction and four for an exercise, unless its head says otherwise;
 # - a lab takes the minutes at its head.
 #
-# The *core* is everything open on the page, with what your predictions reveal. Folded parts are counted separately:
-# answers, hints, code, tables behind charts, and the sections beyond the core. The core of a page for a session is
-# never longer than the session.
+# The *core* is everything that is open on the page, including what your predictions reveal. Folded parts are counted
+# separately: answers, hints, code, tables behind charts, and the sections beyond the core. On a page for a session, the core is never longer than the session.
 
 # %% [markdown]
 # ## Now you

@@ -4,7 +4,7 @@
 # nav: "Start here: your first kernel"
 # section: Make the multiply fast
 # order: 1
-# description: Vector add in CUDA C++ and in Triton, its floor worked out by hand, and your first percent of peak.
+# description: Write vector add in CUDA C++ or in Triton, work out its floor by hand, and reach your first percent of peak.
 # needs: gpu
 # ---
 
@@ -76,7 +76,7 @@
 # - `const float* x` is the address of the first number of `x`. The GPU gets addresses, not lists. Nothing
 #   in an address says how long the list is, so the length is passed separately.
 # - `blockIdx.x` is the number of the table, `blockDim.x` the seats per table, `threadIdx.x` the number of the seat. The
-#   line with all three is the question *which pair is mine?* The number is computed in 64 bits, because a list can be
+#   line with all three asks the question *which pair is mine?* The number is computed in 64 bits, because a list can be
 #   longer than 32 bits can count.
 # - The `if` sends the spare cooks home: their `i` is N or more.
 # - The last line is the whole dish: two reads, one addition, one write.
@@ -136,7 +136,7 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # %% [markdown]
 # Their answers agree to the last bit, because one addition leaves no room for opinion. If you have a card of your own,
 # the same check takes a few lines. Without a card, leave these lines out: [a command that needs no
-# card](#no-gpu-or-another-one) comes near the end. From the folder of the course, with [its `.venv`
+# card](#no-gpu-or-another-one) comes near the end. Run them in the folder of the course, with [its `.venv`
 # activated](set_up.md#which-door-is-yours):
 #
 # ```bash
@@ -250,8 +250,9 @@ record(
 # %% [markdown]
 # ## The measured run
 #
-# Now the clock. `compare` checks every competitor against the truth first. Then it runs them in turns, on the same
-# lists, with a cold cache, until it has enough samples. [A page of its own](how_we_measure.py) explains how and why.
+# Now start the clock. `compare` checks every competitor against the truth first. Then it runs them in turns, on the
+# same lists, with a cold cache, until it has enough samples. [A page of its own](how_we_measure.py) explains how and
+# why.
 
 # %% tags=["show"]
 from course_kernels.measure import compare
@@ -289,10 +290,10 @@ record(big=big)
 #
 # /// claim | big.cuda.us > 1.1 * big.triton.us
 # And here is our first loss. The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times as long as the
-# Triton one. The bytes are the same, and so are the sums. What differs is how the bytes are *asked for*. In the CUDA
-# kernel each cook walks the hall for one number from each list. In Triton a table has 1024 numbers and far fewer cooks,
-# so each cook takes several numbers, and may fetch neighbours in one trip. The likely reason, then, is that more bytes
-# are in flight at once. You will test that yourself, in the third exercise.
+# Triton one. The bytes are the same, and so are the sums. What differs is how the kernels *ask for* the bytes. In the
+# CUDA kernel each cook walks the hall for one number from each list. In Triton a table has 1024 numbers and far fewer
+# cooks, so each cook takes several numbers, and may fetch neighbours in one trip. The likely reason, then, is that more
+# bytes are in flight at once. You will test that yourself, in the third exercise.
 # /// otherwise
 # The plain CUDA kernel takes {{ big.cuda.us / big.triton.us:.2f }} times as long as the Triton one: on this card one number per
 # cook fills the hall well enough.
@@ -368,13 +369,12 @@ record(sweep=sweep)
 # ///
 #
 # /// claim | sweep.cuda.n16.us < 1.5 * sweep.cuda.n12.us
-# From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows by 16. The time does not follow:
+# With 2<sup>16</sup> numbers instead of 2<sup>12</sup>, you ask for much more work. The time hardly follows:
 # {{ sweep.cuda.n12.us:.1f }} µs for the short list, {{ sweep.cuda.n16.us:.1f }} µs for the longer one. So you are not
 # paying for the work.
 # /// otherwise
-# From 2<sup>12</sup> to 2<sup>16</sup> numbers the work grows by 16, and the time goes from {{ sweep.cuda.n12.us:.1f }}
-# µs to
-# {{ sweep.cuda.n16.us:.1f }} µs.
+# With 2<sup>16</sup> numbers instead of 2<sup>12</sup>, you ask for much more work, and the time goes from
+# {{ sweep.cuda.n12.us:.1f }} µs to {{ sweep.cuda.n16.us:.1f }} µs.
 # ///
 # ///
 #
@@ -437,7 +437,8 @@ record(sweep=sweep)
 # ## Now you
 #
 # /// exercise | Take the bounds check away
-# The list has 1000 numbers, a block has 256 threads. You delete the `if`. What happens? And with a list of 1024?
+# The list has 1000 numbers, and a block has 256 threads. You delete the `if`. What happens? And what happens with a
+# list of 1024?
 # /// answer
 # 1000 numbers need four blocks, and four blocks have 1024 threads. The last 24 read past the end of `x` and
 # `y`, and write past the end of `z`.
@@ -460,10 +461,9 @@ record(sweep=sweep)
 #
 # First predict. A GPU is built of many *multiprocessors*, the rooms of the kitchen. A table is set in one room and
 # stays there. One multiprocessor of your GPU seats at most 2048 threads and at most 32 blocks at a time
-# (fewer threads on 8.6, 8.9 and 12.0). With 32 cooks to a table, how many are in a room?
+# (fewer threads on 8.6, 8.9 and 12.0). With 32 cooks to a table, how many cooks are in a room?
 # /// answer
-# 32 blocks of 32 are 1024 threads: half the seats stay empty. With 64 or more to a table, the 2048 seats
-# fill up.
+# 32 blocks of 32 are 1024 threads: half the seats stay empty. With 64 or more cooks to a table, the 2048 seats fill up.
 #
 # Does an empty seat cost you anything? Only if too few bytes are in flight. While one cook waits in the hall, the
 # others work, so the question is how many bytes are in the hall, not how many cooks are in the room. Write down your
@@ -482,13 +482,13 @@ record(sweep=sweep)
 # First predict where the new kernel will land: nearer to the old CUDA kernel, or nearer to Triton?
 # /// answer
 # Each trip now carries 16 bytes instead of 4, so far more bytes are in flight with the same number of cooks. Measure
-# the kernel with the command above and compare the two percentages. If you land beside Triton, you have found what the
+# the kernel with the command above and compare the two percentages. If you land next to Triton, you have found what the
 # first kernel lacked. Our own kernel of this kind takes two such groups of four from each list at once. In our run it
-# reached {{ l2.adds.vectors.of_peak:.0%}} of peak, Triton {{ l2.adds.triton.of_peak:.0%}}, and the plain kernel
+# reached {{ l2.adds.vectors.of_peak:.0%}} of peak, Triton reached {{ l2.adds.triton.of_peak:.0%}}, and the plain kernel
 # {{ l2.adds.plain.of_peak:.0%}}: [the second lecture](lectures/l2_the_cuda_model.py#vector-add-once-more) has the
 # table.
 #
-# Two traps. N does not have to be a multiple of four: let the last threads do the rest one by one. And a `float4` must
+# Two traps. N need not be a multiple of four: let the last threads add the rest one by one. And a `float4` must
 # start at a multiple of 16 bytes, but a slice such as `x[1:]` does not. `src/course_kernels/copy/k01_vectorised.cu`
 # handles both.
 # ///
@@ -503,8 +503,8 @@ record(sweep=sweep)
 # per trip, so even fewer bytes are in flight. Expect its percentage to fall.
 #
 # For the short list the time does not change, because you were paying for opening the kitchen. The floor still halves.
-# So the percentage of peak falls too, though nothing got worse. Percent of peak is a question about *this* job at
-# *this* size.
+# So the percentage of peak falls too, though nothing got worse. Percent of peak always refers to *this* job at *this*
+# size.
 # ///
 
 # %% [markdown]
@@ -514,7 +514,7 @@ record(sweep=sweep)
 # matrix is needed again and again, and if you run to the pantry each time, you are lost. *First we make the multiply
 # fast. Then we make the model fast.*
 #
-# - The next stop is [what a GPU is](lectures/l1_what_a_gpu_is.py). Three lectures further on you reach [the ladder of
+# - The next stop is [what a GPU is](lectures/l1_what_a_gpu_is.py). Three lectures later you reach [the ladder of
 #   multiplies](lectures/l4_the_gemm_ladder.py), and at its top [tensor cores](lectures/l6_tensor_cores.py).
 # - How far can you trust the numbers above? See [how every number here is measured](how_we_measure.py),
 #   including the cheats that we try on ourselves.

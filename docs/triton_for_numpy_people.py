@@ -10,15 +10,15 @@
 # %% [markdown]
 # # Triton for NumPy people
 #
-# In NumPy you write one line, and a whole array moves. In Triton you write one line, and a whole *tile* of an array
-# moves. You choose which tile, and how many tiles move at once. Triton is little more than that, and it fits on one
-# page. At the end you can
+# In NumPy you write one line, and it handles a whole array. In Triton you write one line, and it handles a whole *tile*
+# of an array. You choose which tile, and how many tiles are handled at once. Triton is little more than that, and it
+# fits on one page. At the end you can
 #
 # - launch a kernel, and say which of its programs does which part;
 # - read and write a tile in one and in two dimensions, and leave alone what is not yours in memory;
 # - add up along an axis and across programs without losing anything;
 # - say what Triton's interpreter shows you without a card, and what it cannot;
-# - read what Triton says when it refuses.
+# - understand the message when Triton refuses your code.
 #
 # You need Python and NumPy. Seven [labs](#where-the-labs-are) ask for little more than you find here.
 #
@@ -103,7 +103,7 @@ print(out.tolist())
 #   grid before you use it. In `grey`, number 0 is the row and number 1 the piece of the row; in `transpose` and
 #   `sgemm_tiles`, number 0 counts along a row of the matrix and number 1 down a column.
 #
-# The programs run in no fixed order. Program 3 may be done before program 0 has begun.
+# The programs run in no fixed order. Program 3 may have finished before program 0 has begun.
 #
 # **Break it.** First leave the brackets out, then forget that a grid is a tuple:
 
@@ -220,8 +220,8 @@ for masked in (False, True):
     print("masked:  " if masked else "unmasked:", street.tolist())
 
 # %% [markdown]
-# `mask` is a row of True and False, as long as the row of places. In NumPy `x[mask]` makes a *shorter* array. In Triton
-# the row keeps its length, and a seat whose mask is False sits still: it neither reads nor writes.
+# `mask` is a row of True and False values, as long as the row of places. In NumPy `x[mask]` makes a *shorter* array. In
+# Triton the row keeps its length, and a seat whose mask is False sits still: it neither reads nor writes.
 #
 # But a row that keeps its length must have *something* in those seats. With `other` you say what. Without `other`,
 # Triton promises nothing about those seats [^triton-masked].
@@ -233,8 +233,9 @@ for masked in (False, True):
 # - [x] 0
 # - [ ] −5
 # /// reveal
-# **0.** The seat without a number holds a zero, and zero is the largest. A number that does not exist must not win, so
-# here you need `other=-float("inf")`. For a sum you need 0, for a product 1, and for a minimum `float("inf")`.
+# **0.** The seat without a number holds a zero, and zero is larger than the others. A number that does not exist must
+# not win, so here you need `other=-float("inf")`. For a sum you need 0, for a product 1, and for a minimum
+# `float("inf")`.
 # ///
 
 
@@ -369,8 +370,8 @@ for right in (True, False):
 # multiply large matrices, you loop over such dots: `sums += tl.dot(a, b)`, one tile of A and one of B at a time. A loop is
 # written as in Python, with `for k in range(…)` or `while`, and its end may be an argument.
 #
-# The card has special units for this, the *tensor cores*. The tensor cores do not accept full fp32 numbers. By default
-# Triton gives them **TF32**, which has the range of fp32 but only 10 bits after the point, where fp32 has 23
+# The card has special units for such dots, the *tensor cores*. The tensor cores do not accept full fp32 numbers. By
+# default Triton gives them **TF32**, which has the range of fp32 but only 10 bits after the point, where fp32 has 23
 # [^triton-dot].
 #
 # /// predict | A is the identity matrix. Every number of B is 1 + 2⁻¹², which a float holds without any rounding. What is A B?
@@ -378,7 +379,8 @@ for right in (True, False):
 # - [dot.default < 1.0001] 1, everywhere
 # - [dot.default >= 1.0005] 1 + 2⁻¹⁰
 # /// reveal
-# {{ dot.default:.9f }} on our card, and {{ dot.ieee:.9f }} with `input_precision="ieee"`. Both numbers come from the cell below.
+# It is {{ dot.default:.9f }} on our card, and {{ dot.ieee:.9f }} with `input_precision="ieee"`. Both numbers come from
+# the cell below.
 # ///
 
 
@@ -423,7 +425,7 @@ print("ieee:    ", by_one(True))
 #
 # ## Adding up across programs
 #
-# `tl.sum` adds within one tile. Two programs share nothing but memory. So how do 2000 programs count themselves?
+# `tl.sum` adds within one tile. Different programs share nothing but memory. So how can 2000 programs count themselves?
 #
 # Picture a blackboard. Every cook reads the number on the board, adds one in her head, and writes the new number down.
 #
@@ -468,8 +470,8 @@ print("load, add, store:", counted(False))
 print("atomic_add:      ", counted(True))
 
 # %% [markdown]
-# The two lines above come from a second run. Does its first number differ from the one in the box? That is what a
-# *race* looks like: the answer depends on who came first.
+# The two lines above come from a second run. Does the first number of that run differ from the number in the box? That
+# is what a *race* looks like: the answer depends on who came first.
 #
 # Three rules follow.
 #
@@ -479,7 +481,7 @@ print("atomic_add:      ", counted(True))
 # - At that place, every program waits for the others. So add up your own tile first, and go to the board once:
 #   `tl.atomic_add(board_ptr, tl.sum(x))`.
 #
-# With floats there is a fourth rule. Sums are rounded, and the order of the additions changes from run to run, so the
+# For floats there is a fourth rule. Sums are rounded, and the order of the additions changes from run to run, so the
 # last digits may differ from run to run.
 #
 # ## Whole numbers end here
@@ -562,12 +564,12 @@ said(lambda: from_outside[(1,)](out))
 #
 # ## The interpreter
 #
-# With `TRITON_INTERPRET=1`, nothing is compiled. NumPy carries out every line of a kernel, and the programs run one
+# With `TRITON_INTERPRET=1`, nothing is compiled. NumPy executes every line of a kernel, and the programs run one
 # after the other [^triton-debugging]. In the interpreter you can put a `print(x)` into a kernel. The interpreter helps
 # you find the wrong index, the forgotten mask, the swapped axis. All of the cells above run in the interpreter, and
 # most of them print the same results.
 #
-# Some print something else, and the interpreter's messages are worded differently. Here is a file that shows the
+# Some cells print something else, and the interpreter's messages are worded differently. Here is a file that shows the
 # differences that matter most. It runs in a Python process of its own, because the choice between card and interpreter
 # is made when Triton is imported.
 
@@ -758,9 +760,9 @@ record(
 # ### What the interpreter does differently {#what-the-interpreter-does-otherwise}
 #
 # The interpreter keeps bf16 and fp8 numbers as integers, and even adds bf16 numbers as integers. The interpreter has no
-# tensor cores, so it has no TF32. Nor does it have lanes that wait, or fail to wait, for each other. And it lacks
-# everything that needs a card. So a right kernel can be wrong in the interpreter, and a wrong kernel can be right. Each
-# line of this table was run in Triton 3.7.1:
+# tensor cores, so it has no TF32. Nor does it have lanes that wait, or fail to wait, for each other. And the
+# interpreter lacks everything that needs a card. So a right kernel can be wrong in the interpreter, and a wrong kernel
+# can be right. Each line of this table was run in Triton 3.7.1:
 #
 # | you write | the interpreter gives | a card gives |
 # |---|---|---|
@@ -804,9 +806,9 @@ record(
 # things.
 #
 # The [grader](start_here.py#type-it-yourself) of the labs runs your file in the interpreter where there is no card. The
-# grader puts guard zones around every tensor, so it finds and names a *store* past an end. It fills fresh memory with
-# NaN, so anything that you never wrote shows up. It tries a size that no tile size divides. And it compares your answer
-# with one worked out in float64, not with what you hoped for.
+# grader puts guard zones around every tensor, so it finds and names a *store* past an end. The grader also fills fresh
+# memory with NaN, so anything that you never wrote shows up. It tries a size that no tile size divides. And it compares
+# your answer with one worked out in float64, not with what you hoped for.
 #
 # The grader refuses two things that the bare interpreter accepts. The first is `and`, `or`, `not` or `if` on a row,
 # which has no single answer. The second is anything that only a compiler refuses: once your file is right, the grader
@@ -952,8 +954,8 @@ for wrong in (
 # One program takes one row of N numbers, where N is at most BLOCK. It subtracts the largest, takes `tl.exp`, and
 # divides by the sum. Which `other` does the load need, and why does the sum then need no mask of its own?
 # /// answer
-# `other=-float("inf")`. This value is never the largest, as long as the row has at least one number. And exp(−∞) is 0,
-# so a seat without a number adds nothing to the sum. The store still needs the mask.
+# `other=-float("inf")`. This value is never the largest, as long as the row has at least one number. And because
+# exp(−∞) is 0, a seat without a number adds nothing to the sum. The store still needs the mask.
 # ///
 
 # %% [markdown]

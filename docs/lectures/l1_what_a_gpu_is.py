@@ -141,16 +141,16 @@ record(
 # way the recipe will turn, and keeps a large shelf within reach. Everything in this kitchen is built to get *one*
 # dish ready quickly. The time until one thing is ready is called **latency**.
 #
-# A **GPU** is like a brigade. The cooks of a brigade do not guess and do not plan. They stand in rows of 32, and all
-# the cooks of a row make the same move together. No single cook is quick. But there are thousands of cooks, and while
-# one row waits for the pantry, another steps up to the same stove. So the stoves never cool down. Everything in this
-# kitchen is built to get *many* dishes done in an evening. That is **throughput**.
+# A **GPU** is like a brigade. The cooks of a brigade do not guess and do not plan. The cooks stand in rows of 32, and
+# all the cooks of a row make the same move together. No single cook is quick. But there are thousands of cooks, and
+# while one row waits for the pantry, another steps up to the same stove. So the stoves never cool down. Everything in
+# this kitchen is built to get *many* dishes done in an evening. That is **throughput**.
 #
 # Neither kitchen is better. A brigade is a poor choice for an omelette, and a single chef is a poor choice for a
 # banquet.
 #
-# In technical terms, a cook is a *thread*, a row of 32 is a *warp*, the stoves are *lanes*, and the rooms that the
-# cooks stand in are *streaming multiprocessors*, or SMs for short.
+# In technical terms, a cook is a *thread*, a row of 32 is a *warp*, the stoves are *lanes*, and the rooms in which the
+# cooks stand are *streaming multiprocessors*, or SMs for short.
 #
 # /// exercise | Omelette or banquet?
 # Which matters more for each of these jobs, latency or throughput?
@@ -335,10 +335,9 @@ record(
 #
 # ### One long chain
 #
-# Each step needs the result of the step before it. A brigade is no help here: in either kitchen, one cook does
-# everything. The GPU's cook does multiply-adds. The chef adds up a running total, once by PyTorch's recipe and once
-# by NumPy's. An addition is less work than a multiply-add, and many CPUs finish an addition sooner. We allow for
-# that.
+# Each step needs the result of the step before it. A brigade is no help here: in either kitchen, a single cook does
+# everything. The GPU's cook does multiply-adds. The chef adds up a running total, once by PyTorch's recipe and once by
+# NumPy's. An addition is less work than a multiply-add, and many CPUs finish an addition sooner. We allow for that.
 
 # %%
 import numpy as np
@@ -600,15 +599,15 @@ record(
 #
 # /// claim | abs(peak.by_hand / peak.sheet - 1) < 0.02
 # These few multiplications give you the number on the data sheet: {{ peak.by_hand:.1f}} against {{ peak.sheet:.0f}}
-# TFLOP/s. A peak is neither a secret nor a measurement. It describes something that nobody has ever seen: every lane
-# busy at every tick, with the clock at its highest rate.
+# TFLOP/s. A peak is neither a secret nor a measurement. A peak describes something that nobody has ever seen: every
+# lane busy at every tick, with the clock at its highest rate.
 # /// otherwise
 # The data sheet says {{ peak.sheet:.0f}} TFLOP/s, and your pencil says {{ peak.by_hand:.1f}}. The authors of the data
 # sheet may have used a different clock rate from the highest one that the card reports.
 # ///
 #
-# For the H200 the sheet says 67 TFLOP/s in fp32 [^nvidia-h200]. It gives a far higher number for the tensor cores,
-# which are a different kind of stove and the subject of a later session. The lanes come first.
+# For the H200 the sheet says 67 TFLOP/s in fp32 [^nvidia-h200]. The sheet gives a far higher number for the tensor
+# cores, which are a different kind of stove and the subject of a later session. The lanes come first.
 #
 # Can you reach the peak? Give the lanes nothing but multiply-adds, without a list and without the pantry. Every thread
 # holds eight totals in its registers and does `total = total * a + 1` on each, thousands of times.
@@ -679,12 +678,12 @@ record(
 # every tick.
 #
 # 1. How many independent chains does a lane need to be busy all the time?
-# 2. If every thread has one chain, how many warps does that take for an SM with {{ card.lanes:.0f}} lanes?
-# 3. And how many does it take if every thread has eight chains?
+# 2. If every thread has one chain, how many warps does an SM with {{ card.lanes:.0f}} lanes need?
+# 3. And how many does it need if every thread has eight chains?
 # /// answer
 # 1. A lane needs as many chains as a step takes ticks: about {{ chain.gpu * card.clock_mhz / steps:.0f}}.
-# 2. {{ card.lanes:.0f}} lanes with {{ chain.gpu * card.clock_mhz / steps:.1f}} chains each, in warps of 32:
-#    {{ card.lanes / 32 * chain.gpu * card.clock_mhz / steps:.1f}} warps, rounded up, of the {{ card.warps:.0f}} that fit.
+# 2. {{ card.lanes:.0f}} lanes with {{ chain.gpu * card.clock_mhz / steps:.1f}} chains each, in warps of 32, make
+#    {{ card.lanes / 32 * chain.gpu * card.clock_mhz / steps:.1f}} warps. Round that up; {{ card.warps:.0f}} warps fit.
 # 3. An eighth as many. But each quarter of the SM needs its own warps, so take at least one for each. So there are two
 #    ways to keep a stove hot: many cooks, or cooks with several pots each. *Chains in flight = latency × throughput.*
 #    It is a law about queues, named after John Little, and it holds for memory as well.
@@ -760,9 +759,8 @@ record(
 # 2. Two operations for each of {{ token.macs / 1e9:.1f}} billion weights:
 #    {{ 2 * token.macs / tensor_tflops / 1e9:.2f}} ms
 # 3. It waits for crates. The arithmetic takes one part in
-#    {{ token.gb / bandwidth.sheet * 1000 / (2 * token.macs / tensor_tflops / 1e9):.0f}} of the time. If you serve
-#    many readers from the same crates, the rest of the time is no longer wasted. That is what serving a model is
-#    about.
+#    {{ token.gb / bandwidth.sheet * 1000 / (2 * token.macs / tensor_tflops / 1e9):.0f}} of the time. If you serve many
+#    readers from the same crates, the rest of the time is no longer wasted. That is what serving a model is about.
 # ///
 
 # %% [markdown]
@@ -894,10 +892,11 @@ record(jobs=jobs)
 # ///
 #
 # /// claim | jobs.readers16.us < 1.9 * jobs.readers1.us
-# **One reader or 16**: with sixteen times the arithmetic, the time goes from {{ jobs.readers1.us:.0f}} µs to {{ jobs.readers16.us:.0f}} µs. The same crates are fetched, and sixteen cooks take from each crate. To the left of
-# the ridge, arithmetic is cheap. But cheap does not mean free: the library reaches {{ jobs.readers16.of_peak:.0%}} of
-# its roof here. The roofline says that bytes are the limit, but something else slows the library down too. This page
-# does not measure what it is.
+# **One reader or 16**: with sixteen times the arithmetic, the time goes from {{ jobs.readers1.us:.0f}} µs to
+# {{ jobs.readers16.us:.0f}} µs. The same crates are fetched, and sixteen cooks take from each crate. To the left of the
+# ridge, arithmetic is cheap. But cheap does not mean free: the library reaches {{ jobs.readers16.of_peak:.0%}} of its
+# roof here. The roofline says that bytes are the limit, but something else slows the library down too. This page does
+# not measure what it is.
 # /// otherwise
 # **One reader or 16**: sixteen times the arithmetic, and the time goes from {{ jobs.readers1.us:.0f}} µs to
 # {{ jobs.readers16.us:.0f}} µs. Left of the ridge, the extra arithmetic could be cheap. In the library's kernel it is

@@ -98,7 +98,7 @@ record(
 # trace: line
 # size: [200]
 # alt: "Four blocks in a row, each of 64 threads in two warps, over a list of 200 numbers. In the first three blocks every thread is at work. In the last one 8 threads have a number and 56 are crossed out. That block is shown large, with its two warps and their lanes."
-# caption: "Drawn from what the threads reported. A cell is a thread; a crossed-out cell has no number to work on."
+# caption: "The picture is drawn from what the threads reported. A cell is a thread; a crossed-out cell has no number to work on."
 # ///
 #
 # `i = blockIdx.x * blockDim.x + threadIdx.x` is table × seats per table + seat. The threads whose `i` is 200 or more
@@ -372,9 +372,9 @@ show(colour, grey_picture)
 # %% [markdown]
 # ### How good is it?
 #
-# First work out the floor, the shortest possible time, by hand. A pixel costs three numbers read and one number written:
-# 16 bytes. A picture of 8192 × 8192 pixels costs 16 × 2<sup>26</sup> bytes, a little over a gigabyte. The five
-# operations that a pixel needs are nothing compared with that.
+# First work out the floor, the shortest possible time, by hand. A pixel costs three numbers read and one number
+# written: 16 bytes. A picture of 8192 × 8192 pixels costs 16 × 2<sup>26</sup> bytes, a little over a gigabyte. Compared
+# with these bytes, the five operations that a pixel needs are nothing.
 #
 # There are three rivals. The first rival is a Triton kernel, which treats a picture as one long list of pixels and
 # ignores its rows. The second is PyTorch, written the way you would write it,
@@ -630,7 +630,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 # - [shapes.w1.us / shapes.w256.us < 1.5] No: they all read the same pixels
 # /// reveal
 # Blocks of 256 × 1 take {{ shapes.w256.us:.0f }} µs, and blocks of 16 × 16 take {{ shapes.w16.us:.0f }} µs. Blocks of
-# 1 × 256 take {{ shapes.w1.us:.0f }} µs, which is {{ shapes.w1.us / shapes.w256.us:.1f }} times the first time.
+# 1 × 256 take {{ shapes.w1.us:.0f }} µs, which is {{ shapes.w1.us / shapes.w256.us:.1f }} times as long as the first.
 #
 # /// chart | bars
 # title: 256 threads in five shapes
@@ -1066,9 +1066,9 @@ for (name, copy), end in zip(transfers.items(), ends, strict=True):
 # caption: The same work with one stream and with two. The kernel is the thin bar.
 # ///
 #
-# How much can two streams gain at best? For every 12 bytes of a frame that come in, 4 bytes go out. One after the
-# other, the two copies take 16 units of time. If the copy out is completely hidden behind the copy in, the two together
-# take 12 units.
+# How much can two streams gain at best? For every 12 bytes of a frame that come in, 4 bytes go out. If the two copies
+# run one after the other, they take 16 units of time. If the copy out is completely hidden behind the copy in, the two
+# together take 12 units.
 
 # %%
 FRAMES = 24
@@ -1123,7 +1123,7 @@ for work in (one_stream, two_streams):
 # copy out.
 #
 # If the kernel took as long as the way in, then at any time one frame would be coming in, one would be worked on and
-# one would be going out. That makes three frames in flight, so you would need three streams and three tensors.
+# one would be going out. Three frames would be in flight, so you would need three streams and three tensors.
 # ///
 
 # %% [markdown]
@@ -1199,11 +1199,11 @@ record(
 # The exact names change from card to card and from compiler to compiler, but the pattern stays the same.
 #
 # /// claim | code.sums == 1
-# {{ code.sass }} instructions, and one of them adds. The others find out which thread this is and where its numbers
-# are, and carry those numbers. That is what a memory-bound kernel looks like from the inside.
+# There are {{ code.sass }} instructions, and only one of them adds. The others find out which thread this is and where
+# its numbers are, and carry those numbers. That is what a memory-bound kernel looks like from the inside.
 # /// otherwise
-# {{ code.sass }} instructions, and {{ code.sums }} of them add. The rest find out which thread this is and where its
-# numbers are, and carry the numbers.
+# There are {{ code.sass }} instructions, and {{ code.sums }} of them add. The rest find out which thread this is and
+# where its numbers are, and carry the numbers.
 # ///
 #
 # Two habits are worth having. Look for `LDG.E.128` when you believe that you load 16 bytes at a time. And look for `LDL`

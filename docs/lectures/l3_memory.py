@@ -141,7 +141,7 @@ record(
 #   - [L1, "the tray, if it happens to be there", "{{ hop.l1:.1f }}", "{{ hop.l1 / card.clock * 1e3:.0f }}"]
 #   - [L2, the shelf, "{{ hop.l2:.0f }}", "{{ hop.l2 / card.clock * 1e3:.0f }}"]
 #   - [HBM, the pantry, "{{ hop.hbm:.0f }}", "{{ hop.hbm / card.clock * 1e3:.0f }}"]
-# caption: Medians of {{ hop.hbm.n }} walks of some two thousand hops each. The clock was at {{ card.clock:.0f }} MHz.
+# caption: The numbers are medians of {{ hop.hbm.n }} walks of some two thousand hops each. The clock was at {{ card.clock:.0f }} MHz.
 # ///
 #
 # ### The hunt grows {.beyond}
@@ -537,9 +537,9 @@ record(
 # %% [markdown]
 # ### What the hardware counted {.beyond}
 #
-# Now ask the hardware. It keeps counts, and Nsight Compute, `ncu`, reads them: the requests from warps, the sectors
-# that these requests touched, and the bytes that left the pantry. Starting `ncu` costs seconds. So we run it only
-# once, here, for **everything that this page counts**, and quote the other counts where they are needed. (The jobs
+# Now ask the hardware. The hardware keeps counts, and Nsight Compute, `ncu`, reads them: the requests from warps, the
+# sectors that these requests touched, and the bytes that left the pantry. Starting `ncu` costs seconds. So we run `ncu`
+# only once, here, for **everything that this page counts**, and quote the other counts where they are needed. (The jobs
 # are smaller than the ones we time, but still far too large for the shelf in the hall.)
 
 # %% tags=["fold"]
@@ -832,9 +832,9 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # %% [markdown]
 # ## Turn a matrix round
 #
-# The transpose: `y[n, m] = x[m, n]`. It needs no arithmetic. A transpose reads and writes each number once, exactly as
-# a copy does. So the copy is the yardstick, and any gap between the two is our own fault. The first three kernels here
-# are classics of the trade [^harris2013].
+# The transpose is `y[n, m] = x[m, n]`. It needs no arithmetic. A transpose reads and writes each number once, exactly
+# as a copy does. So the copy is the yardstick, and any gap between the two is our own fault. The first three kernels
+# here are classics of the trade [^harris2013].
 #
 # ### The obvious kernel
 #

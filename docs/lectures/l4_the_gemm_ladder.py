@@ -530,8 +530,8 @@ record(
 # Suppose the block were 16 × 16 threads instead of 32 × 32. A warp then covers two rows of 16 columns. How many
 # wavefronts and how many sectors does one step then take?
 # /// answer
-# B: 16 neighbours, or 64 bytes: 2 sectors, 1 wavefront. A: two numbers that are one row of 4096 words apart: 2
-# sectors, and the same bank, so 2 wavefronts. Together that makes 3 wavefronts instead of 2.
+# For B, 16 neighbours, or 64 bytes, take 2 sectors and 1 wavefront. For A, two numbers that are one row of 4096 words
+# apart take 2 sectors, and because they are in the same bank, 2 wavefronts. Together that makes 3 wavefronts instead of 2.
 # ///
 
 # %% [markdown]
@@ -1208,9 +1208,9 @@ record(tf32=measure(tensor_core_library.cublas, square, seconds=0.1))
 # When you read its code, you will meet `ThreadblockShape`, which is BM, BN and BK.
 #
 # The kernels of this page do not have warp tiles of their own. A warp's lanes are wherever the block's numbering
-# happens to put them. The next lecture gives each warp a tile, and measures how much speed the change gains. It also
-# has [a picture with knobs](l5_the_top_of_the_ladder.py#try-a-tile): change BM, BN, BK, TM and TN, and see what they
-# demand of an SM.
+# happens to put them. The next lecture gives each warp a tile, and measures how much speed the change gains. That
+# lecture also has [a picture with knobs](l5_the_top_of_the_ladder.py#try-a-tile): change BM, BN, BK, TM and TN, and see
+# what they demand of an SM.
 #
 # /// exercise | Which tile?
 # Which tile is meant? (a) Its numbers cost no wavefront of shared memory. (b) When it is larger, fewer bytes come
