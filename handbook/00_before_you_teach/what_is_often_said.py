@@ -281,9 +281,10 @@ record(
 #
 # - *Often said:* always.
 # - **True:** often. With one user, a weight is read for a single use: {{ decode.one_row:.0f }} operation for each byte, against
-#   the {{ decode.ridge:.0f }} that our card needs. With a few hundred users in the batch the same weights
+#   the {{ decode.ridge:.0f }} of an H200's ridge. With a few hundred users in the batch the same weights
 #   serve all of them, and the multiply is compute-bound. And DeepSeek's MLA, where {{ decode.mla / 2:.0f }} heads read one latent, does about {{ decode.mla:.0f }} operations for each byte: its decode kernel is
-#   compute-bound by its authors' own analysis, on an H800 that slows down under load [^flashmla].
+#   compute-bound by its authors' own analysis, on an H800 that slows down under load [^flashmla]. Name the card when you say it: on paper the ridge
+#   of an H100 is higher, 989 ÷ 3.35 = 295 [^nvidia-h100].
 # - *How we know:* the sum above, two operations for each head. W6 counts more closely, and adds one word to W4's *decode waits
 #   for bytes*: *often*.
 #

@@ -94,7 +94,7 @@ record(
 # {{ square.n4096.mb:.1f}} million *bytes*.
 #
 # Then the fraction: the square goes to HBM or back four times, two bytes a score in bf16, and each score costs 4d operations. N cancels:
-# {{ intensity:.0f}} operations per byte at d = 128, however long the sequence. The ridge of the card is at {{ l1.ridge_bf16:.0f}}.
+# {{ intensity:.0f}} operations per byte at d = 128, however long the sequence. The ridge of an {{ l1.gpu.name }} is at {{ l1.ridge_bf16:.0f}}.
 
 # %% [markdown]
 # ### The plain recipe
