@@ -13,12 +13,12 @@
 # Everybody who writes kernels has made every mistake on this page, and will make it again tomorrow. The difference
 # between a bad evening and two minutes is having seen the message before, and knowing which tool to reach for.
 #
-# So here they are, made on purpose. At the end you can
+# So here they are, made on purpose. By the end you can
 #
 # - tell a silent mistake from a loud one, and make the silent ones loud;
 # - read what the GPU says when it gives up, and find the line that is really to blame;
 # - use the four checks of `compute-sanitizer`, and a `printf` or an `assert` inside a kernel;
-# - end a kernel that never ends;
+# - stop a kernel that never ends;
 # - go from a symptom to a likely cause with [one table](#from-symptom-to-cause).
 #
 # You need Python, and [one page of C](c_for_python_people.py). Nothing here can harm your card.
@@ -26,16 +26,16 @@
 # %% [markdown]
 # ## Each in a kitchen of its own
 #
-# A GPU error stays with the process that made it. After one, that Python can do nothing more on the card. So every
-# mishap on this page runs in a Python process of its own, and the page only reads what that process said. You can do
-# the same, from the folder of the course:
+# A GPU error stays with the process that made it. After such an error, that Python process can do nothing more on the card.
+# So every mishap on this page runs in a Python process of its own, and the page only reads what that process printed. You
+# can do the same, from the folder of the course:
 #
 # ```bash
 # PYTHONPATH=src python -m course_kernels.error_demos out_of_bounds
 # PYTHONPATH=src python -m course_kernels.error_demos out_of_bounds --mended
 # ```
 #
-# Each file in `src/course_kernels/error_demos/` has a wrong kernel and, where there is one, its mended twin. The cells
+# Each file in `src/course_kernels/error_demos/` has a wrong kernel and, where there is one, a mended version of it. The cells
 # below print, word for word, what the program or the tool said. Only addresses and folders are left out, and long lines
 # are wrapped.
 
@@ -110,13 +110,13 @@ record(sanitizer=text(version()))
 # ///
 #
 # It is called for 1025 numbers, in blocks of 256. Four blocks are too few, so there are five: 1280 threads for 1025
-# numbers. Right after `x` in memory is a second list, all ones, which nobody passes to the kernel:
+# numbers. Right after `x` in memory is a second list, all ones, which is never passed to the kernel:
 #
 # /// source | src/course_kernels/error_demos/cases.py#out_of_bounds
 # title: src/course_kernels/error_demos/cases.py
 # ///
 #
-# `launch` is ours: it takes kernel, blocks, threads, and then the kernel's arguments. `step` does one thing and prints how it went.
+# `launch` is ours: it takes the kernel, the number of blocks, the number of threads, and then the kernel's arguments. `step` does one thing and prints how it went.
 #
 # /// predict | What will happen?
 # - [ ] An error at the launch
@@ -124,7 +124,7 @@ record(sanitizer=text(version()))
 # - [ ] A Python exception naming the index
 # - [x] Nothing
 # /// reveal
-# **Nothing.** The run is below. Every call is fine, `x` is right, and somebody else's numbers are gone.
+# **Nothing.** The run is below. Every call is fine, `x` is right, and part of the second list is overwritten.
 # ///
 
 # %%
@@ -143,8 +143,7 @@ show("out_of_bounds")
 #
 # ### The tool: memcheck
 #
-# `compute-sanitizer` comes with the CUDA toolkit. It runs your program unchanged, and looks at every access that the
-# kernels make. `memcheck` is the first of its four checks, and the one you will use most. (If you read *not on PATH*
+# `compute-sanitizer` comes with the CUDA toolkit. It runs your program unchanged, and checks every memory access that its kernels make. `memcheck` is the first of its four checks, and the one you will use most. (If you read *not on PATH*
 # below, this page was built on a machine without it.)
 
 # %%
@@ -153,7 +152,7 @@ show("out_of_bounds", "memcheck")
 # %% [markdown]
 # No errors? The tool is not wrong. PyTorch asks the driver for memory in large pieces and cuts them up itself. The tool
 # sees one large piece, and our write stayed inside it. So tell PyTorch to ask the driver for every tensor separately,
-# with `PYTORCH_NO_CUDA_MEMORY_CACHING=1`. Slow, but honest:
+# with `PYTORCH_NO_CUDA_MEMORY_CACHING=1`. That is slow, but honest:
 
 # %%
 show("out_of_bounds", "memcheck", own_memory=True)
@@ -161,7 +160,7 @@ show("out_of_bounds", "memcheck", own_memory=True)
 # %% [markdown]
 # Now it speaks. Read it line by line:
 #
-# - *Invalid \_\_global\_\_ write of size 4 bytes*: what the kernel tried. A write, of one float, into main memory.
+# - *Invalid \_\_global\_\_ write of size 4 bytes*: what the kernel tried: to write one float into main memory.
 # - *at out_of_bounds … in out_of_bounds.cu:11*: the kernel and the **line of the source**. Look it up above.
 # - *by thread … in block …*: who did it. All the spare threads are in block 4; this one was caught first.
 # - *… bytes after the nearest allocation … of size 4,100 bytes*: 4100 bytes are 1025 floats, so you know which tensor
@@ -177,12 +176,11 @@ show("out_of_bounds", "memcheck", own_memory=True)
 # PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool memcheck --show-backtrace no --report-api-errors no python mine.py
 # ```
 #
-# The last two options keep out messages that are not about your kernel: calls inside Python itself, and questions to
-# the driver that may be answered with no. The tool is slow, so give it the smallest input that still fails.
+# The last two options keep out messages that are not about your kernel: calls inside Python itself, and queries that the driver is allowed to refuse. The tool is slow, so give it the smallest input that still fails.
 #
 # ### Mended
 #
-# One line, which you know from [your first kernel](start_here.py):
+# The cure is one line, which you know from [your first kernel](start_here.py):
 #
 # /// source | src/course_kernels/error_demos/out_of_bounds.cu#mended
 # title: src/course_kernels/error_demos/out_of_bounds.cu
@@ -211,7 +209,7 @@ show("out_of_bounds", "memcheck", own_memory=True, mended=True)
 # %% [markdown]
 # ## The GPU gives up
 #
-# Now a mistake so far off that there is no memory there at all. The kernel fetches by index, and one of the indices was
+# Now for an address so far off that there is no memory at all. The kernel fetches by index, and one of the indices was
 # never set:
 #
 # /// source | src/course_kernels/error_demos/illegal_address.cu#broken
@@ -233,38 +231,37 @@ show("illegal_address")
 # that waits for the GPU, whichever that is. PyTorch says so itself: *the stacktrace below might be incorrect*.
 #
 # **The error is sticky.** `x` was never touched, and still you cannot read it. In this process nothing works on the GPU
-# any more. Catching the exception does not help. End Python and start it again. In a notebook: restart the kernel.
+# any more. Catching the exception does not help. End Python and start it again; in a notebook, restart the kernel.
 #
-# **The message does not say who.** It says what happened, not where.
+# **The message does not name the culprit.** It says what happened, not where.
 #
 # /// figure | docs/assets/figures/sticky_error.svg
 # alt: "Two rows over time. Python makes five calls: launch A, launch B and x times 2 are fine, synchronize and torch.zeros give an error. On the GPU, A runs, B runs and breaks off, and after it nothing runs any more. An arrow goes from the break back up to the later call synchronize."
 # caption: The first call that waits is the first to hear of it.
 # ///
 #
-# ### Who was it?
+# ### Which launch was it?
 #
-# Ask for launches that wait: with `CUDA_LAUNCH_BLOCKING=1` every launch returns only when its kernel has ended. Set it
-# before Python starts. Slow, but the message now comes at the launch that is to blame:
+# Ask for launches that wait: with `CUDA_LAUNCH_BLOCKING=1` every launch returns only when its kernel has ended. Set it before Python starts. That is slow, but the message now comes at the launch that is to blame:
 
 # %%
 show("illegal_address", blocking=True)
 
 # %% [markdown]
 # The launch that is to blame is the first line that is not *fine*. `run`, [the line for a `.cu` of your own](c_for_python_people.py),
-# always waits, so there you get this for nothing.
+# always waits, so with `run` you get this for free.
 #
-# And which line of the kernel, which thread? `memcheck` again. It needs no help this time, since the address is in
-# nobody's memory:
+# And which line of the kernel, and which thread? Ask `memcheck` again. It needs no help this time, since the address belongs
+# to no allocation:
 
 # %%
 show("illegal_address", "memcheck")
 
 # %% [markdown]
-# Thread 244 of block 1 is number 256 + 244 = 500. That is the index nobody set.
+# Thread 244 of block 1 is number 256 + 244 = 500. That is the index that nobody set.
 #
-# Mended, the kernel asks first. What should it do with an index that it cannot use? Not skip it silently: then the old
-# number stays, and looks like an answer. We write *not a number*, which nobody takes for an answer.
+# Mended, the kernel asks first. What should it do with an index that it cannot use? If it skipped it silently, the old number
+# would stay and look like an answer. So it writes *not a number*, which nobody takes for an answer.
 #
 # /// source | src/course_kernels/error_demos/illegal_address.cu#mended
 # title: src/course_kernels/error_demos/illegal_address.cu
@@ -279,8 +276,8 @@ show("illegal_address", mended=True)
 #
 # ### printf
 #
-# `printf` works inside a kernel, without any include; so do `assert` and the maths. NVRTC has none of the host's headers, so
-# leave `#include <stdio.h>` and its like out, and write INFINITY as `__int_as_float(0x7f800000)`. A whole grid is a crowd, so let only a few threads speak:
+# `printf` works inside a kernel, without any include; so do `assert` and the math functions. NVRTC has none of the host's
+# headers, so leave out `#include <stdio.h>` and the like, and write INFINITY as `__int_as_float(0x7f800000)`. A whole grid is a crowd, so let only a few threads speak:
 #
 # /// source | src/course_kernels/error_demos/device_printf.cu
 # title: src/course_kernels/error_demos/device_printf.cu
@@ -290,14 +287,14 @@ show("illegal_address", mended=True)
 show("device_printf")
 
 # %% [markdown]
-# Two things may surprise you. The text comes when somebody waits for the GPU, long after Python has gone on. And the
-# order is the GPU's, not yours: look at the numbers of the threads, and do not count on the same order tomorrow.
+# Two things may surprise you. The text appears only when the program waits for the GPU, long after the launch. And the
+# order is the GPU's, not yours: look at the thread numbers, and do not count on the same order tomorrow.
 #
 # `%d` prints an int, `%lld` a long long, `%g` a float. A wrong letter prints nonsense.
 #
 # ### assert
 #
-# Better than looking is writing down what you believe:
+# It is better still to write down what you believe:
 #
 # /// source | src/course_kernels/error_demos/device_assert.cu
 # title: src/course_kernels/error_demos/device_assert.cu
@@ -319,10 +316,10 @@ show("device_assert")
 # a plain Python error.
 #
 # /// exercise | Which do you ask first?
-# A kernel of yours writes a row of zeros where there should be none. No error anywhere. Which comes first: `printf`,
-# `assert` or `memcheck`?
+# A kernel of yours writes a row of zeros where there should be none. There is no error anywhere. Which do you use first:
+# `printf`, `assert` or `memcheck`?
 # /// answer
-# `memcheck`, since it costs you no thought and one command. If it finds nothing, the access is inside the memory and
+# `memcheck`, since it costs you one command and no thought. If it finds nothing, the access is inside the memory and
 # the *index* is wrong, or the threads never got there. Then print, from one thread of that row, its index and the
 # number it read. An `assert` makes sense only when you have a suspicion: it is the suspicion, written down.
 # ///
@@ -333,7 +330,7 @@ show("device_assert")
 # The kernel can be perfect and the launch wrong. The next two use the same kernel, `y[i] = 2 * x[i]` with its bounds
 # check.
 #
-# **Too many threads.** A block of 2048, on cards that seat 1024 to a block:
+# **Too many threads.** A block of 2048 threads, on cards that allow 1024:
 
 # %%
 show("too_many_threads")
@@ -341,8 +338,7 @@ show("too_many_threads")
 # %% [markdown]
 # That one is loud and immediate. *INVALID_VALUE* does not say which value, so look at the block first, then at the
 # grid, then at the shared memory. It is not sticky: the next call works. And note the last line: the kernel **never
-# ran**. A program that does not check for errors, and many in C do not, would go on with an empty result. (`run`
-# counts for you and says it in words.)
+# ran**. A program that does not check for errors, and many in C do not, would go on with an empty result. (`run` checks the numbers for you and says so in words.)
 #
 # **Too few blocks.** 1000 numbers in blocks of 256. In Python `1000 // 256` is 3, and three blocks are 768 threads. The
 # last 232 numbers have no cook:
@@ -358,8 +354,7 @@ show("too_many_threads")
 # - [ ] No
 # - [x] It depends on what happened before
 # /// reveal
-# **It depends on what happened before.** PyTorch handed out memory that had just been given back, and it still held the
-# right answer of an earlier call. Look at the first line below.
+# **It depends on what happened before.** PyTorch handed out memory that had just been given back, and it still held the right answer from an earlier call. Look at the first line below.
 # ///
 
 # %%
@@ -379,7 +374,7 @@ show("too_few_blocks", mended=True)
 # %% [markdown]
 # ## Memory nobody set
 #
-# A close relative. `torch.empty` gives you memory, not numbers. This kernel adds to its output, and assumes that it
+# This is a close relative of the last mistake. `torch.empty` gives you memory, not numbers. This kernel adds to its output, and assumes that it
 # starts at zero:
 #
 # /// source | src/course_kernels/error_demos/uninitialised.cu#broken
@@ -392,7 +387,7 @@ show("uninitialised")
 
 # %% [markdown]
 # Fresh memory from the driver happened to be zero, so the first call was right. The second call got the first one's memory back, with
-# the first one's answer in it. *Works once, wrong from the second call on*: when you hear that, think of this.
+# the first one's answer in it. *Works once, wrong from the second call on*: when you hear that, think of uninitialised memory.
 #
 # The tool is `initcheck`. It too must see every tensor as an allocation of its own, or it counts the second call's
 # memory as written, since the first call did write it:
@@ -419,7 +414,7 @@ show("uninitialised", mended=True)
 # %% [markdown]
 # ## Two cooks at one bowl
 #
-# Every thread adds 1 to the same number. 8192 blocks of 256: the sum should be 2097152.
+# Every thread adds 1 to the same number. With 8192 blocks of 256 threads, the sum should be 2097152.
 #
 # /// source | src/course_kernels/error_demos/lost_updates.cu#broken
 # title: src/course_kernels/error_demos/lost_updates.cu
@@ -430,8 +425,8 @@ show("uninitialised", mended=True)
 show("lost_updates")
 
 # %% [markdown]
-# Additions are missing, and their number may change from one count to the next. `total = total + 1` looks like one step
-# and is three: read, add, write. In between, others read the same old number:
+# Some additions are missing, and how many may change from run to run. `total = total + 1` looks like one step but is
+# three: read, add, write. In between, others read the same old number:
 #
 # /// figure | docs/assets/figures/two_cooks.svg
 # alt: "Two cooks and a bowl over time. The bowl holds 5. Cook 1 reads 5, then cook 2 reads 5. Cook 1 works out 6 and writes 6. Cook 2 works out 6 as well and writes 6. The bowl holds 6 and not 7."
@@ -439,7 +434,7 @@ show("lost_updates")
 # ///
 #
 # This is a **race**: the result depends on who comes first. It may differ from run to run, from card to card, and with the
-# size. An **atomic** does the three steps as one, so nobody can interrupt:
+# size. An **atomic** does the three steps as one, so that no other thread can come between them:
 #
 # /// source | src/course_kernels/error_demos/lost_updates.cu#mended
 # title: src/course_kernels/error_demos/lost_updates.cu
@@ -451,7 +446,7 @@ show("lost_updates", mended=True)
 
 # %% [markdown]
 # And the tool? `racecheck` looks for races, but in **shared memory** only [^nvidia-sanitizer]. Our `total` is in main
-# memory, so the tool is blind to this race. Here it is, running the *wrong* kernel:
+# memory, so the tool is blind to this race. This is what it says about the *wrong* kernel:
 
 # %%
 show("lost_updates", "racecheck")
@@ -462,8 +457,8 @@ show("lost_updates", "racecheck")
 #
 # ### The bowl of a block
 #
-# In shared memory the usual cause of a race is a barrier that somebody forgot. Each block turns 1024 numbers round: all
-# put their number into the bowl, then each takes the one from the far end.
+# In shared memory the usual cause of a race is a barrier that somebody forgot. Each block reverses a list of 1024 numbers: every
+# thread puts its number into the bowl, then takes the one from the opposite end.
 #
 # /// source | src/course_kernels/error_demos/missing_barrier.cu#broken
 # title: src/course_kernels/error_demos/missing_barrier.cu
@@ -504,7 +499,7 @@ show("missing_barrier", "racecheck", mended=True)
 # lines: true
 # ///
 #
-# Nothing defines what the card does with that. The answer may be right, it may be wrong, or the kernel may hang for ever,
+# Nothing defines what the card does then. The answer may be right, it may be wrong, or the kernel may hang for ever,
 # so we gave it three seconds:
 
 # %%
@@ -532,8 +527,7 @@ show("split_barrier", mended=True)
 # ### A barrier that does not know you
 #
 # A warp has a barrier of its own, `__syncwarp(mask)`. The mask says which of its 32 threads will come, one bit for each.
-# A thread's place in its warp, 0 to 31, is called its *lane*. `0x0000ffff` has sixteen ones, for lanes 0 to 15. One
-# warp turns 32 numbers round, and all of its lanes come:
+# A thread's place in its warp, 0 to 31, is called its *lane*. `0x0000ffff` has sixteen ones, for lanes 0 to 15. One warp reverses 32 numbers, and all of its lanes come:
 #
 # /// source | src/course_kernels/error_demos/wrong_mask.cu#broken
 # title: src/course_kernels/error_demos/wrong_mask.cu
@@ -566,7 +560,7 @@ show("wrong_mask", "synccheck", mended=True)
 # /// exercise | Is an early return a split barrier?
 # Many kernels begin with `if (i >= N) return;`. Later in the same kernel comes a `__syncthreads()`. Is that a mistake?
 # /// answer
-# Not by itself. On every card since Volta a barrier waits for the threads that are still there, and one that has ended is
+# Not by itself. On every card since Volta a barrier waits only for the threads that are still running; one that has ended is
 # not missed [^cuda-guide]. The mistake hides in the bowl. If those threads should have filled places in it, the places hold
 # garbage, and the others read them. So in a kernel that shares a bowl, do not return early. Let the spare threads stay, put a
 # neutral
@@ -636,7 +630,7 @@ show("rules_of_nan")
 show("not_a_number", mended=True)
 
 # %% [markdown]
-# It is the trick behind every softmax you have ever used, and [FlashAttention](workshops/w1_flash_attention.py) is built
+# This is the trick behind every softmax that you have ever used, and [FlashAttention](workshops/w1_flash_attention.py) is built
 # around it.
 #
 # /// exercise | A row that is all minus infinity
@@ -666,7 +660,7 @@ show("endless_loop", limit_s=2.0)
 # ends
 # it; the card is free again a moment later. You lose nothing but that process.
 #
-# A limit from the start is better. It is all we did here, and the labs' grader does the same:
+# It is better to set a time limit from the start. That is all we did here, and the labs' grader does the same:
 #
 # ```bash
 # timeout --signal=KILL 20 python mine.py
@@ -675,7 +669,7 @@ show("endless_loop", limit_s=2.0)
 # Before you blame a loop, ask whether the kernel is merely slow: try a tenth of the size. And ask whether there is a
 # barrier that [not everyone reaches](#a-barrier-that-not-everyone-reaches).
 #
-# Mended, the kernel takes the step from the block itself, which knows its size:
+# Mended, the kernel takes the stride from the block itself, which knows its own size:
 #
 # /// source | src/course_kernels/error_demos/endless_loop.cu#mended
 # title: src/course_kernels/error_demos/endless_loop.cu
@@ -690,7 +684,7 @@ show("endless_loop", mended=True)
 #
 # | what you see | likely cause | what to reach for |
 # |---|---|---|
-# | *illegal memory access was encountered* | an index far outside | `memcheck`; for the launch `CUDA_LAUNCH_BLOCKING=1` |
+# | *illegal memory access was encountered* | an index far outside | `memcheck`; to find the launch, `CUDA_LAUNCH_BLOCKING=1` |
 # | *unspecified launch failure* | often the same, seen under a tool | the tool's own lines, above it |
 # | *misaligned address* | a 16-byte access at an address that 16 does not divide | `memcheck`; print the offset of the slice you passed |
 # | everything fails after one error | it is sticky | a new process; then look for the **first** error |
@@ -725,7 +719,7 @@ show("endless_loop", mended=True)
 #
 # | you see | it is bound by | what to do, and the lesson |
 # |---|---|---|
-# | the card has gaps, the host writes orders | launches | [fuse](lectures/l3_memory.py#do-it-while-you-hold-it), or [a graph](lectures/l7_profiling.py#gaps-between-the-kernels) |
+# | the card has gaps while the host writes orders | launches | [fuse](lectures/l3_memory.py#do-it-while-you-hold-it), or [a graph](lectures/l7_profiling.py#gaps-between-the-kernels) |
 # | HBM nearly full, bytes counted are the minimum | memory, at its roof | done: fuse it, or leave it. [Before you leave the cafeteria](lectures/l3_memory.py#before-you-leave-the-cafeteria) |
 # | HBM nearly full, many sectors per request | memory, boxes half empty | [ask for neighbours](lectures/l3_memory.py#ask-for-neighbours) |
 # | HBM nearly full, more bytes than the minimum | memory, carried twice | [keep it on chip](lectures/l7_profiling.py#the-second-turn-is-the-road-full-of-the-right-things); [stand side by side](lectures/l4_the_gemm_ladder.py#rung-2-stand-side-by-side) |
@@ -753,8 +747,7 @@ show("endless_loop", mended=True)
 # /// exercise | Break your own
 # Take the kernel of your first lab and delete its bounds check, or its mask. First say what you will see, with 1000 numbers
 # and with 1025. Then run it under `memcheck`, with and without PyTorch's own memory. You need a card for this, and a small
-# script: import `vector_add` from your file, make the two lists and a third right after them, call it, and see whether the
-# third changed. `out_of_bounds` in `src/course_kernels/error_demos/cases.py` does the same.
+# script: import `vector_add` from your file, make the two lists and a third right after them, call `vector_add`, and see whether the third changed. `out_of_bounds` in `src/course_kernels/error_demos/cases.py` does the same.
 # /// answer
 # With 1000 numbers the spare threads write into the gap after the list, and nothing is visibly wrong. With 1025 numbers, and
 # something allocated right after the list, that something changes. `memcheck` sees it only when every tensor is an
@@ -765,16 +758,15 @@ show("endless_loop", mended=True)
 # A student reports: *with 512 threads the sum is right, with 1024 it is a little too small, and by a different amount each time.*
 # What do you ask to see?
 # /// answer
-# It is different each time: a race. It depends on the block size: shared memory, most likely a missing barrier between two
-# steps of the sum. Ask for the loop with the steps, and look for a `__syncthreads()` after **every** write that another
-# thread reads. Then have `racecheck` say which two lines it is.
+# Different each time means a race. That it depends on the block size points to shared memory: most likely a barrier is missing
+# between two steps of the sum. Ask for the loop with the steps, and look for a `__syncthreads()` after **every** write that another
+# thread reads. Then let `racecheck` name the two lines.
 # ///
 
 # %% [markdown]
 # ## Where this leads
 #
-# You will need this page most in [the memory lecture](lectures/l3_memory.py), where barriers and shared memory come in. That
-# lecture also says what a barrier or a race *costs* when it is right.
+# You will need this page most in [the memory lecture](lectures/l3_memory.py), where barriers and shared memory come in. That lecture also says what a barrier or an atomic *costs* when it is used correctly.
 #
 # - [The CUDA model](lectures/l2_the_cuda_model.py): who the threads are, and why some of them are spare
 # - [How every number here is measured](how_we_measure.py): what our checker does to every kernel before it is timed

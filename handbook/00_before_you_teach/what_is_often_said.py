@@ -8,8 +8,8 @@
 # %% [markdown]
 # # What is often said, and what is true
 #
-# After this page, when you hear one of some thirty sentences that circulate in this field, you can say at once which part of
-# it is wrong. Some of them you have said yourself. So have we: nearly all of them were in the first plan of this course.
+# Some thirty wrong sentences circulate in this field. After this page, when you hear one of them, you can say at once which part of
+# it is wrong. You have said some of them yourself. So have we: nearly all of them were in the first plan of this course.
 #
 # Each has three parts. *Often said* is the sentence. **True** is what you may teach. *How we know* is a sum that this page works out, a
 # measurement of this course, or a source that you can open.
@@ -23,8 +23,7 @@
 # kind: a good number attached to the wrong noun.
 # ///
 #
-# When a student brings you one of these, do not say "wrong". Say: *of what?* Per cent of what, faster than what, how many of
-# what. That corrects most of this page.
+# When a student brings you one of these, do not say "wrong". Say: *of what?* Per cent of what? Faster than what? How many of what? Those questions correct most of this page.
 
 # %% [markdown]
 # ## Attention
@@ -75,16 +74,16 @@ record(
 #
 # - *Often said:* attention is three matmuls plus a softmax.
 # - **True:** attention itself is {{ layer.core:.0f }}: Q times K, and P times V. The *layer* around it has {{ layer.projections:.0f }} more, three that make Q, K and V, and one that mixes
-#   the heads at the end. Three is in neither count.
+#   the heads at the end. Neither count is three.
 # - *How we know:* count them in the three lines of [the formula](../../docs/lectures/l8_attention.py#two-multiplies-and-a-softmax).
 #
 # ### "For causal, just skip the tiles above the diagonal"
 #
 # - *Often said:* skip, and you are done.
 # - **True:** skip *and* mask. Of {{ causal.all:.0f }} tiles, {{ causal.skipped:.0f }} are skipped. But {{ causal.masked:.0f }} lie on the diagonal, and nearly half of each is forbidden. Without
-#   the mask {{ causal.wrong_if_not_masked:.0f }} scores are in the sum that should not be there.
-# - *How we know:* 4096 tokens in tiles of 64, counted above. The lab of W1 has a planted wrong answer that forgets the mask, and
-#   refuses it.
+#   the mask, the sum contains {{ causal.wrong_if_not_masked:.0f }} scores that should not be there.
+# - *How we know:* 4096 tokens in tiles of 64, counted above. One of the planted wrong answers in the lab of W1 forgets the mask, and
+#   the grader refuses it.
 
 # %% [markdown]
 # ## The ladder
@@ -110,28 +109,27 @@ record(
 #   not the peak. On our card, our naive kernel reaches {{ l5.sgemm.first_of_cublas:.1%}} of the library and {{ l5.ladder.naive.of_peak:.1%}}
 #   of peak; our last one reaches
 #   {{ l5.sgemm.last_of_cublas:.0%}} of the library and {{ l5.ladder.persistent.of_peak:.0%}} of peak.
-# - *How we know:* [one race of all of them](../../docs/lectures/l5_the_top_of_the_ladder.py#the-whole-ladder-once). Both columns, always.
+# - *How we know:* [one race of all of them](../../docs/lectures/l5_the_top_of_the_ladder.py#the-whole-ladder-once). Always quote both columns.
 #
 # ### "You will climb from 1 % to 94 %"
 #
 # - *Often said:* as if it held for every card and every number format.
 # - **True:** for fp32, on the lanes. The same structure with bf16 inputs reaches {{ l5.half.ours.tflops / l5.half.cublas.tflops:.1%}}
-#   of cuBLAS on our card, because the library uses the tensor cores. Without those nobody gets far.
+#   of cuBLAS on our card, because the library uses the tensor cores. Without tensor cores nobody gets far.
 # - *How we know:* [measured in L5](../../docs/lectures/l5_the_top_of_the_ladder.py#the-same-in-bf16-and-a-wall).
 #
 # ### "Twelve upgrades, each faster than the last"
 #
 # - *Often said:* twelve steps up.
 # - **True:** in the well-known repository twelve kernels are numbered, the naive one included; three of them are slower than one that came before, by its own table [^boehm2022]. Ours
-#   has twelve kernels too, and the eighth is a side note: {{ l5.ladder.conflict_free.us / l5.ladder.warp_tiles.us:.3f }} times the speed of the seventh, a tie as far as a clock can tell. And of the
-#   twelfth, at this one size, the counters tell more than the clock: {{ l5.ladder.register_banks.us / l5.ladder.persistent.us:.3f }} times the eleventh.
+#   has twelve kernels too, and the eighth is a side note: {{ l5.ladder.conflict_free.us / l5.ladder.warp_tiles.us:.3f }} times the speed of the seventh, a tie as far as a clock can tell. About the twelfth, at this one size, the counters tell you more than the clock: {{ l5.ladder.register_banks.us / l5.ladder.persistent.us:.3f }} times the eleventh.
 # - *How we know:* the claims of L4 and L5 stop the build when a sentence about a step is no longer true.
 #
 # ### "Naive against built-in: 50 to 100 times"
 #
 # - *Often said:* often 50 to 100.
 # - **True:** it depends on the card and the format. On ours it is {{ opening.naive_over_library:.0f }}
-# in fp32. In bf16 the library runs on other hardware, and even our *tuned* kernel on the
+# in fp32. In bf16 the library runs on different hardware, and even our *tuned* kernel on the
 #   lanes is {{ l5.half.ours.us / l5.half.cublas.us:.0f }} times behind it.
 # - *How we know:* [the opening demo](opening_demo.py#what-the-room-sees), and L5. Promise nothing; run it.
 #
@@ -158,13 +156,13 @@ record(
 # - *Often said:* two worklogs, two victories.
 # - **True:** one. Shankhdhar reports 764 TFLOP/s against 716 for cuBLAS, at 4096 in bf16 [^shankhdhar2024]. Elshafie's own title
 #   says *cuBLAS-like*, and *work in progress*: his best bf16 kernel reaches 463.9 of 739.8 TFLOP/s, which is 62.7 %
-#   [^elshafie2026]. In some places it is the better one to learn from. It does not win.
+#   [^elshafie2026]. In some places his worklog is the better one to learn from. It does not win.
 # - *How we know:* the two worklogs.
 #
 # ### "wgmma is m64nNk16"
 #
 # - *Often said:* one shape, 64 × N × 16.
-# - **True:** for 16-bit numbers. K is always 32 *bytes*: 8 for TF32, 16 for bf16 and fp16, 32 for FP8 and INT8 [^ptx-isa].
+# - **True:** only for 16-bit numbers. K is always 32 *bytes*: 8 for TF32, 16 for bf16 and fp16, 32 for FP8 and INT8 [^ptx-isa].
 # - *How we know:* [we asked the assembler](../../docs/lectures/l6_tensor_cores.py), in L6.
 #
 # /// claim | l6.takes.wgmma_bf16_k_16 > 0.5 and l6.takes.wgmma_tf32_k_8 > 0.5 and l6.takes.wgmma_e4m3_k_32 > 0.5 and l6.takes.wgmma_tf32_k_16 < 0.5 and l6.takes.wgmma_e4m3_k_16 < 0.5
@@ -177,14 +175,14 @@ record(
 #
 # - *Often said:* sixteen, next to each other.
 # - **True:** eight, if the program is to run everywhere that clusters exist; sixteen only if the kernel asks for a size that is
-#   not portable. They are in one group of SMs, a GPC. Nobody promises that two SMs of it are neighbours on the chip
+#   not portable. The blocks of a cluster are in one group of SMs, a GPC. Nobody promises that two of its SMs are neighbours on the chip
 #   [^nvidia-hopper-tuning].
 # - *How we know:* NVIDIA's tuning guide.
 #
 # ### "40 lines of Triton do what 600 lines of CUDA do"
 #
 # - *Often said:* 40 against 600, the same thing.
-# - **True:** not the same thing. Some 600 lines is a *Hopper* kernel with tensor cores; the last fp32 kernel of the well-known
+# - **True:** not the same thing. Some 600 lines make a *Hopper* kernel with tensor cores; the last fp32 kernel of the well-known
 #   ladder has 186, comments included [^boehm2022]. And the Triton kernel multiplies on tensor cores, so compared with the fp32
 #   ladder it is not equal but far ahead: ours reaches {{ l6.climb.triton.tflops / l5.ladder.persistent.tflops:.0f }} times
 #   the TFLOP/s of our last fp32 kernel.
@@ -259,9 +257,8 @@ record(
 # ### "Blackwell is months old"
 #
 # - *Often said:* the very newest.
-# - **True:** its data sheet is from 2024 [^nvidia-b200], and NVFP4 was explained in June 2025 [^nvidia-nvfp4]. A course that says *new*
-#   grows old. Say what it *does*.
-# - *How we know:* the two dates.
+# - **True:** its data sheet is from 2024 [^nvidia-b200], and NVFP4 was explained in June 2025 [^nvidia-nvfp4]. A course that says *new* grows old. Say what the hardware *does*.
+# - *How we know:* the dates of the two sources.
 
 # %% [markdown]
 # ## Serving
@@ -291,14 +288,13 @@ record(
 # ### "Guess which one the electricity bill notices"
 #
 # - *Often said:* decode, of course.
-# - **True:** it depends on the traffic. Long prompts with short answers, typical of agents and search, are mostly prefill. There
-#   is no figure here: none is right for everybody.
+# - **True:** it depends on the traffic. Long prompts with short answers, typical of agents and search, are mostly prefill. We give no figure, because none is right for everybody.
 # - *How we know:* count the tokens in, and the tokens out, of *your* service.
 #
 # ### "PagedAttention saves the padding"
 #
 # - *Often said:* padding.
-# - **True:** *reservation*. Room was kept for the longest answer that might come, and between the pieces were gaps that nobody
+# - **True:** *reservation*. Room was kept for the longest answer that might come, and there were gaps between the pieces that nobody
 #   could use. In the systems that the authors looked at, only 20.4 to 38.2 % of the cache held tokens
 #   [^kwon2023].
 # - *How we know:* the paper. W4 counts pages by hand.
@@ -336,7 +332,7 @@ record(
 #
 # ### "484 % on LayerNorm, and 180 % on Conv2D"
 #
-# - *Often said:* of PyTorch, and no more.
+# - *Often said:* of PyTorch, with no conditions named.
 # - **True:** of PyTorch's *fp32* operators, on an L40S, at one fixed size, with a tolerance of 1e-2 that lets lower precision pass [^crfm2025].
 # - *How we know:* the authors say so themselves. Repeat all four conditions or leave the number out.
 #
@@ -351,7 +347,7 @@ record(
 # ### "It failed at FlashAttention"
 #
 # - *Often said:* 9 % on FlashAttention, 52 % on an fp16 matrix multiply [^crfm2025]. So it cannot.
-# - **True:** both figures are right, for May 2025, and the authors add that the first had been below 1 % before [^crfm2025]. A date belongs to every such figure. Ours is a snapshot, and may be out of date when you read it aloud.
+# - **True:** both figures are right, for May 2025, and the authors add that FlashAttention had been below 1 % earlier [^crfm2025]. A date belongs to every such figure. Ours is a snapshot, and may be out of date when you read it aloud.
 # - *How we know:* the post, and its date.
 #
 # ### "AI kernels outdo hand-written PyTorch"
@@ -362,7 +358,7 @@ record(
 #
 # ### "Kevin and KernelBook are the method"
 #
-# - *Often said:* one was trained with the other.
+# - *Often said:* one was trained on the other.
 # - **True:** two different things. Kevin-32B was trained on KernelBench's own tasks, over many turns; its share of right kernels
 #   rose from 56 to 82 %, its mean speed from 0.53 to 1.10 times eager [^baronio2025]. KernelBook is a collection of pairs,
 #   PyTorch and Triton, on which a different model, KernelLLM, was trained [^kernelllm].
@@ -377,7 +373,7 @@ record(
 # ### "Your own FlashAttention, from week one"
 #
 # - *Often said:* in the last session, pointing back.
-# - **True:** W1 is *workshop* one. It comes after the multiply is fast, in [the second half of the road](the_whole_arc.py).
+# - **True:** W1 is *workshop* one. It comes once the multiply is fast, in [the second half of the road](the_whole_arc.py).
 # - *How we know:* [the four weeks](the_whole_arc.py#the-four-weeks). It falls at the end of the second.
 #
 # /// exercise | Correct three

@@ -7,20 +7,18 @@
 # %% [markdown]
 # # Teaching L4: the GEMM ladder
 #
-# After this page you can climb five rungs with a room in two hours. They type three of them, and for each one they first write
-# down a guess. You will know what tiles save and what they do not, and what to say when shared memory, the most famous
+# After this page you can climb five rungs with a room in two hours. Your students type three of them, and write down a guess before each of the five. You will know what tiles save and what they do not, and what to say when shared memory, the most famous
 # trick of all, gains less than your students hoped.
 #
-# You need this page, [the map](../02_the_climb/l4_map.md), and [the students' page](../../docs/lectures/l4_the_gemm_ladder.py) with its lab
-# `sgemm_tiles`, typed once.
+# You need this page, [the map](../02_the_climb/l4_map.md), and [the students' page](../../docs/lectures/l4_the_gemm_ladder.py).
+# Type its lab, `sgemm_tiles`, once yourself.
 
 # %% [markdown]
 # ## What it is really about
 #
-# It is not about five tricks. The lecture is about one question, asked five times: *which roof holds this kernel back,
-# and what would
+# The lecture is not about five tricks. It asks one question five times: *which roof holds this kernel back, and what would
 # raise that roof?* There are four roofs: lanes (multiply-adds), issue slots (instructions), shared memory and L1 (words), L2 and
-# HBM (bytes). The trick is only ever the answer. A student who leaves with five tricks has a collection; a student who leaves
+# HBM (bytes). A trick is only ever the answer. A student who leaves with five tricks has a collection; a student who leaves
 # with the question has a trade.
 #
 # /// callout | metaphor
@@ -32,8 +30,7 @@
 # %% [markdown]
 # ## By hand: bytes for one number of C
 #
-# Start small enough to count: grids of 8 × 8, tiles of 4, and a tally mark for every number that comes from memory. First without
-# tiles, then with them.
+# Start small enough to count: grids of 8 × 8, tiles of 4, and a tally mark for every number that comes from memory. Count first without tiles, then with them.
 
 # %%
 from course_kernels.measure import quantity, record
@@ -74,7 +71,7 @@ print(fetched, "numbers fetched without tiles,", carried, "with tiles of", TILE)
 
 # %% [markdown]
 # /// predict | Now K = 4096 and tiles of 32, fp32. How many bytes come from memory for one number of C, without tiles and with them?
-# Two multiplications and a division. Write both down.
+# It takes two multiplications and a division. Write both numbers down.
 #
 # - [ ] 16 384, and 512 with tiles
 # - [x] 32 768, and 1024 with tiles
@@ -85,7 +82,7 @@ print(fetched, "numbers fetched without tiles,", carried, "with tiles of", TILE)
 # /// table
 # columns: ["the sheet says", "what happened", "your question"]
 # rows:
-#   - ["{{ one.plain:.0f }} and {{ one.tiled:.0f }}", "right", "who are the 32 that share?"]
+#   - ["{{ one.plain:.0f }} and {{ one.tiled:.0f }}", "right", "which 32 threads share it?"]
 #   - ["{{ slips.row_only:.0f }}", "only the row of A", "what does she chop it with?"]
 #   - ["{{ slips.numbers:.0f }}", "numbers, not bytes", "what does one number weigh?"]
 #   - ["{{ slips.all_share:.0f }} with tiles", "divided by 32 × 32", "does a number of A serve all 1024, or one row of them?"]
@@ -111,11 +108,10 @@ record(
 )
 
 # %% [markdown]
-# The last slip in the table that you unfolded is worth a minute. A tile has 1024 threads, and only the 32 in its row want a given
-# number of A. That is why a tile's *side* counts, and why a larger tile saves more.
+# The last slip in the table that you unfolded is worth a minute. A tile has 1024 threads, but only the 32 in one row need a given number of A. That is why a tile's *side* counts, and why a larger tile saves more.
 #
 # /// callout | by_hand
-# Then the hands. R numbers of A and S numbers of B meet in R × S multiply-adds, for R + S words from shared memory. One and one:
+# Then the hands. R numbers of A and S numbers of B meet in R × S multiply-adds, which take R + S words from shared memory. One and one:
 # {{ words.r1x1:.0f }} words for each multiply-add. Eight and one:
 # {{ words.r8x1:.3f}}. Thirty-two and one: {{ words.r32x1:.2f}}, and it never falls below 1. Eight and eight: {{ words.r8x8:.2f}}. Draw the square. *The words grow
 # with its sides, the work with its area.*
@@ -127,7 +123,7 @@ record(
 # /// callout | production
 # The best-known ladder of this kind climbs from 1.3 % to 93.7 % of cuBLAS on an RTX A6000 [^boehm2022]. Our five rungs are its
 # first five. CUTLASS, NVIDIA's own library of such kernels, documents the same nesting of tiles, for the block, the warp and the
-# thread, with an outer product at the bottom [^cutlass-gemm]. Once you have drawn the square, you can read it.
+# thread, with an outer product at the bottom [^cutlass-gemm]. Once you have drawn the square, you can read that documentation.
 # ///
 #
 # Mind the yardstick when you quote such a ladder. Percent *of cuBLAS* is not percent of peak: here cuBLAS itself is at {{ l4.ladder.cublas.of_peak:.0%}}
@@ -138,23 +134,22 @@ record(
 #
 # /// callout | click
 # In percent of peak, from the bottom: {{ l4.ladder.naive.of_peak:.2%}}, {{ l4.ladder.coalesced.of_peak:.1%}}, {{ l4.ladder.shared_tiles.of_peak:.0%}},
-# {{ l4.ladder.register_column.of_peak:.0%}}, {{ l4.ladder.register_tile.of_peak:.0%}}. Five kernels, the same multiply-adds. And for the first one the pencil said
+# {{ l4.ladder.register_column.of_peak:.0%}}, {{ l4.ladder.register_tile.of_peak:.0%}}. All five kernels do the same multiply-adds. For the first one, the pencil said
 # {{ l4.hand.naive.by_tray / 128:.2%}}.
 # ///
 #
 # /// claim | l4.ladder.shared_tiles.us > 0.4 * l4.ladder.coalesced.us and l4.vital.shared_tiles.hall > 0.6 * l4.vital.coalesced.hall
 # The disappointment comes in the middle, and it is the best moment of the lecture. Tiles carry a 32nd of what was asked for, on paper, and the
-# kernel gets {{ l4.ladder.coalesced.us / l4.ladder.shared_tiles.us:.2f}} times as fast. Why? L1 had caught the reuse before anybody asked it to: from L2 came
-# {{ l4.vital.coalesced.hall:.2f }} bytes for each multiply-add before, {{ l4.vital.shared_tiles.hall:.2f }} after. *You raised a
+# kernel gets {{ l4.ladder.coalesced.us / l4.ladder.shared_tiles.us:.2f}} times as fast. Why? L1 had caught the reuse before anybody asked it to: {{ l4.vital.coalesced.hall:.2f }} bytes
+# for each multiply-add came from L2 before, {{ l4.vital.shared_tiles.hall:.2f }} after. *You raised a
 # roof that was not the lowest.* Let them say which one is the lowest.
 # /// otherwise
-# Tiles carry a 32nd of what was asked for, on paper, and the kernel gets {{ l4.ladder.coalesced.us / l4.ladder.shared_tiles.us:.2f}} times as fast. From L2 came
-# {{ l4.vital.coalesced.hall:.2f }} bytes for each multiply-add before, {{ l4.vital.shared_tiles.hall:.2f }} after.
+# Tiles carry a 32nd of what was asked for, on paper, and the kernel gets {{ l4.ladder.coalesced.us / l4.ladder.shared_tiles.us:.2f}} times as fast. {{ l4.vital.coalesced.hall:.2f }} bytes for each multiply-add came from L2 before, {{ l4.vital.shared_tiles.hall:.2f }} after.
 # ///
 #
 # /// callout | demo
 # One command runs all five and cuBLAS. The naive kernel is the long wait: use it to have the room name a roof for each rung. Then
-# read from the bottom up, in percent of *peak*: it is the column *of peak* on the screen. Without a GPU, use [the recorded staircase](../../docs/lectures/l4_the_gemm_ladder.py#the-staircase).
+# read from the bottom up, in percent of *peak*: that is the column *of peak* on the screen. Without a GPU, use [the recorded staircase](../../docs/lectures/l4_the_gemm_ladder.py#the-staircase).
 # ///
 
 # %% [markdown]
@@ -162,10 +157,10 @@ record(
 #
 # /// callout | trip
 # **"The naive kernel waits for memory."** HBM is busy for {{ l4.vital.naive.hbm:.1%}} of its time. It waits for *wavefronts*: 33
-# for 32 multiply-adds, and the counter says {{ l4.vital.naive.turns:.1f }}. Bytes are one roof of four.
+# for 32 multiply-adds, and the counter says {{ l4.vital.naive.turns:.1f }}. Bytes are only one of the four roofs.
 # ///
 #
-# - *The early `return` before a barrier.* A tile has holes, or something worse happens: the language then promises nothing. A
+# - *The early `return` before a barrier.* It leaves holes in a tile, or something worse happens: the language no longer promises anything. A
 #   thread without a number of C still carries for others.
 # - *The second barrier.* It looks superfluous. But without it a fast warp would refill shared memory while a slow one
 #   is still reading.
@@ -186,16 +181,15 @@ record(
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../02_the_climb/l4_map.md) has every step. If you are running late at the break, hand out the file after stage 3 and
-# have them explain its two barriers. Keep the square of both hands, because the next lecture begins there.
+# [The map](../02_the_climb/l4_map.md) has every step. If you are running late at the break, hand out the file as it is after stage 3 and have the students explain its two barriers. Keep the square of both hands, because the next lecture begins there.
 #
 # /// exercise | Before they ask
-# A student has tiles of 64 × 64, with one number of C for each thread, and is proud of it: half the bytes. Which two things do
+# A student has tiles of 64 × 64, with one number of C for each thread, and is proud that this halves the bytes. Which two things do
 # you tell her?
 # /// answer
-# A block of 64 × 64 threads has 4096, and 1024 is the limit: it will not launch. And if each thread made four numbers instead,
+# A block of 64 × 64 has 4096 threads, and the limit is 1024: it will not launch. And if each thread made four numbers instead,
 # the bytes would halve, but each multiply-add would still take two words from shared memory, unless the four share words in
-# registers. She has raised the roof of L2, but shared memory is the lowest one.
+# registers. She has raised the roof of L2, but shared memory is the lowest roof.
 # ///
 
 # %% [markdown]

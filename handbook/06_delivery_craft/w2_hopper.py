@@ -12,8 +12,8 @@
 # After this page you can lead three hours about a single word: *waiting*. You will have two strips of paper that slide over each
 # other, a printed sheet of machine code that a beginner can read, and a scoreboard that lists somebody's evenings one by one.
 #
-# With [the map of the three hours](../05_the_frontier/w2_map.md), [the students' page](../../docs/workshops/w2_hopper.py) and
-# this one you can run it. Students do not write a kernel today. Say so in the first minute, and give their fingers other work:
+# You need [the map of the three hours](../05_the_frontier/w2_map.md), [the students' page](../../docs/workshops/w2_hopper.py) and
+# this one. Students do not write a kernel today. Say so in the first minute, and give them other work:
 # scissors, a red pen, a pocket calculator.
 
 # %% [markdown]
@@ -44,7 +44,7 @@
 # and its headline says whether the last rung passes the library in bursts; its scoreboard adds the long run. So say *ours loses*
 # only of k04 and k08.
 #
-# Three words, in this order: **TMA** brings, **wgmma** multiplies, **roles** keep both from standing idle. With only the first
+# Three words, in this order: **TMA** brings, **wgmma** multiplies, **roles** keep both busy. With only the first
 # two you have fast fetching and fast computing that take turns.
 
 # %% [markdown]
@@ -55,7 +55,7 @@
 # - At a clap everybody looks first, and then everybody acts. So what the other does at this clap counts from the next one on.
 # - The producer turns the next coin to heads, in order, if it is tails. If it is heads, that is a wait.
 # - The consumer takes the next coin, in order, if it is heads, and is busy with it for two claps. At the end of the second she turns it to tails.
-# - The third person keeps slip two: a stroke for each clap at which somebody waited. The producer is done after the twelfth tile,
+# - The third person keeps slip two: one stroke for each clap at which somebody waited. The producer is done after the twelfth tile,
 #   and no longer waits.
 #
 # Twelve tiles are done at clap 25. The consumer waited once, at the first clap. The producer waited six times: at claps 7, 9, 11,
@@ -68,8 +68,7 @@
 # ## By hand: two strips of paper
 #
 # Every pair gets the sheet with three pairs of empty strips, scissors, and pieces to cut out: six orders with their trips, six
-# computations, to the scale of the squares. They lay the pieces down, slide them, draw the result, and use the same pieces for
-# the next way. Where two trips overlap, one piece goes over the other. There are six tiles. A tile takes one square to *order*,
+# computations, to the scale of the squares. They lay the pieces down, slide them, draw the result, and use the same pieces for the next strip. Where two trips overlap, one piece goes over the other. There are six tiles. A tile takes one square to *order*,
 # three squares for the *trip*, which needs nobody's hands, and two squares to *compute*. The cell below prints the strips in the
 # words of the kitchen: a buffer is a tray, the producer is the crew, and computing is cooking.
 #
@@ -145,7 +144,7 @@ record(strip=strip)
 # {{ strip.two.cooking / strip.two.ticks:.0%}}, with four in {{ strip.four.cooking / strip.four.ticks:.0%}}, with a producer in
 # {{ strip.crew.cooking / strip.crew.ticks:.0%}}. In the last strip only the first order and its trip are left, and nobody can
 # hide those: there is nothing to compute with yet. So a block *stays*, and walks on to its next tile of C while the old sums go
-# out: a *persistent* kernel. (In the last pair above, the four letters o in the lower line are the producer's; on the students'
+# out: a *persistent* kernel. (In the last pair above, the four o's in the lower line are the producer's; on the students'
 # paper those squares stay empty.)
 #
 # More buffers alone do not help. With four buffers and no producer every order still takes a square of the consumer's.
@@ -174,9 +173,9 @@ record(strip=strip)
 # **wgmma.** Four warps, one order: 64 rows of A times up to 256 columns of B. Its k is 32 *bytes*: 8 numbers of TF32, 16 of bf16, 32 of FP8. If somebody
 # says "m64nNk16 is the shape", they have only met 16-bit numbers [^ptx-isa]. The assembler [confirms it](../../docs/lectures/l6_tensor_cores.py#ask-the-assembler).
 #
-# **Roles.** Print [the first kernel that has them](../../docs/workshops/w2_hopper.py#roles), `gemm/k08_roles.cu`, two pages. They
-# mark only the second: one branch for the producer, one for the consumers. The two `wait(&`
-# look at an mbarrier; the two `arrive`, one of them with the bytes to expect, turn one. `wgmma_wait` is not one of these:
+# **Roles.** Print [the first kernel that has them](../../docs/workshops/w2_hopper.py#roles), `gemm/k08_roles.cu`, two pages. Your students
+# mark only the second page, which has one branch for the producer and one for the consumers. The two lines with `wait(&`
+# look at an mbarrier; the two with `arrive`, one of which names the bytes to expect, turn one. `wgmma_wait` is not one of these:
 # it waits for products.
 #
 # ### A bit that flips
@@ -184,7 +183,7 @@ record(strip=strip)
 # An mbarrier is used again in every round, so *full* alone would not be enough: full of which tile? Each mbarrier therefore keeps
 # one bit, its **phase**. It starts at 0 and flips whenever the mbarrier turns, that is, when all those it counts have arrived. A
 # thread that waits names a bit, and goes on as soon as the mbarrier's bit is different. Take four buffers; buffer 0 takes tiles
-# 0, 4, 8 and 12. Let one student be the bit: an arm up is 1.
+# 0, 4, 8 and 12. Let one student be the bit: a raised arm means 1.
 #
 # | tile | *free*: the producer names | its bit flips | who flips it | *full*: the consumer names | its bit flips | who flips it |
 # |---:|:-:|:-:|---|:-:|:-:|---|
@@ -204,7 +203,7 @@ record(strip=strip)
 #
 # /// callout | teaching
 # A cluster is a few blocks that are guaranteed to run at the same time in one part of the card, a group of SMs called a GPC, and one copy engine may deliver one tile to all of
-# them. Up to 8 blocks on any card that has clusters, up to 16 on this one if you ask [^nvidia-hopper-tuning]. If a student says *neighbouring
+# them. It may have up to 8 blocks on any card that has clusters, and up to 16 on this one if you ask [^nvidia-hopper-tuning]. If a student says *neighbouring
 # SMs*: they share a GPC, but nothing says which one is next to which. That is all you need today.
 # ///
 
@@ -247,13 +246,13 @@ record(
 )
 
 # %% [markdown]
-# This is what they underline, in this order. Give the questions, never the answers: they fill those in on *what the sheet says*,
-# which you hand out, folded, with the red pens. Five rows belong to the tensor core, four to the carriers. The last five name the
+# This is what they underline, in this order. Give the questions, never the answers: students write the answers on *what the sheet
+# says*, which you hand out, folded, with the red pens. Five rows belong to the tensor core, four to the carriers. The last five name the
 # lines that wait, so they are unfolded only once the circles are drawn.
 #
 # | on the sheet | ask | and it is |
 # |---|---|---|
-# | `HGMMA.64x256x16`, {{ sheet.orders:.0f }} times | why that often? | the tile is 64 deep, one order takes 16 |
+# | `HGMMA.64x256x16`, {{ sheet.orders:.0f }} times | why so many times? | the tile is 64 deep, one order takes 16 |
 # | `gdesc[UR…]` | where are A and B? | in shared memory: a descriptor says where; nobody carries |
 # | `.tnspB` | what is done to B? | it is stored row by row; the tensor core reads it transposed, and nobody transposed it beforehand |
 # | `R24` … | where are the sums? | 128 registers in each of 128 threads: 64 × 256 |
@@ -269,7 +268,7 @@ record(
 # | `BRA`, with `@!P0` before it | where to, and when not? | up to the first line; not when the last tile is done |
 #
 # They will circle two lines that do not wait: `LDGDEPBAR`, which has `DEPBAR` in its name, and `WARPGROUP.ARRIVE`. And if you run
-# the command you will find a `MEMBAR` in the loop that is not on the sheet, since the command matches the letters BAR: it puts
+# the command you will find a `MEMBAR` in the loop that is not on the sheet, since the command matches the letters BAR. `MEMBAR` puts
 # stores in order before the tensor cores read.
 #
 # Of the three arrows that start at a wait, two leave the sheet at its upper edge: *my copies* and *the product before* belong to
@@ -282,19 +281,20 @@ record(
 # ///
 #
 # Then lay [the sheet of the first kernel with roles](../../docs/workshops/w2_hopper.py#the-sheet) beside it: one loop has become
-# two. In the consumer's, the four `HGMMA` are left with the waits for *full* and for the product before, and `BAR.SYNC` is gone.
-# The producer's has five `UTMALDG`, for one thread. The arrows from the waits go across: from the consumer's down to `UTMALDG`,
-# which ends it, and from the producer's up to `SYNCS.ARRIVE`. That is what roles look like.
+# two. The consumer's loop keeps the four `HGMMA`, the wait for *full* and the wait for the product before; `BAR.SYNC` is gone.
+# The producer's loop has five `UTMALDG`, which one thread issues. The arrows from the waits go across: the consumer's goes
+# down to `UTMALDG`, which ends its wait, and the producer's goes up to `SYNCS.ARRIVE`. That is what roles look like.
 #
-# And the third strip, W W, four C, twelve F, W: which of the three pairs is it like? *Two buffers*, with four instead of two.
+# And the third strip, W W, four C, twelve F, W: which of the three pairs does it resemble? *Two buffers*, but with four buffers instead of
+# two.
 # Copies travel while the tensor cores work, but all 256 threads give the orders with their own hands, and meet in every round.
 #
-# Do not print the last rung. Its loop has the same four lines, and everything round them is unreadable.
+# Do not print the last rung. Its loop has the same four lines, and everything around them is unreadable.
 #
 # /// callout | click
 # The share of ticks in which the tensor cores are at work, counted by the card: {{ l6.tensor.wgmma.busy:.0%}} in the kernel of
 # the sheet,
-# {{ l6.tensor.triton.busy:.0%}} in Triton's, {{ l6.tensor.cublas.busy:.0%}} in the library's, on an {{ l6.gpu.name }}. The same formula, and the same kind of instruction. Triton's is as wide as ours, 64 × 256 × 16. And the
+# {{ l6.tensor.triton.busy:.0%}} in Triton's, {{ l6.tensor.cublas.busy:.0%}} in the library's, on an {{ l6.gpu.name }}. The same formula, and the same kind of instruction. Triton's instruction is as wide as ours, 64 × 256 × 16. And the
 # library's? For the same product the card counts {{ l6.tensor.cublas.instructions / l6.tensor.wgmma.instructions:.0f}} times as many matrix instructions, so each is half as wide, 64 × 128 × 16. It wins with the *narrower* one.
 # The difference is in who waits. [Two timelines](../../docs/workshops/w2_hopper.py#two-timelines), stamped by the kernels
 # themselves, show it tick by tick.
@@ -362,7 +362,7 @@ record(
 # Do not explain it away. The strips say that a cook who fetches and cooks in turn leaves the stove cold; but a pot on the stove
 # goes on cooking while she waits at the barrier, and a block of k07 has two cooks. [The timelines](../../docs/workshops/w2_hopper.py#two-timelines)
 # show it: a step of k07 is
-# no longer than one of k08. What roles buy comes later. Only a warp that does nothing but fetch can fetch across the end of a
+# no longer than one of k08. What roles buy you comes later. Only a warp that does nothing but fetch can fetch across the end of a
 # tile, and the tall rung, k12, is built on that. (In that run k09, k11 and k13 cannot be told apart from the rung before them
 # either. Say so when the room admires a third digit.)
 #
@@ -370,10 +370,10 @@ record(
 #
 # Rungs 8 to 11 are one person's evenings, for a few per cent each. Ask the room who would pay for such evenings. Then
 # answer: somebody
-# whose cluster does nothing else. Then show the wall beyond it. At 8192 that kernel is ahead by only 1.5 % [^shankhdhar2024]. The
+# whose cluster does nothing else. Then show the wall beyond these rungs. At 8192 that kernel is ahead by only 1.5 % [^shankhdhar2024]. The
 # card runs into its power limit, and there a busier kernel only lowers the clock.
 #
-# So does ours. cuBLAS had its tensor cores at work in {{ l6.tensor.cublas.busy:.2%}} of the ticks and reached {{ l6.climb.cublas.of_peak:.2%}}
+# Our card runs into its limit, too. cuBLAS had its tensor cores at work in {{ l6.tensor.cublas.busy:.2%}} of the ticks and reached {{ l6.climb.cublas.of_peak:.2%}}
 # of peak. The data sheet assumes 1830 MHz [^lockwood-h100], so the clock must have been near {{ l6.climb.cublas.of_peak:.2%}} ÷
 # {{ l6.tensor.cublas.busy:.2%}} × 1830 = about
 # {{ l6.climb.cublas.of_peak / l6.tensor.cublas.busy * l6.sheet.mhz:.0f}} MHz.
@@ -393,12 +393,11 @@ record(
 #   registers each: 128 sums and the rest. One group is too few: its 256 sums in each thread spill. With a third group there are
 #   512 threads with 128 registers each, and the sums alone would fill them. If the producer gives up its registers, as in k09, it
 #   may keep 24, and three groups get 160 each: tight, but no longer impossible.
-# - *"An asynchronous copy is fast."* It is as slow as before. The difference is only that no thread stands beside the
-#   copy and waits.
+# - *"An asynchronous copy is fast."* It is as slow as before. The only difference is that no thread has to wait beside the copy.
 # - *A wait that names the wrong bit of an mbarrier.* Either it waits for a flip that never comes, and the card hangs for good; or
 #   it does not wait at all, and the kernel uses a tile that is not there. Neither gives an error message. For the first case keep
 #   [the page of mishaps](../../docs/when_it_goes_wrong.py#it-never-ends) open.
-# - *"Triton has no TMA."* Count `UTMALDG`. What it lacks is a separate warp for fetching.
+# - *"Triton has no TMA."* Count `UTMALDG`. What Triton lacks is a separate warp for fetching.
 #
 # /// callout | demo
 # Two demos. *Make the sheet* runs on any laptop with the course installed, without a GPU. *The race* needs a Hopper card: on any
@@ -408,9 +407,9 @@ record(
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../05_the_frontier/w2_map.md) has each step. The reading hour looks long on paper and feels short in the room. The
-# strips run over, and so do the letters with their factors. The carriers and the library's clock give time back. If you are late
-# at the break, let them find two of the three kinds of line, and show them the third.
+# [The map](../05_the_frontier/w2_map.md) has each step. The reading hour looks long on paper and feels short in the room. The steps with the strips and with the letters run over; those with the carriers and with the library's clock give time
+# back. If you are late
+# at the break, let students find two of the three kinds of line, and show them the third.
 #
 # /// exercise | Rehearse
 # Take the sheet and a red pen, and explain the loop to somebody who has never seen machine code, in two minutes, without saying *asynchronous*. Where

@@ -19,7 +19,7 @@
 # %% [markdown]
 # ## What it is really about
 #
-# One number. When a layer multiplies, how many **rows** does it multiply? In *prefill* the whole prompt comes in at once, and there are
+# It is about one number: when a layer multiplies, how many **rows** does it multiply? In *prefill* the whole prompt comes in at once, and there are
 # thousands. In *decode* the answer goes out one token at a time, and there is one row for each user. Call that number M. The
 # weights are the same, the card is the same, and so is the mathematics of the multiply. M decides who waits for whom. (Attention
 # changes its shape as well: a square in prefill, one row against the cache in decode. Its turn comes with the cache.)
@@ -29,8 +29,8 @@
 # one to ask for.
 #
 # /// callout | metaphor
-# A restaurant with two rhythms. The banquet: two hundred guests sit down at once, each pot that comes from the pantry fills two
-# hundred plates, and the cooks are what you wait for. The trickle: one guest after another orders a single bite, and for every
+# A restaurant has two rhythms. At the banquet two hundred guests sit down at once, each pot that comes from the pantry fills two
+# hundred plates, and the cooks are what you wait for. In the trickle one guest after another orders a single bite, and for every
 # bite the whole pantry comes down the hall again. The cooks lean on their stoves.
 #
 # The cure for the trickle is not a faster cook. The cure is a second guest at the same moment.
@@ -44,10 +44,9 @@
 # ## By hand: rows
 #
 # Take a layer with a grid of 8192 × 8192 weights in bf16, and M rows. Operations: 2·M·N·K. Bytes: rows in, weights, rows out, two
-# bytes each.
-# Divide. The ridge comes from a data sheet: peak divided by bandwidth. The map and the sheets take the card on which the
-# students' page was measured, an {{ w4.gpu.name }}, so that the clock on that page answers what the class has worked out. What the cells of
-# this chapter print is for an H200. Have both ready: their memories differ, and so do their ridges.
+# bytes for each number. Divide. The ridge comes from a data sheet: peak divided by bandwidth. The map and the sheets take the card on which the
+# students' page was measured, an {{ w4.gpu.name }}, so that the clock on that page answers what the class has worked out. The cells of
+# this chapter print numbers for an H200. Have both ready: the two cards' memories differ, and so do their ridges.
 #
 # /// predict | At how many rows does this layer begin to wait for the cooks?
 # Ask your class, too, and keep the tally.
@@ -114,7 +113,7 @@ record(
 # ### The cache: what one token weighs
 #
 # Attention looks back at every earlier token, so the keys and values of all tokens are kept. The shapes are those of Llama 3.1
-# 70B, 80 layers and 8 key heads of 128 [^meta-llama31]. Then six requests, the old way and in pages.
+# 70B, 80 layers and 8 key heads of 128 [^meta-llama31]. Then come six requests, stored the old way and in pages.
 
 # %%
 LAYERS, KEY_HEADS, D = 80, 8, 128
@@ -191,7 +190,7 @@ print("37 keys out of three pages, in order")
 # in plain Python, without a GPU. It asks for the same `keys`, for pages of any size; then for `append`, the allocator `Pages`,
 # what two texts share, and the six slips in pages. The file from class has the same name as the lab's: `nox -s lab -- paged --stage 0`
 # writes the starter and keeps the other file beside it.
-# The two lines above are right there as well, under `import numpy as np` and with `pages.shape[1]` for `PAGE`.
+# The two lines above are right in the lab as well, if you add `import numpy as np` and write `pages.shape[1]` for `PAGE`.
 #
 # ### The receipt of a fused kernel
 #
@@ -262,7 +261,7 @@ record(
 # row, a weight for each column). The quotient is a **forecast of bytes**; write that word beside it. The clock has its own
 # opinion.
 #
-# This is the kernel that they type. The map has it in two halves: down to the store of s, and the rest.
+# This is the kernel that your students type. The map splits it into two halves: down to the store of s, and the rest.
 #
 # ```python
 # import torch
@@ -317,17 +316,14 @@ record(
 # with float64: in fp32 the errors are in the last digits, in fp16 below a thousandth.
 #
 # /// callout | teaching
-# Two mistakes are waiting for your students, and you warn them of neither. `/ BLOCK`: N = 1024 passes and N = 1000
+# Two mistakes are waiting for your students. Warn them of neither. `/ BLOCK`: N = 1024 passes and N = 1000
 # fails, and the two
 # lines on their screen say more about ragged sizes than you can. And the squares in fp16: the third line passes; in the fourth
 # the inputs are ten times as large, and every y is 0. Ask: *how large may a sum of a thousand squares be, in fp16?* The square of
-# a number near 14 is about 200, and a thousand of those are past 65 504. So: square and add up in fp32, store in fp16. (NVIDIA's
-# norms do that, and everybody else's. The bytes in and out stay the same.)
+# a number near 14 is about 200, and a thousand of those are past 65 504. So: square and add up in fp32, store in fp16. (NVIDIA's norms do that, and so do everybody else's. The bytes in and out stay the same.)
 # ///
 #
-# Students who are behind at minute 110 get this file instead, `add_rmsnorm_planted.py`, and hunt for its bug. The
-# launcher and the check are
-# those from above. It has one fault, the second.
+# Students who are behind at minute 110 get this file instead, `add_rmsnorm_planted.py`, and hunt for its bug. The launcher and the check are those from above. The file has one fault, the second of the two.
 #
 # ```python
 # @triton.jit
@@ -350,7 +346,7 @@ record(
 #
 # ### Slips of paper: the coach and the bus
 #
-# Four seats, six requests. A coach takes four, and the next only when everyone on board is done. A bus lets people
+# Four seats, six requests. A coach takes four, and takes the next only when everyone on board is done. A bus lets people
 # on and off at every stop.
 
 # %% tags=["fold"]
@@ -400,8 +396,7 @@ record(
 #
 # ### Short weights, and where they stop helping
 #
-# A weight of b bytes is used for 2·M operations, so with M rows the intensity is 2·M / b, leaving out the rows' own bytes. Where
-# that meets the ridge of bf16 arithmetic, shorter storage has nothing left to give.
+# A weight of b bytes is used for 2·M operations, so with M rows the intensity is 2·M / b, leaving out the rows' own bytes. Where that intensity meets the ridge of bf16 arithmetic, shorter storage has nothing left to give.
 
 # %%
 ends = {bits: ridge * (bits / 8) / 2 for bits in (16, 8, 4)}
@@ -499,7 +494,7 @@ record(
 )
 
 # %% [markdown]
-# That was an H200. For the pencil, as on the sheets, with an {{ w4.gpu.name }} and T thousand tokens in: prefill takes {{ w4.ms.thousand_in:.0f}}
+# Those seconds are for an H200. For the pencil, as on the sheets, with an {{ w4.gpu.name }} and T thousand tokens in: prefill takes {{ w4.ms.thousand_in:.0f}}
 # ms × T for the weights and {{ w4.ms.square:.1f}} ms × T² for attention. A token of decode takes
 # {{ w4.ms.share:.2f}} ms for the weights, one of 32 shares, and {{ w4.ms.thousand_kept:.4f}} ms for each thousand tokens in the cache.
 #
@@ -512,8 +507,8 @@ record(
 #
 # So the chat pays for decode, the report for prefill, and for the agent it depends on one question, *is the preface still there?*
 # The other number that decides is how many users share a step: with a single user, even the report pays for decode. More users
-# share the weights, but never the cache: look at the report, where the cache is the larger part of each decoded token. And 32
-# such reports have {{ reports / 1e9:.0f}} GB of it, which does not fit on one card; pages decide how many users there can be.
+# share the weights, but never the cache: look at the report, where the cache is the larger part of each decoded token. And
+# the cache of 32 such reports takes {{ reports / 1e9:.0f}} GB, which does not fit on one card: pages decide how many users there can be.
 
 # %% [markdown]
 # ## In production today
@@ -522,19 +517,19 @@ record(
 # vLLM became known for its pages, and its launch post has the numbers above [^vllm2023]. Scheduling at every step is older [^yu2022].
 # Today every large serving engine does both.
 #
-# What they fuse is less romantic than the textbook says. They usually put residual add + RMSNorm into one kernel, sometimes with
+# What these engines fuse is less romantic than the textbook says. They usually put residual add + RMSNorm into one kernel, sometimes with
 # the quantisation for the next multiply, and do Q, K and V as *one* multiply, with their weights side by side. RMSNorm *inside*
 # the QKV multiply can be built, but it is unusual. So we teach the usual pair.
 # ///
 #
-# Two sentences that are only sometimes true. Have both answers ready.
+# Two sentences are only sometimes true. Have an answer ready for both.
 #
-# - *"Decode is memory-bound."* For one user, and for the attention of most models, yes. The weights are no longer the limit near
+# - *"Decode is memory-bound."* For one user, and for the attention of most models, yes. The weights stop being the limit near
 #   {{ cross:.0f}} rows on an H200, near {{ w4.crosses:.0f}} on an {{ w4.gpu.name }}. And the
 #   attention of DeepSeek's models, MLA, is near the ridge in decode: at 128 query heads it does {{ w4.mla.h128:.0f}} operations per
 #   byte. That is to the right of an H200's ridge, {{ ridge:.0f}}. On paper it is to the left of an H100's, 989 ÷ 3.35 = 295
-#   [^nvidia-h100]. Its
-#   makers' H800 throttles under load, to 865 ÷ 3.35 = 258, and they call the decode compute-bound from 128 heads up [^flashmla].
+#   [^nvidia-h100]. The
+#   makers of MLA have an H800, which throttles under load, to 865 ÷ 3.35 = 258, and they call the decode compute-bound from 128 heads up [^flashmla].
 #   So name the card when you say it. [W6](w6_frontier.py) does that sum, and corrects today's board with one word.
 # - *"Decode is where the money goes."* For a chat, mostly. For questions on long documents, and for agents that send a long preface each
 #   time, prefill can be the larger part. Tokens in, tokens out: count first.
@@ -556,7 +551,7 @@ record(
 # Two demos, both on the map with their waits. *1, 64 and 4096 rows* runs three processes one after the other: take the
 # guesses first, then press Enter. *Two kernels, or one* is the pair of
 # [L3](../../docs/lectures/l3_memory.py#do-it-while-you-hold-it): there, on an {{ l3.gpu.name }}, eager takes {{ l3.fuse.eager.us / l3.fuse.cuda.us:.1f}}
-# times as long as the fused kernel by hand, with {{ l3.counted.fuse.eager.gb / l3.counted.fuse.cuda.gb:.1f}} times the bytes. The
+# times as long as the fused kernel written by hand, with {{ l3.counted.fuse.eager.gb / l3.counted.fuse.cuda.gb:.1f}} times the bytes. The
 # lesson is that these are *not* the same number.
 # ///
 #
@@ -564,7 +559,7 @@ record(
 #
 # /// claim | l3.fuse.compiled.us > 1.2 * l3.fuse.cuda.us and l3.counted.fuse.compiled.gb < 1.3 * l3.counted.fuse.cuda.gb
 # It moves the same bytes as the fused kernel and takes {{ l3.fuse.compiled.us / l3.fuse.cuda.us:.2f}} times as long on that {{ l3.gpu.name }}.
-# Bytes are a forecast. When arithmetic does not fit under them, the clock shows it.
+# Bytes are a forecast. When the arithmetic does not fit into their time, the clock shows it.
 # /// otherwise
 # It takes {{ l3.fuse.compiled.us / l3.fuse.cuda.us:.2f}} times as long as the fused kernel on that {{ l3.gpu.name }}.
 # ///
@@ -573,8 +568,8 @@ record(
 # ## Where students trip
 #
 # /// callout | trip
-# **"The big prefill multiply is the expensive part."** Or, an hour later: **"decode is the expensive part, always."** Nobody has
-# counted for either answer. What helps is the question *how many tokens came in, how many went out?* Then let the sheet decide.
+# **"The big prefill multiply is the expensive part."** Or, an hour later: **"decode is the expensive part, always."** Neither answer rests on
+# a count. Ask: *how many tokens came in, how many went out?* Then let the sheet decide.
 # ///
 #
 # - *"Decode is slow because its matrix is small."* The grid is the same. It just has few rows.
@@ -656,7 +651,7 @@ record(
 #
 # ### The answer key
 #
-# This is for you; do not print it with the rest. The course's tests work it out again from what the sheets give.
+# This key is for you; do not print it with the rest. The course's tests work it out again from what the sheets give.
 #
 # ***Rows*, front.** The sheets' card is an {{ w4.gpu.name }}: {{ w4.sheet.peak:.0f}} ÷ {{ w4.sheet.bandwidth / 1000:.2f}} = {{ w4.ridge:.0f}}. With the ridge of an H100 the line falls between 256 and 1024, with that of an H200 between 64 and 256.
 #
@@ -688,8 +683,8 @@ record(
 # token 99 of B on page 6, at place 3.
 #
 # Box 3: chat, decode; report, prefill; agent, prefill, and decode once its preface is in the cache. [The table](#who-pays-three-kinds-of-traffic) has the
-# seconds. What would reverse the answers: a longer prompt or a shorter answer; fewer users in a step, or many more tokens out;
-# a preface that is kept.
+# seconds. These would reverse the answers: a longer prompt or a shorter answer; fewer users in a step, or
+# many more tokens out; a preface that is kept.
 #
 # ***Receipt*.**
 #
@@ -723,7 +718,7 @@ record(
 # ## The minutes
 #
 # [The map](../05_the_frontier/w4_map.md) has every step. The fused kernel, minutes 85 to 140, is the artifact: if you are behind,
-# take the minutes from *who pays the bill* or from the last block, never from the typing.
+# take the minutes from *who pays the bill* or from the last block, but never from the typing.
 #
 # /// exercise | Rehearse
 # A student says: "Our server runs at M = 40 with bf16 weights. Four-bit weights will shrink a step as much as they shrink the weights." Answer with two numbers.
@@ -747,6 +742,6 @@ record(
 # - batches as coach and bus, and short weights with the M at which they stop helping;
 # - two sentences about serving that need the word *sometimes*.
 #
-# **Where this leads.** The board says *how many bits*: [teaching W5](w5_blackwell.py) has four of them. The
-# lecture that the fusion builds on: [memory](../../docs/lectures/l3_memory.py). The loop that follows the table:
+# **Where this leads.** The board asks *how many bits*; [teaching W5](w5_blackwell.py) has four of them. The fusion builds on the
+# lecture on [memory](../../docs/lectures/l3_memory.py), and the loop that follows the table is that of
 # [FlashAttention](../../docs/workshops/w1_flash_attention.py).

@@ -12,8 +12,8 @@
 # Blackwell's new hardware without a slide, and take a famous race apart so that every step in it is one that your
 # students know.
 #
-# You need this page and [the map of the three hours](../05_the_frontier/w5_map.md). You do not need a Blackwell card.
-# Nothing on this page claims to have run on a Blackwell card.
+# You need this page and [the map of the three hours](../05_the_frontier/w5_map.md). You do not need a Blackwell card:
+# nothing on this page claims to have run on one.
 
 # %% [markdown]
 # ## What it is really about
@@ -23,7 +23,7 @@
 # are. So small groups of numbers share one extra number, a **scale**, that moves the ruler. Everything else this evening follows
 # from that: half the bytes of FP8, a tensor core (a mill) that eats four-bit numbers and their scales together, a new place for
 # its sums, and a race in which nearly all
-# of the gain came from things that they learned in week one.
+# of the gain came from things that your students learned in week one.
 #
 # /// callout | metaphor
 # fp32 is a paragraph. FP8 is a short sentence. Four bits are an abbreviation in a text message: *3k*. You cannot say much in it. But if the
@@ -129,7 +129,7 @@ record(
 # | four bits and a power of two | {{ miss.mxfp4:.3f}} |
 # | four bits and an E4M3 scale | {{ miss.nvfp4:.3f}} |
 #
-# The same four bits in all three rows. The agreement costs 8 bits for 16 numbers, so a number takes {{ bits:.1f}} bits and not four. Make them say
+# All three rows use the same four bits. The agreement costs 8 bits for 16 numbers, so a number takes {{ bits:.1f}} bits and not four. Make them say
 # *four and a half* whenever they compute bytes.
 #
 # The room should hear two things, because both are usually explained wrongly.
@@ -237,15 +237,14 @@ record(
 # %% [markdown]
 # ## The hardware, by feel
 #
-# There are three new things, with one picture for each. No acronym without its place in the kitchen.
+# There are three new things, with one picture for each. Use no acronym without its place in the kitchen.
 #
 # - **Tensor memory** (TMEM). On Hopper, the sums of a tile are in registers, and the registers are full. Blackwell gives the
 #   tensor core
 #   its own memory for them: 128 lanes of 512 columns, 32 bits each, on every SM [^tilus-tmem]. The sums are always there. A may be
 #   there, too; B stays in shared memory [^cutlass-tcgen05]. So *a memory for operands* is loose talk: it is first of all a memory
 #   for sums.
-# - **tcgen05**. A single thread gives the order to the tensor core [^cutlass-tcgen05]. It took a warp of 32 on Ampere, and four warps on Hopper; you
-#   can show both on [the page of L6](../../docs/lectures/l6_tensor_cores.py#the-climb).
+# - **tcgen05**. A single thread gives the order to the tensor core [^cutlass-tcgen05]. On Ampere it took a warp of 32, on Hopper four warps; you can show both on [the page of L6](../../docs/lectures/l6_tensor_cores.py#the-climb).
 # - **Pairs of blocks**. Two neighbouring blocks can carry out one order together [^cutlass-tcgen05], and each keeps only a part of what they share.
 #
 # The sums for the sheet:
@@ -278,8 +277,7 @@ record(
 # %% [markdown]
 # The peaks are those of NVIDIA's sheet for the DGX B200, dense, and so is the 9000 at four bits [^nvidia-b200]. Look at the last
 # two lines together. A vector times a grid is at {{ one_row:.1f}} operations per byte, the ridge at {{ ridge.bits4:.0f}}. The
-# four-bit tensor core has nothing to do with tonight's race. Bytes
-# do, and the hands that unpack them.
+# four-bit tensor core has nothing to do with tonight's race. Bytes do, and so do the lanes that unpack them.
 
 # %% [markdown]
 # ## The race, step by step
@@ -290,7 +288,7 @@ record(
 # Hopper, and you do not have to.** Your students
 # rebuild the steps in NumPy and *count* what each one saves.
 #
-# First comes the floor, and it goes on the paper first: the bytes of the grid and its scales, for the three shapes of the problem:
+# The floor comes first, on paper too: the bytes of the grid and its scales, for the three shapes of the problem.
 
 # %%
 SHAPES = (
@@ -310,8 +308,8 @@ record(
 
 # %% [markdown]
 # The organisers' own floor, their *speed of light*, is 8.622, 17.275 and 4.317 µs for the three, 8.63 µs as a geometric mean [^gpumode-nvfp4].
-# Theirs is a little above the data sheet's: the bytes above at 8 TB/s [^nvidia-b200] take {{ sheet.floor:.2f}} µs, geometric
-# mean. The problem statement says why that may be: theirs is the larger of two times, one for the multiply-adds and one for memory, tested at a
+# Theirs is a little above the data sheet's: the bytes above at 8 TB/s [^nvidia-b200] take {{ sheet.floor:.2f}} µs, as a
+# geometric mean. The problem statement says why that may be: theirs is the larger of two times, one for the multiply-adds and one for memory, tested at a
 # clock of 1.5 GHz
 # [^gpumode-nvfp4]. Here it is still the bytes that count: those of the first shape over 8.622 µs [^gpumode-nvfp4] come to nearly the sheet's bandwidth. So the last entry,
 # 22.4 µs [^gpumode-nvfp4], is {{ sheet.share:.1%}} of the *sheet* and 39 % of their floor. Say which of the two you divide by.
@@ -334,12 +332,12 @@ record(
 # our question. Only the last one says what percent of peak.
 #
 # That takes nothing away from the work. A climb from 2000 to 22 µs [^zhang2025] in which every step has a name is the best
-# worklog that you can show a student. It takes something away from the *headline*.
+# worklog that you can show a student. Only the *headline* loses.
 # ///
 #
 # ### What they type
 #
-# They type the decoder, twice, and then the multiply. It is twenty lines, and it is the artifact.
+# Your students type the decoder, in two ways, and then the multiply: twenty lines, which are the artifact.
 
 # %%
 
@@ -432,7 +430,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 
 # %% [markdown]
 # {{ ticks.chains1:.0f}} ticks with one chain, {{ ticks.chains2:.0f}} with two, {{ ticks.chains3:.0f}} with three. And why not three in the race? Each
-# chain needs its own hands, and a thread has only so many registers.
+# chain needs registers of its own, and a thread has only so many.
 
 # %% [markdown]
 # ## In production today
@@ -454,24 +452,24 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # /// callout | demo
 # *Sixteen bits against eight.* Our card stops at FP8, so we show that: the same multiply, 4096 on each side. On the page of L6, FP8 takes
 # {{ l6.speed.fp8.us / l6.speed.bf16.us:.2f}} of the time of bf16, and makes {{ l6.error.fp8.rms / l6.error.bf16.rms:.0f}} times its error. In percent of its own
-# peak it is at {{ l6.speed.fp8.of_peak:.0%}}, bf16 at {{ l6.speed.bf16.of_peak:.0%}}. A forecast for four bits starts from here, and it should be a modest one.
+# peak FP8 is at {{ l6.speed.fp8.of_peak:.0%}}, bf16 at {{ l6.speed.bf16.of_peak:.0%}}. A forecast for four bits starts from here, and it should be a modest one.
 # ///
 
 # %% [markdown]
 # ## Where students trip
 #
 # /// callout | trip
-# **"Four bits must ruin everything."** Show the sixteen: {{ zeros.plain:.0f}} zeros without a scale, {{ zeros.nvfp4:.0f}} with. *It is not four bits alone. It is four
+# **"Four bits must ruin everything."** Show the sixteen: {{ zeros.plain:.0f}} zeros without a scale, {{ zeros.nvfp4:.0f}} with one. *It is not four bits alone. It is four
 # bits, and a ruler that fits the numbers.*
 # ///
 #
 # - *"A shared exponent."* That is MXFP4. Here the shared number has a fraction.
-# - *"4 bits."* Four and a half. A ninth of the bytes of the race is scales.
+# - *"4 bits."* Four and a half. Scales are a ninth of the bytes in the race.
 # - *"Bit-twiddling and ILP made it ninety-fold."* Twiddling was the start, and was thrown out. ILP and fused PTX are the last
 #   small steps.
 # - *"Same chip, same mathematics, ninety-fold."* And the first draft was a first draft. Ask for the template and the floor.
-# - *The order in a byte.* Here the low half comes first. Swap it, and the sixteen on the sheet catch it at once.
-# - *A block of zeros.* Scale 0, and then a division.
+# - *The order in a byte.* Here the low half comes first. If a student swaps the halves, the sixteen on the sheet catch it at once.
+# - *A block of zeros.* Its scale is 0, and then you divide by it.
 # - *Ties.* 3.5 is exactly between 3 and 4. Our `nearest` takes the lower, 3; hardware takes the even code, which is 4, code 110. (At 5 both take 4, so there you would see nothing.) Never test on ties.
 
 # %% [markdown]
@@ -534,7 +532,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 #
 # Box 4: ridges at 16, 8 and 4 bits = ____, ____, ____; one row at 4.5 bits a weight = ____
 #
-# ***Steps*, back.** A library · a prototype · a race: DSL or CUDA with PTX? Five words of reason each.
+# ***Steps*, back.** A library · a prototype · a race: DSL or CUDA with PTX? Give each a reason in five words.
 #
 # Box 3, filled: mma.sync has 32 voices, and A, B and the sums are in registers. wgmma has 128; B is in shared memory, A in shared
 # memory or in registers, the sums in registers [^ptx-isa]. tcgen05 has one; B is in shared memory, A in shared memory or in
@@ -565,5 +563,4 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # - a race of six steps, each from a lecture that they know, between a template and a floor;
 # - two truths for a quantised answer, and three sentences about one speed-up.
 #
-# **Where this leads.** The finale: [teaching W6](w6_frontier.py). Shorter numbers, measured: [L6](../../docs/lectures/l6_tensor_cores.py#shorter-numbers). Before it in
-# the cohort: [teaching W4](w4_serving.py).
+# **Where this leads.** The finale: [teaching W6](w6_frontier.py). Shorter numbers, measured: [L6](../../docs/lectures/l6_tensor_cores.py#shorter-numbers). The session before this one: [teaching W4](w4_serving.py).

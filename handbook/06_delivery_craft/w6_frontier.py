@@ -17,8 +17,7 @@
 
 # %% [markdown]
 # ## What it is really about
-#
-# Judging. For four weeks your students learned to make things; today they learn that making has become cheap. In hour
+# It is about judging. For four weeks your students learned to make things; today they learn that making has become cheap. In hour
 # one they judge
 # claims about a famous stack, two of them your own. In hour two they judge claims about machines. In hour three they judge each
 # other, kindly, by five lines, none of which says *fast*.
@@ -49,8 +48,7 @@
 # - [ ] About 64 times
 # - [ ] About 128 times
 # /// reveal
-# **{{ mla.ratio:.1f}}**: {{ mla.mha:,.0f}} numbers become {{ mla.latent:.0f}}. If you forget the 64 of the position, you get 64, which is a coincidence and a
-# good trap.
+# **{{ mla.ratio:.1f}}**: {{ mla.mha:,.0f}} numbers become {{ mla.latent:.0f}}. If you forget the 64 of the position, you get 64, which is a coincidence and a trap.
 # ///
 
 # %%
@@ -102,11 +100,11 @@ record(
 # | of an H800 that slows down under load, by MLA's makers [^flashmla] | 865 ÷ 3.35 = 258 |
 # | of an H100, by its data sheet [^nvidia-h100] | 989 ÷ 3.35 = 295 |
 #
-# So with all heads on one card this decode waits for the *cooks* on an H200, and on paper for bytes on an H100. DeepSeek's engineers are between the two: they round to 2 · 128 = 256, draw the line at 128 heads, and
-# call it compute-bound on their H800 [^flashmla]. On any of these cards, if you split the heads over eight of them, it waits for
-# bytes again.
+# So with all heads on one card this decode waits for the *cooks* on an H200, and on paper for bytes on an H100. DeepSeek's H800 is between
+# the two: its engineers round to 2 · 128 = 256, draw the line at 128 heads, and call the decode compute-bound there
+# [^flashmla]. Split the heads over eight cards of any of these kinds, and the decode waits for bytes again.
 #
-# That is a better lesson than a plain *yes*. The W4 page names its card, and on an H100 its number is left of the ridge. Somebody will notice. Say: *which card?* Then divide.
+# That is a better lesson than a plain *yes*. The W4 page names its card, and on an H100 its number is to the left of the ridge. Somebody will notice. Say: *which card?* Then divide.
 #
 # /// callout | teaching
 # Walk to W4's sentence, *decode waits for bytes*, and write one word above it in red: *often*. You have just corrected yourself
@@ -118,8 +116,8 @@ record(
 # A small model proposes k tokens. The large one checks all of them in one go: k + 1 rows instead of one, and the room knows
 # from W4 what that costs. The leading tokens that pass are kept, and at the first that fails, the large model's own token is
 # already
-# there. So there is always a gain of at least one
-# [^leviathan2023].
+# there. So there is always a gain of at least
+# one token [^leviathan2023].
 
 # %%
 import random
@@ -188,18 +186,18 @@ print(f"a draft passes with probability {passing:.1f}")
 record(passing=quantity(passing))
 
 # %% [markdown]
-# Exactly the target, to the last digit. The draft decides how *often* you gain, never *what* is said. And p is the sum of the smaller of each pair:
+# The result is exactly the target, to the last digit. The draft decides how *often* you gain, never *what* is said. And p is the sum of the smaller of each pair:
 # {{ passing:.1f}} here.
 #
-# Why is all this about kernels? The check turns a trickle of one row into a banquet of k + 1, so every kernel in the step must
-# handle five rows well. And the acceptance, a running product of comparisons over a vocabulary, is a separate kernel; on the
+# Why is all this about kernels? The check turns a trickle of one row into a banquet of k + 1, five rows for k = 4, so every kernel in
+# the step must handle five rows well. And the acceptance, a running product of comparisons over a vocabulary, is a separate kernel; on the
 # CPU it would cost a round trip in every step.
 
 # %% [markdown]
 # ## The figures as they are
 #
-# These figures circulate in shortened form. Learn the long form; it is the lesson. And give the date: all of the stack
-# was read on 20 November 2026. By then V4-Pro was no longer the newest. DeepSeek-V4.1 has had attention kernels in the
+# These figures circulate in shortened form. Learn the long form; it is the lesson. And give the date: we read
+# everything about the stack on 20 November 2026. By then V4-Pro was no longer the newest. DeepSeek-V4.1 has had attention kernels in the
 # makers' own library since 10 September 2026 [^flashmla-readme]; we have read no figures for it, and quote none.
 #
 # **The stack.** Two terms first. A *drafting head* is a small part that is trained on top of a large model to guess its next tokens. *MTP-1*, multi-token prediction, is one layer of the model's own kind [^vllm-mtp], and by its name guesses one further token; *EAGLE-3* guesses several,
@@ -218,11 +216,11 @@ record(passing=quantity(passing))
 # **The machines: KernelBench.** Two models are usually presented as one. Level 2, fast₁, on an L40S:
 #
 # - DeepSeek-V3: 4 % in one try, 37 % as the best of a hundred [^ouyang2025].
-# - DeepSeek-R1: 36 % in one try, 62 % with what the run said, 72 % with what the run *and the profiler* said, ten turns
+# - DeepSeek-R1: 36 % in one try, 62 % with what the run said, 72 % with what the run *and the profiler* said, in ten turns
 #   [^ouyang2025]. 92 % were right [^ouyang2025].
 #
 # /// callout | trip
-# **"DeepSeek solves 4 %, then 37 %, then 72 %."** Two models, and *solves* is wrong. The figure counts kernels that are right **and** take less time than
+# **"DeepSeek solves 4 %, then 37 %, then 72 %."** There are two models, and *solves* is wrong. The figure counts kernels that are right **and** take less time than
 # eager PyTorch [^ouyang2025].
 # ///
 #
@@ -304,11 +302,11 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # A kernel that gives each row to one block, as you would for rows of the usual length, sets 16 tables. On our card, {{ autopsy.share:.0%}}
 # of the SMs have work. And PyTorch's kernel does just that: it starts as many blocks as there are rows, for rows of up to 2²⁴
 # numbers, and ours have 2²² [^pytorch-layer-norm]. Splitting a row over many blocks is a well-known remedy, and the machine
-# found it. So the figure is true, and it is about *this size*. (Nobody has measured that it is the whole reason. Say
-# *sixteen blocks, certainly*, and *most of it, probably*.)
+# found it. So the figure is true, and it is about *this size*. (Nobody has measured whether this is the whole
+# reason. Say *sixteen blocks, certainly*, and *most of it, probably*.)
 #
 # It is [the second of three patients](../../docs/workshops/w1_flash_attention.py#flashattention-2-and-3-on-a-napkin) of W1: most
-# of the tables are empty. They have met that before.
+# of the tables are empty. Your students have met this patient before.
 
 # %% [markdown]
 # ## In production today
@@ -326,8 +324,8 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # ## The click
 #
 # /// callout | click
-# The kernel that is right whenever somebody looks. It peeks at one number of its input, works when that has changed, and otherwise does nothing. Every check of its answer passes.
-# Our scales say:
+# One kernel is right whenever somebody looks. It peeks at one number of its input, works when that number has changed, and
+# otherwise does nothing. It passes every check of its answer. Our measurement refuses it:
 #
 # > {{ measured.refused.faster_than_floor }}
 #
@@ -344,7 +342,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # ## Where students trip
 #
 # /// callout | trip
-# **"Then why did I learn this?"** Or: **"it cannot really work."** One is fear, the other is pride, and both stop looking. The
+# **"Then why did I learn this?"** Or: **"it cannot really work."** One is fear, the other is pride, and both make people stop looking. The
 # line that helps: *if you can tell good from garbage, you drive.* Then point at their own row on the leaderboard, and at what
 # they found that the machine did not.
 # ///
@@ -420,9 +418,8 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 #
 # The talks have 40 minutes: 12 and 12 before the third break, 8 and 8 after it, and one last minute for sheet zero. One after the
 # other, twenty people would have two minutes each, and that is not a talk. So
-# they speak in two rooms at once, each with somebody to chair it, a projector and a watch. In the second room that is a mentor
-# from a different week,
-# or somebody who has spoken at a meeting before. With only one room, people speak in pairs: two works on one subject, or one
+# they speak in two rooms at once, each with somebody to chair it, a projector and a watch. The second room is chaired by a mentor from
+# a different week, or by somebody who has spoken at a meeting before. With only one room, people speak in pairs: two works on one subject, or one
 # person who has read the other's.
 #
 # | people | two rooms: talks in each | minutes for a talk | together | one room, in pairs: talks | minutes for a talk | together |
@@ -432,10 +429,10 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # | 20 | 10 | 4: 3 to talk, 1 to ask | 10 × 4 = 40 | 10 | 4: 3 to talk, 1 to ask | 10 × 4 = 40 |
 #
 # The map's steps hold for 6 minutes as well: two talks before each change of what to listen for, so 2 + 2 + 2 = 6. The remaining
-# 40 − 36 = 4 minutes are for changing cables. Above twenty, pairs in two rooms: 24 people are 12 pairs, six in a room, six
+# 40 − 36 = 4 minutes are for changing cables. With more than twenty people, use pairs in two rooms: 24 people are 12 pairs, six in a room, six
 # minutes each.
 #
-# Nobody hears the other room. So from each room come its rows and the best loss that was heard there, and at minute 170 all of it goes
+# Nobody hears the other room. So each room brings its rows and the best loss that it heard, and at minute 170 all of it goes
 # onto one leaderboard; the worklogs are open beside it, to be read on the way out.
 #
 # The score sheet has five lines, one point each, and a loss that is explained scores as high as a win:
@@ -460,7 +457,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # ## You can now teach
 #
 # - a cache of {{ mla.latent:.0f}} numbers instead of {{ mla.mha:,.0f}}, and a decode on the other side of the ridge;
-# - propose and verify, by a run, by a formula, and with three words to show that nothing is lost;
+# - propose and verify, with a run, a formula, and three words that show that nothing is lost;
 # - fast₀, fast₁, fast₂ on ten kernels, and the long form of six famous figures;
 # - one record explained, two losses beside it, and a cheat that only physics caught;
 # - a hundred and eighty minutes, at the end of which everybody has judged the kernels of a room and been kindly judged once.

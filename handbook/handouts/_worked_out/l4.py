@@ -128,7 +128,7 @@ BOARDS = {
         2,
         32 / 2,
     ),
-    "The sum as it stands": (1, 1, 1),
+    "The plain sum": (1, 1, 1),
     "Mind the edges, note the time": 4096,
     "Swap two words, and bet": (2, 32 + 1),
     "Paper tiles that walk": (0, 0, 0, 1, 0, 1, 1, 1),
