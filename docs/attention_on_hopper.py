@@ -20,7 +20,7 @@
 # - say what a call costs before the GPU has done anything.
 #
 # This page follows [the workshop on FlashAttention](workshops/w1_flash_attention.py). There you wrote the loop, and met its sister
-# kernel, in which some warps are specialists. Here is the third kernel of the family, [k06_wgmma](#the-whole-of-it), in CUDA
+# kernel, in which some warps are specialists. Here is the third kernel of the family, [k06_wgmma](#the-whole-kernel), in CUDA
 # C++: we decide every wait, every register and every byte of shared memory in it. You do not type it. You take it
 # apart.
 
@@ -245,7 +245,7 @@ record(
 )
 
 # %% [markdown]
-# ## Who is seated last
+# ## The last guest to be seated
 #
 # With a causal mask the rows have unequal amounts of work: the first block of 128 rows meets one tile of keys, and the last one meets
 # all of them. The guest who is seated last decides when the kitchen closes.
@@ -735,7 +735,7 @@ record(
 # You know from [L7](lectures/l7_profiling.py) which counter shows which wait.
 
 # %% [markdown]
-# ## The whole of it {.beyond}
+# ## The whole kernel {.beyond}
 #
 # Read this kernel after you have read everything else: the producer, the consumer, and what both agree on.
 #

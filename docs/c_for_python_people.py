@@ -129,7 +129,7 @@ for name, count in zip(names, sizes.tolist(), strict=True):
 # %% [markdown]
 # ## Four quiet surprises
 #
-# ### 1. Whole numbers divide to whole numbers
+# ### 1. Dividing whole numbers drops the fraction
 #
 # /// predict | What are 7 / 2, −7 / 2, −7 % 2 and 1 / 3 in C?
 # In Python 3 the results are 3.5, −3.5, 1 and 0.333… Say all four before you look.
@@ -165,7 +165,7 @@ print("Python: ", 7 // 2, -7 // 2, -7 % 2, 1 // 3, "and", 1 / 3)
 # %% [markdown]
 # So a scale of `1 / N` is 0 for every N above 1, and you get a kernel full of zeros. Write `1.0f / N`.
 #
-# ### 2. Whole numbers have an end
+# ### 2. Whole numbers have a limit
 #
 # An int has 32 bits. A matrix of 65 536 × 65 536 has 2<sup>32</sup> elements. Put the two together:
 

@@ -186,7 +186,7 @@ record(
 # refusal.
 
 # %% [markdown]
-# ## A kernel by a stranger
+# ## A stranger's kernel
 #
 # All of this protects us from our own mistakes. A contest, or a machine that writes kernels, is a different matter:
 # there, somebody may be trying to cheat. A file that runs in our own process can rewrite the checker, and many such
@@ -398,7 +398,7 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # is shown with the measurements of a different card. Such a page says so at the top, and none of our calculations mixes
 # the two cards.
 #
-# On a different model of card no sentence stops the build; the page shows the *otherwise*.
+# On a different model of card no sentence stops the build; the page then shows the sentence's *otherwise* text.
 #
 # How far apart are separate runs? No single run can tell. So we keep every measurement of a page, with the unique ID of
 # its card, and [the ledger](numbers.md) says what these measurements have taught us so far.
@@ -685,7 +685,7 @@ record(
 #   be a little better or worse. Every run teaches us how much cards differ; [the ledger](numbers.md) says what we know
 #   so far.
 # - **One day.** A new driver or a new library changes the numbers. We write versions and dates beside the numbers, and
-#   list [what moved](numbers.md#what-moved-since-the-last-records) after every run.
+#   list [what moved](numbers.md#what-has-changed-since-the-last-records) after every run.
 # - **The clock is not locked.** We let the card choose its clock, as yours does, and write down what it
 #   chose. A locked clock would give a steadier number, for a card that nobody uses.
 # - **The power meter is slow.** So the clock and the power in the ledger are those of a kernel that runs back to back.
@@ -725,7 +725,7 @@ record(
 # steps, from an empty folder, are in `README.md`.
 
 # %% [markdown]
-# ## The minutes at a page's head
+# ## The minutes at the top of a page
 #
 # These minutes are not measured. They are worked out from the page's text when the site is built, by one rule, for a reader
 # whose first language may not be English:

@@ -664,7 +664,7 @@ record(
 #
 # Take a prefill of {{ context:.0f}} tokens through the 8B model, as in [one token](one_token.py#prefill-the-same-weights-a-thousand-rows).
 # You can swap its parts. The base uses the library: cuBLAS for every product, and PyTorch's fused attention. There are three
-# swaps: our multiply; our attention ([k06](attention_on_hopper.py#the-whole-of-it), which understands shared heads, so nothing is
+# swaps: our multiply; our attention ([k06](attention_on_hopper.py#the-whole-kernel), which understands shared heads, so nothing is
 # copied out for it); and both. A fifth way is `torch.compile`, with the library's multiply and attention.
 #
 # The code that swaps the multiply says in which cases it leaves the work to torch's linear. With fewer than {{ least_rows:.0f}} rows, or where the

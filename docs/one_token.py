@@ -26,7 +26,7 @@
 #
 # *The soup that the cook forgot is …*
 #
-# You know how it goes on. A language model does just one thing: it reads the beginning of a text, and gives a mark to
+# You know how it goes on. A language model does just one thing: it reads the beginning of a text, and gives a score to
 # every word that it knows: how well would that word fit here? One word is picked and added to the text. Then the longer
 # text goes in again. That is all: every answer you have ever read from such a model was written that way, one piece
 # at a time.
@@ -190,7 +190,7 @@ record(norm={"loud": quantity(loud[-1])})
 # By hand, one head and two tokens. The scores are 0 and 1.0986. e to the power of each: 1 and 3, together 4. So the
 # shares are a quarter and three quarters. The values are 8 and 4: 0.25 × 8 = 2 and 0.75 × 4 = 3, so the head's answer is 2 + 3 = 5.
 #
-# ### RoPE: a turn for the place
+# ### RoPE: a rotation for each place
 #
 # Something is missing. Nothing in these five lines depends on *where* a token is. Shuffle the words before it, and a
 # token finds the same keys and values: an *is* after *the cook forgot the soup* and one after *the soup forgot the
@@ -356,11 +356,11 @@ x = layer.add_block(toy.operators, x)
 show("is, behind layer 0:", x[0, -1])
 
 # %% [markdown]
-# ## Logits: a mark for every word
+# ## Logits: a score for every word
 #
 # After the last layer come one more RMSNorm and one last grid, the **head** (it has nothing in common with the heads of
-# attention but its name). It has a column for every token of the vocabulary. Its results are the **logits**, one mark
-# for each token. Softmax would turn them into shares; the simplest choice is the token with the largest mark.
+# attention but its name). It has a column for every token of the vocabulary. Its results are the **logits**, one score
+# for each token. Softmax would turn them into shares; the simplest choice is the token with the largest score.
 
 # %%
 logits = toy(tokens)[0, -1]  # the same road from the start, through both layers
@@ -729,7 +729,7 @@ record(
 #
 # ### What a graph cannot cure
 #
-# In the graph nobody waits for the host, and still the bytes alone would need less time. Two causes are left.
+# In the graph nothing waits for the host, and yet the bytes alone would need less time. Two causes are left.
 #
 # - **Small kernels.** Between two multiplies there are norms, turns, additions, a softmax: each moves a few kilobytes,
 #   each has a start and an end, and while it runs nobody fetches weights.

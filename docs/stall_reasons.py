@@ -367,7 +367,7 @@ record(
 #
 # **To try.** Let neighbours store to neighbouring places, 16 bytes at a time; give each thread more work before it leaves.
 #
-# ## And the others
+# ## The other reasons
 #
 # - *dispatch*: the scheduler chose an instruction, but could not pass it on to the unit that carries it out, because something on
 #   the way was busy. We met it on [the ladder](lectures/l5_the_top_of_the_ladder.py), where three registers of one instruction

@@ -21,7 +21,7 @@
 #
 # You need Python. You do not need CUDA. If you have no GPU at hand, read on all the same: everything below was run for
 # you, and you can type [the lab](#type-it-yourself) without one. [What else you can do without a
-# GPU](#no-gpu-or-another-one) comes near the end.
+# GPU](#no-gpu-or-a-different-one) comes near the end.
 #
 # /// key
 # ///
@@ -136,8 +136,8 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # %% [markdown]
 # Their answers agree to the last bit, because one addition leaves no room for opinion. If you have a card of your own,
 # the same check takes a few lines. Without a card, leave these lines out: [a command that needs no
-# card](#no-gpu-or-another-one) comes near the end. Run them in the folder of the course, with [its `.venv`
-# activated](set_up.md#which-door-is-yours):
+# card](#no-gpu-or-a-different-one) comes near the end. Run them in the folder of the course, with [its `.venv`
+# activated](set_up.md#which-setup-is-yours):
 #
 # ```bash
 # pip install -e ".[measure,cuda13]"
@@ -165,7 +165,7 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # take the NumPy door: it is ready in seconds.
 #
 # Run the commands in the folder of the course, with its `.venv` activated. If you have no such folder yet, now is the
-# moment: read the first section of [Set up](set_up.md#which-door-is-yours) and the one for your door. Then choose one of the three doors below, and open the file that its first command writes.
+# moment: read the first section of [Set up](set_up.md#which-setup-is-yours) and the one for your setup. Then choose one of the three doors below, and open the file that its first command writes.
 #
 # You should know two things about the grader. When the grader refuses your file, its last line begins with `next:` and
 # says where to look first; this page mostly leaves that line out. And the grader notices what you *write* past the end
@@ -388,7 +388,7 @@ record(sweep=sweep)
 # of their own. Half of this course is about fusing them into one.
 
 # %% [markdown]
-# ## No GPU, or another one {.beyond}
+# ## No GPU, or a different one {.beyond}
 #
 # [Set up](set_up.md) says what to install, how to rent a card, and how twenty people share one. In short:
 #

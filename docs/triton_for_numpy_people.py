@@ -29,8 +29,8 @@
 #
 # Put the cells into a file of your own, such as `mine.py`. You need a file because Triton reads the text of your
 # function, and at the Python prompt that text may not be available. A notebook works, too. *Set up* tells you which
-# Python has Triton, with [your own card](set_up.md#door-one-your-own-card) and with [no
-# card](set_up.md#door-four-no-card). Leave out the line that imports from `course_kernels.measure`.
+# Python has Triton, with [your own card](set_up.md#setup-one-your-own-card) and with [no
+# card](set_up.md#setup-four-no-card). Leave out the line that imports from `course_kernels.measure`.
 #
 # ```bash
 # python mine.py                      # with a card
@@ -484,7 +484,7 @@ print("atomic_add:      ", counted(True))
 # For floats there is a fourth rule. Sums are rounded, and the order of the additions changes from run to run, so the
 # last digits may differ from run to run.
 #
-# ## Whole numbers end here
+# ## Whole numbers have a limit
 #
 # A whole number in Python has no limit. In a kernel a whole number has 32 bits; `tl.program_id`, `tl.arange` and every
 # argument that fits into 32 bits have no more. NumPy's `int32` is no better.

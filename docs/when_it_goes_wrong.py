@@ -24,7 +24,7 @@
 # You need Python, and [one page of C](c_for_python_people.py). Nothing here can harm your card.
 
 # %% [markdown]
-# ## Each in a kitchen of its own
+# ## Each in a process of its own
 #
 # A GPU error stays with the process that made it. After such an error, that Python process can do nothing more on the card.
 # So every mishap on this page runs in a Python process of its own, and the page only reads what that process printed. You
@@ -372,7 +372,7 @@ show("too_few_blocks")
 show("too_few_blocks", mended=True)
 
 # %% [markdown]
-# ## Memory nobody set
+# ## Memory that nobody set
 #
 # This is a close relative of the last mistake. `torch.empty` gives you memory, not numbers. This kernel adds to its output, and assumes that it
 # starts at zero:
@@ -455,10 +455,10 @@ show("lost_updates", "racecheck")
 # *0 hazards* does not mean *no race*. It means *none where I look*. Against races in main memory you have only your
 # own head, and a check against a number that you know.
 #
-# ### The bowl of a block
+# ### The same race in shared memory
 #
 # In shared memory the usual cause of a race is a barrier that somebody forgot. Each block reverses a list of 1024 numbers: every
-# thread puts its number into the bowl, then takes the one from the opposite end.
+# thread puts its number into a shared array, then takes the one from the opposite end.
 #
 # /// source | src/course_kernels/error_demos/missing_barrier.cu#broken
 # title: src/course_kernels/error_demos/missing_barrier.cu
@@ -561,10 +561,9 @@ show("wrong_mask", "synccheck", mended=True)
 # Many kernels begin with `if (i >= N) return;`. Later in the same kernel comes a `__syncthreads()`. Is that a mistake?
 # /// answer
 # Not by itself. On every card since Volta a barrier waits only for the threads that are still running; one that has ended is
-# not missed [^cuda-guide]. The mistake hides in the bowl. If those threads should have filled places in it, the places hold
-# garbage, and the others read them. So in a kernel that shares a bowl, do not return early. Let the spare threads stay, put a
-# neutral
-# number (0 for a sum) into the bowl, and guard only the reads and writes of main memory.
+# not missed [^cuda-guide]. The mistake hides in shared memory. If those threads should have filled places in it, the places
+# hold garbage, and the others read them. So in a kernel that uses shared memory, do not return early. Let the spare threads stay, put a neutral number (0 for a sum) into
+# shared memory, and guard only the reads and writes of main memory.
 # ///
 
 # %% [markdown]

@@ -830,7 +830,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # ///
 
 # %% [markdown]
-# ## Turn a matrix round
+# ## Transpose a matrix
 #
 # The transpose is `y[n, m] = x[m, n]`. It needs no arithmetic. A transpose reads and writes each number once, exactly
 # as a copy does. So the copy is the yardstick, and any gap between the two is our own fault. The first three kernels
@@ -846,7 +846,7 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # is, M numbers apart, and so they are in 32 boxes, one for each number. You could swap the two indices and read badly
 # instead. If you go straight from x to y, *one of the two walks is always bad*.
 #
-# ### Turn it round on the tray
+# ### Transpose it on the tray
 #
 # /// figure | docs/assets/figures/transpose_tile.svg
 # alt: "Above: the naive kernel reads part of a row of x and writes it as part of a column of y, one box for each number. Below: a tile of x is read row by row onto a tray and read from the tray column by column, so that y is also written row by row."
@@ -1295,7 +1295,7 @@ record(
 # huge one. In a tree, sums of about equal size are added to each other, and only the final sum of each tree is added
 # to the total.
 #
-# ### Then: how quick?
+# ### Then: how fast?
 #
 # With 2<sup>24</sup> numbers, whose sum is about 2<sup>23</sup>, all kernels are right, and all may race.
 

@@ -428,7 +428,7 @@ record(
 # /// answer
 # No: 4092 is not a multiple of 16, and the address of a 16-byte load must be a multiple of 16. The kernel checks once
 # whether K and N are multiples of 4. If not, it fetches the numbers one by one. Such sizes are the *ugly sizes* in a
-# [table further down](#from-small-to-large-and-ugly-ones).
+# [table further down](#from-small-to-large-and-ugly-sizes).
 # ///
 
 # %% [markdown]
@@ -958,7 +958,7 @@ record(
 # **{{ ladder.persistent.of_peak:.1%}} of peak**, {{ ladder.register_banks.us / ladder.persistent.us:.3f }} times the
 # speed of kernel 11, and the last step of the ladder. At this size the times cannot confirm the gain: two cards
 # differ by about as much. So look at the counters. Further down, with
-# [smaller matrices](#from-small-to-large-and-ugly-ones), the times do confirm the gain.
+# [smaller matrices](#from-small-to-large-and-ugly-sizes), the times do confirm the gain.
 #
 # /// claim | vital.persistent.rooms > 1.01 * vital.register_banks.rooms and vital.persistent.issued > 1.01 * vital.register_banks.issued
 # The counters are clear. Hardly any SM is empty now: SMs are in use
@@ -1118,7 +1118,7 @@ record(
 # The library issues in {{ vital.cublas.issued:.1%}} of the ticks, and {{ vital.cublas.share:.1%}} of its instructions are multiply-adds.
 # ///
 #
-# ### An idea with nothing to gain here
+# ### An idea that can gain nothing here
 #
 # There is one more idea in every good book, and we have left it out: **the order of the tiles**. Tiles that run at the same time
 # should share strips of A and B, so that the strips are still in L2. CUTLASS calls this rasterization [^cutlass-gemm].
@@ -1378,7 +1378,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## From small to large, and ugly ones
+# ## From small to large, and ugly sizes
 #
 # One size tells you little. A kernel must be right at every size, which is why you take care of the edges in the lab.
 # Some sizes are *ugly*: 1000 is a multiple of 8 but not of any tile, and in a matrix with 1023 or 4095 columns most
@@ -1729,7 +1729,7 @@ record(
 # {{ ladder.persistent.tflops / half.cublas.tflops:.1%}} of the library. As far as we know, a lane has no faster
 # multiply-add that takes bf16 and adds up in fp32. (There is a multiply-add for pairs of 16-bit numbers. It keeps the
 # sums in 16 bits too, which is not what we want.) The library does not use the lanes, as
-# [the next lecture](l6_tensor_cores.py#when-the-tensor-cores-stand-still) shows by counting. Every SM also has
+# [the next lecture](l6_tensor_cores.py#when-the-tensor-cores-are-idle) shows by counting. Every SM also has
 # machines that do a whole small matrix multiply in one instruction: the *tensor cores*.
 # /// otherwise
 # {{ half.ours.tflops / half.cublas.tflops:.1%}} of the library, which uses tensor cores.

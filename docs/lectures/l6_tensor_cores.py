@@ -23,7 +23,7 @@
 #
 # If you have an hour less than this page needs, read three sections,
 # [A tiny matmul in one instruction](#a-tiny-matmul-in-one-instruction), [The climb](#the-climb) and
-# [When the tensor cores stand still](#when-the-tensor-cores-stand-still), and leave the lab for another day.
+# [When the tensor cores are idle](#when-the-tensor-cores-are-idle), and leave the lab for another day.
 
 # %% [markdown]
 # ## A tiny matmul in one instruction
@@ -544,7 +544,7 @@ record(
 # ///
 #
 # Nothing here reaches the data sheet's peak, not even the libraries. The times alone cannot tell you why.
-# [Counters can](#when-the-tensor-cores-stand-still).
+# [Counters can](#when-the-tensor-cores-are-idle).
 #
 # ### Without tensor cores
 #
@@ -731,7 +731,7 @@ print("swizzled:   ", turns(lambda row, piece: piece ^ row), "turn")
 # /// claim | tensor.wgmma.busy < 0.85 * tensor.mma_sync.busy
 # *Why not faster?* The [ceiling](#how-fast-can-it-go-at-all), which is what the instruction reaches with nothing to
 # carry, has gone up from {{ rate.mma / mill.sheet:.0%}} to {{ rate.wgmma.n256 / mill.sheet:.0%}} of the data sheet's
-# peak, and the kernel has not kept up. The counters [further down](#when-the-tensor-cores-stand-still) show that its
+# peak, and the kernel has not kept up. The counters [further down](#when-the-tensor-cores-are-idle) show that its
 # tensor cores are at work in {{ tensor.wgmma.busy:.0%}} of the ticks, and those of the `mma.sync` kernel in
 # {{ tensor.mma_sync.busy:.0%}}. So the faster tensor core is idle more of the time.
 # /// otherwise
@@ -1157,7 +1157,7 @@ record(
 # ///
 
 # %% [markdown]
-# ## When the tensor cores stand still
+# ## When the tensor cores are idle
 #
 # A time tells you that a kernel is *slow*, but not *why*. Ask three questions, in this order; each has its own
 # counter. The profiler calls the tensor cores the *tensor pipe*.

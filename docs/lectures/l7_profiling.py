@@ -35,7 +35,7 @@
 #
 # The first word of the loop, *guess*, is the one that people most often leave out. A *profiler* is a program that
 # runs your kernel and reads the **counters** of the card. A card has hundreds of counters. If you come without a
-# question, you will read them all and find something odd in each. If you come with a guess, you will read just one.
+# question, you will read them all and find something odd in each. If you come with a guess, you will read just one counter.
 # So here is the rule of this page:
 #
 # **The sentence comes first, in ink: *I believe it waits for …, so this counter will say …* Then you look.**
@@ -682,7 +682,7 @@ record(
 # cause it. [The chart](../when_it_goes_wrong.py#right-but-slow) leads from a symptom to a lesson.
 
 # %% [markdown]
-# ## What the glass changes {.beyond}
+# ## What the profiler changes {.beyond}
 #
 # A profiler is not a window: it changes what it looks at. It can read only a few counters at a time, so it runs your
 # kernel several times and restores memory in between. This is called **replay**. The profiler empties the caches

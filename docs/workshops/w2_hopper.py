@@ -65,7 +65,7 @@
 # /// reveal
 # {{ start_of_library:.0%}}. The instruction in the middle of k04 is of the same kind as the library's, and no narrower. On an
 # {{ l6.gpu.name }}
-# [the counters of the lecture](../lectures/l6_tensor_cores.py#when-the-tensor-cores-stand-still) show {{ l6.tensor.cublas.instructions / l6.tensor.wgmma.instructions:.0f}} matrix instructions by the library for each one by our kernel,
+# [the counters of the lecture](../lectures/l6_tensor_cores.py#when-the-tensor-cores-are-idle) show {{ l6.tensor.cublas.instructions / l6.tensor.wgmma.instructions:.0f}} matrix instructions by the library for each one by our kernel,
 # for the same product: the library's instructions are 64 × 128 × 16, and ours are 64 × 256 × 16. So k04 does not lack the
 # instruction. What it does lack is the subject of this page.
 # ///
@@ -1068,7 +1068,7 @@ record(
 # {{ sheet.bf16:.0f}} TFLOP/s × {{ long.nn.n8192.tuned.mhz:.0f}} ÷ {{ sheet.mhz:.0f}}; our {{ long.nn.n8192.tuned.rate:.0f}} TFLOP/s is {{ long.nn.n8192.tuned.rate / sheet.bf16 / long.nn.n8192.tuned.mhz * sheet.mhz:.0%}} of it.
 #
 # How far can you trust that? The clock was read at the end of each block, and a reading is not a mean. For [the table
-# with a cold L2](#by-the-clock-of-all-other-pages) the card's clock was read once while k14 ran, at {{ cold.tuned.sm_mhz:.0f}}
+# with a cold L2](#by-the-clock-of-every-other-page) the card's clock was read once while k14 ran, at {{ cold.tuned.sm_mhz:.0f}}
 # MHz. At that clock k14's {{ cold.tuned.tflops:.0f}} TFLOP/s would be {{ cold.tuned.tflops / sheet.bf16 / cold.tuned.sm_mhz * sheet.mhz:.0%}}
 # of peak, and no kernel reaches that. So trust the readings this far: the clock is the larger part of what is
 # missing at 8192. They cannot say how much of the rest is waiting; a counter of ticks could, but none was read during
@@ -1089,7 +1089,7 @@ for layout, of in races.items():
 record(long=longer, rival=rival)
 
 # %% [markdown]
-# ### By the clock of all other pages
+# ### By the clock of every other page
 #
 # Here is one more table, in case you come from a different page. For this table L2 was cold, and the competitors took turns.
 #
@@ -1149,7 +1149,7 @@ record(
 # /// source | src/course_kernels/gemm/k12_stored.cu#store
 # ///
 #
-# ### k13: another tile for another size
+# ### k13: a different tile for a different size
 #
 # {{ burst.nn.n4096.by_size:.0f}} TFLOP/s at 4096. Tile, cluster and order are chosen from M, N and K, by a model with a few
 # constants in `plans.py`. The kernel is `src/course_kernels/gemm/k13_by_size.cu`; its parts are functions in `by_size.cuh`

@@ -519,7 +519,7 @@ record(
 )
 
 # %% [markdown]
-# ### Beside a library for servers {.beyond}
+# ### Compared with a library for servers {.beyond}
 #
 # FlashInfer is a library of attention kernels that servers plug in [^ye2025]. It has two kernels for this step: one computes on
 # the tensor cores, the other does not. Before a step it makes a plan on the host: which program reads which part of which

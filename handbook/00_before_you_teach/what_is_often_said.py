@@ -130,7 +130,7 @@ record(
 # - *Often said:* often 50 to 100.
 # - **True:** it depends on the card and the format. On ours it is {{ opening.naive_over_library:.0f }}
 # in fp32. In bf16 the library runs on different hardware, and even our *tuned* kernel on the
-#   lanes is {{ l5.half.ours.us / l5.half.cublas.us:.0f }} times behind it.
+#   lanes takes {{ l5.half.ours.us / l5.half.cublas.us:.0f }} times as long.
 # - *How we know:* [the opening demo](opening_demo.py#what-the-room-sees), and L5. Promise nothing; run it.
 #
 # ### "From 10 % to 90 %: nine tenths of the cluster"
@@ -347,7 +347,7 @@ record(
 # ### "It failed at FlashAttention"
 #
 # - *Often said:* 9 % on FlashAttention, 52 % on an fp16 matrix multiply [^crfm2025]. So it cannot.
-# - **True:** both figures are right, for May 2025, and the authors add that FlashAttention had been below 1 % earlier [^crfm2025]. A date belongs to every such figure. Ours is a snapshot, and may be out of date when you read it aloud.
+# - **True:** both figures are right, for May 2025, and the authors add that FlashAttention had been below 1 % earlier [^crfm2025]. Every such figure needs a date. Ours is a snapshot, and may be out of date when you read it aloud.
 # - *How we know:* the post, and its date.
 #
 # ### "AI kernels outdo hand-written PyTorch"

@@ -27,7 +27,7 @@
 # %% [markdown]
 # ## By hand: one instruction, and one third
 #
-# There are two pieces of chalk work. First comes the tensor core: `m16n8k16`, 16 × 8 sums, each of 16 products. Then comes the
+# There are two pieces of chalk work. The first is the tensor core: `m16n8k16`, 16 × 8 sums, each of 16 products. The second is the
 # number that goes in. One third in binary never ends. bf16 keeps seven bits after the point.
 #
 # /// predict | bf16 keeps seven bits of 1.0101010101… What does the last one become?

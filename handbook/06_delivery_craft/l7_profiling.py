@@ -116,7 +116,7 @@ record(
 # Three dots stand for a number that they fill in. Without a measured time, stop before the last line. Run it with `python my_labs/report.py`;
 # it needs no card.
 #
-# ### Three to lend
+# ### Three kernels to lend
 #
 # These are for students who bring no kernel, or have no card to time it on, and for you, when you walk round and look over
 # shoulders. Each number counts once, at the size of the lab. The time is that of our own kernel with the same idea; lend it when *measured*

@@ -33,7 +33,7 @@
 # no less. They keep our numbers on every other card, including a B200. All other pages ask only for a card, and some for its
 # counters.
 #
-# [The table of the first page](../../docs/start_here.py#no-gpu-or-another-one) says which capability has which instruction. [Set up](../../docs/set_up.md#what-your-card-can-do-here)
+# [The table of the first page](../../docs/start_here.py#no-gpu-or-a-different-one) says which capability has which instruction. [Set up](../../docs/set_up.md#what-your-card-can-do-here)
 # says what we compiled and what we ran.
 
 # %% [markdown]
@@ -204,7 +204,7 @@ record(
 # in 16 bits 3 / 4 of ours, {{ 0.75 * card.h200.ridge16:.0f}}; and the tensor cores have 2 /
 # 4 of our advantage, {{ 0.5 * card.h200.mill:.1f}}. The square, at {{ plain32:.0f}}, is still to the right of the ridge. So in fp32
 # it waits
-# for the cooks, and their kernel will most likely lose, as on ours. *Most likely* is the word: you have a pencil, and they have
+# for the cooks, and their kernel will most likely lose, as it does on our card. *Most likely* is the word: you have a pencil, and they have
 # the card.
 # ///
 #

@@ -72,7 +72,7 @@
 # ## By hand: how long is the line?
 #
 # Nobody can tell you how fast your students' kernels will be. But the *limits* are known, so you can work out the worst case.
-# There are three: how long a file may be graded; how long a command may hold the shared card ([door three](../../docs/set_up.md#door-three-one-card-for-twenty));
+# There are three: how long a file may be graded; how long a command may hold the shared card ([setup three](../../docs/set_up.md#setup-three-one-card-for-twenty-people));
 # and how long somebody waits before giving up.
 #
 # /// predict | Twenty people press Enter at the same moment, and every command uses all of the time it may have. How many ever get the card?
@@ -92,7 +92,7 @@ from course_kernels.measure import quantity, record
 ROOT = Path(course_labs.lab.__file__).resolve().parents[2]
 LABS = course_labs.lab.find_labs(ROOT)
 GRADED = max(lab.seconds for lab in LABS.values())  # for one file, as the labs say
-HELD, PATIENCE = 300, 1800  # seconds: `timeout` and `flock --timeout` of door three
+HELD, PATIENCE = 300, 1800  # seconds: `timeout`, `flock --timeout` of setup three
 
 
 def line(people, seconds, patience=PATIENCE):
@@ -133,7 +133,7 @@ record(
 # | ten pairs, the grader's own limit of {{ graded:.0f}} s | {{ pairs_limit.served:.0f}} | {{ pairs_limit.gave_up:.0f}} | {{ pairs_limit.minutes:.0f}} |
 #
 # Make two changes. **Pairs** halve the line: ten files instead of twenty. **A shorter leash** gets everybody to the card: for the
-# lab hour write `90` instead of `300` in the command `card` of door three. The grader ends a file after {{ graded:.0f}} s by
+# lab hour write `90` instead of `300` in the command `card` of setup three. The grader ends a file after {{ graded:.0f}} s by
 # itself; the rest is for starting Python and loading torch.
 #
 # These are worst cases from limits, not a forecast. You get your own number the evening before, and that is the one to plan with:
@@ -220,7 +220,7 @@ record(
 #
 # - *Two gradings at once "just to check".* Both times go in the bin. Say it before it happens.
 # - *A notebook that holds the card's memory* all lunch. `nvidia-smi`, before and after.
-# - *Ctrl-C gives the prompt back, and the kernel runs on.* `timeout` ends it; [Set up](../../docs/set_up.md#door-three-one-card-for-twenty)
+# - *Ctrl-C gives the prompt back, and the kernel runs on.* `timeout` ends it; [Set up](../../docs/set_up.md#setup-three-one-card-for-twenty-people)
 #   has the command that ends it sooner.
 # - *Reading out the fastest time first.* Read the forecasts first. Otherwise they learn to wait for a number.
 # - *Typing for somebody.* Keep your hands behind your back. Point at the line.

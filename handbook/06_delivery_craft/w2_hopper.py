@@ -28,7 +28,7 @@
 # In the old kitchen each cook runs for her own ingredients. Hopper hires a **delivery crew**: the *copy engine*, TMA (*tensor memory accelerator*, a unit in each SM), which takes one slip of
 # paper for a whole crate. Then it splits the staff. Some, the *producers*, do nothing but write slips. The others, the *consumers*, do
 # nothing but cook. Between them are a few trays in a ring, the *buffers* in shared memory (*places* on the students' page, `STAGES` in
-# the code), and on each is a **ticket**: *full* or *free* (in code: `full` and `empty`). Nobody ever looks at anybody. NVIDIA's
+# the code), and each has a **ticket**: *full* or *free* (in code: `full` and `empty`). Nobody ever looks at anybody. NVIDIA's
 # word for the ticket is *mbarrier*. Tell the story once; from then on say producer, consumer, buffer and mbarrier.
 # ///
 #
@@ -287,7 +287,7 @@ record(
 #
 # And the third strip, W W, four C, twelve F, W: which of the three pairs does it resemble? *Two buffers*, but with four buffers instead of
 # two.
-# Copies travel while the tensor cores work, but all 256 threads give the orders with their own hands, and meet in every round.
+# Copies travel while the tensor cores work, but all 256 threads issue the orders themselves, and meet at a barrier in every round.
 #
 # Do not print the last rung. Its loop has the same four lines, and everything around them is unreadable.
 #
@@ -357,8 +357,7 @@ record(
 # On this card k04 has {{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}} of the library's speed.
 # ///
 #
-# Somebody will read [the climb](../../docs/workshops/w2_hopper.py#the-climb) and ask why you taught roles. By themselves they
-# gain nothing: on an {{ w2.gpu.name }} k08 reaches {{ w2.burst.nn.n4096.roles:.0f}} TFLOP/s, and k07, which has no roles, {{ w2.burst.nn.n4096.wide:.0f}}.
+# Somebody will read [the climb](../../docs/workshops/w2_hopper.py#the-climb) and ask why you taught roles. By themselves roles gain nothing: on an {{ w2.gpu.name }} k08 reaches {{ w2.burst.nn.n4096.roles:.0f}} TFLOP/s, and k07, which has no roles, {{ w2.burst.nn.n4096.wide:.0f}}.
 # Do not explain it away. The strips say that a cook who fetches and cooks in turn leaves the stove cold; but a pot on the stove
 # goes on cooking while she waits at the barrier, and a block of k07 has two cooks. [The timelines](../../docs/workshops/w2_hopper.py#two-timelines)
 # show it: a step of k07 is
@@ -401,7 +400,7 @@ record(
 #
 # /// callout | demo
 # Two demos. *Make the sheet* runs on any laptop with the course installed, without a GPU. *The race* needs a Hopper card: on any
-# other, all three of our kernels refuse to run. Then show [the same race, recorded](../../docs/workshops/w2_hopper.py#by-the-clock-of-all-other-pages).
+# other, all three of our kernels refuse to run. Then show [the same race, recorded](../../docs/workshops/w2_hopper.py#by-the-clock-of-every-other-page).
 # ///
 
 # %% [markdown]

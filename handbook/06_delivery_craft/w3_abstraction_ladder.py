@@ -391,7 +391,7 @@ for job, answers in JOBS.items():
 # ///
 
 # %% [markdown]
-# ## Where they stand in the world
+# ## Where the tools are used
 #
 # /// callout | production
 # When you call `torch.compile` on a GPU, the result is mostly Triton: PyTorch's compiler relies on it for NVIDIA, AMD and Intel

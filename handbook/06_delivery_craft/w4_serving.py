@@ -194,7 +194,8 @@ print("37 keys out of three pages, in order")
 #
 # ### The receipt of a fused kernel
 #
-# Between two multiplies, a model adds what came round the side, divides each row by its own size, and multiplies by a weight. In
+# Between two multiplies, a model adds the residual, which came round the side, divides each row by its own size, and multiplies
+# by a weight. In
 # class they count trips with a pencil, in units of one tensor. Here a pantry with a doorkeeper counts for us.
 
 # %%
@@ -408,7 +409,7 @@ record(ends={f"bits{bits}": quantity(rows) for bits, rows in ends.items()})
 
 # %% [markdown]
 # On the sheets, with an {{ w4.gpu.name }}: {{ w4.ends.bits16:.0f}} rows for 2 bytes, {{ w4.ends.bits16:.0f}} ÷ 2 = about {{ w4.ends.bits8:.0f}} for 1, {{ w4.ends.bits16:.0f}} ÷ 4 = about {{ w4.ends.bits4:.0f}} for ½. With an H200: {{ ends.bits16:.0f}}, {{ ends.bits8:.0f}} and {{ ends.bits4:.0f}}. The authors of MARLIN, a kernel for four-bit weights and 16-bit arithmetic, report close to
-# the full factor of four up to 16 to 32 rows, and a gain that shrinks by 64 to 128, and is still there [^frantar2025]. A pencil's
+# the full factor of four up to 16 or 32 rows; by 64 to 128 rows the gain has shrunk, but is still there [^frantar2025]. A pencil's
 # forecast and somebody else's measurement, on a different card, have the same shape. (With 8-bit weights *and* 8-bit arithmetic
 # the flat roof rises as well, and the ridge in rows is back where it was.)
 

@@ -241,8 +241,7 @@ record(
 #
 # - **Tensor memory** (TMEM). On Hopper, the sums of a tile are in registers, and the registers are full. Blackwell gives the
 #   tensor core
-#   its own memory for them: 128 lanes of 512 columns, 32 bits each, on every SM [^tilus-tmem]. The sums are always there. A may be
-#   there, too; B stays in shared memory [^cutlass-tcgen05]. So *a memory for operands* is loose talk: it is first of all a memory
+#   its own memory for them: 128 lanes of 512 columns, 32 bits each, on every SM [^tilus-tmem]. The sums are always in tensor memory. A may be there, too; B stays in shared memory [^cutlass-tcgen05]. So *a memory for operands* is loose talk: it is first of all a memory
 #   for sums.
 # - **tcgen05**. A single thread gives the order to the tensor core [^cutlass-tcgen05]. On Ampere it took a warp of 32, on Hopper four warps; you can show both on [the page of L6](../../docs/lectures/l6_tensor_cores.py#the-climb).
 # - **Pairs of blocks**. Two neighbouring blocks can carry out one order together [^cutlass-tcgen05], and each keeps only a part of what they share.
@@ -332,7 +331,7 @@ record(
 # our question. Only the last one says what percent of peak.
 #
 # That takes nothing away from the work. A climb from 2000 to 22 µs [^zhang2025] in which every step has a name is the best
-# worklog that you can show a student. Only the *headline* loses.
+# worklog that you can show a student. It only takes something away from the *headline*.
 # ///
 #
 # ### What they type
@@ -441,7 +440,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # again.
 #
 # Which Blackwell? The data-centre cards, capability 10.0, have tensor memory and tcgen05. An RTX 50, capability 12.0, is Blackwell by name and has
-# four-bit arithmetic, but neither of these two. Look at the number, not at the name.
+# four-bit arithmetic, but neither tensor memory nor tcgen05. Look at the number, not at the name.
 # ///
 #
 # There is a second diary of the same problem, by Amandeep Singh [^singh2025]. Give it to those who ask for more.
@@ -560,7 +559,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # - the eight places of E2M1 from their bits, and a block of sixteen with its scale, in chalk;
 # - the difference between a shared exponent and a shared number, and the scale above the scales;
 # - tensor memory, the single voice and the pair, each with its place in the kitchen;
-# - a race of six steps, each from a lecture that they know, between a template and a floor;
+# - a race of six steps, each from a lecture that your students know, between a template and a floor;
 # - two truths for a quantised answer, and three sentences about one speed-up.
 #
 # **Where this leads.** The finale: [teaching W6](w6_frontier.py). Shorter numbers, measured: [L6](../../docs/lectures/l6_tensor_cores.py#shorter-numbers). The session before this one: [teaching W4](w4_serving.py).

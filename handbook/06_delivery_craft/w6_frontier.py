@@ -102,7 +102,7 @@ record(
 #
 # So with all heads on one card this decode waits for the *cooks* on an H200, and on paper for bytes on an H100. DeepSeek's H800 is between
 # the two: its engineers round to 2 · 128 = 256, draw the line at 128 heads, and call the decode compute-bound there
-# [^flashmla]. Split the heads over eight cards of any of these kinds, and the decode waits for bytes again.
+# [^flashmla]. If you split the heads over eight cards, the decode waits for bytes again on any of these three.
 #
 # That is a better lesson than a plain *yes*. The W4 page names its card, and on an H100 its number is to the left of the ridge. Somebody will notice. Say: *which card?* Then divide.
 #
@@ -230,8 +230,8 @@ record(passing=quantity(passing))
 # - LayerNorm 484 %, Conv2D 180 %, softmax 112 %, matmul 101 % of PyTorch [^crfm2025];
 # - in fp16: matmul **52 %**, FlashAttention **9 %** of PyTorch [^crfm2025].
 #
-# Then there is what has *not* been shown. That human, machine and profiler together do better than any of them alone is our
-# belief; no source that we cite ran that comparison. Say *I believe*. It is also wrong that Kevin was trained on KernelBook: it learned
+# Then there is what has *not* been shown. We believe that human, machine and profiler together do better than any of them
+# alone; no source that we cite ran that comparison. Say *I believe*. It is also wrong that Kevin was trained on KernelBook: it learned
 # from 180 tasks of KernelBench itself, over several turns,
 # and went from 56 to 82 % right answers [^baronio2025]. And all of it is from 2025: there are newer reports whose sources we
 # have not read.
@@ -350,7 +350,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # - *"MLA is 64 times smaller."* The position was left out.
 # - *"Decode is memory-bound."* It is a quotient. Count again.
 # - *They count drafts after the first miss.* A word that follows a wrong word is worth nothing.
-# - *"Drafting makes the answer worse."* Three words on the board, exactly the target.
+# - *"Drafting makes the answer worse."* Three words on the board show that the result is exactly the target.
 # - *"484 %."* On which card, at which size, in which format, against eager or compiled, within which tolerance?
 # - *"It fails at FlashAttention, so my job is safe."* That was May 2025. Do not build on it.
 

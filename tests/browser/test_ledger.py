@@ -50,8 +50,8 @@ def test_an_old_address_arrives_at_its_row(page: Page, base: str) -> None:
         expect(page.locator(f'[id="{name[2]}"]')).to_be_in_viewport()
     page.goto(f"{base}numbers.html#of-l3")
     expect(page.locator("#of-l3 a")).to_be_in_viewport()
-    page.goto(f"{base}numbers.html#what-moved-since-the-last-records")
-    assert page.url.endswith("numbers.html#what-moved-since-the-last-records")
+    page.goto(f"{base}numbers.html#what-has-changed-since-the-last-records")
+    assert page.url.endswith("numbers.html#what-has-changed-since-the-last-records")
 
 
 def test_the_filter_by_keyboard(page: Page, base: str) -> None:

@@ -436,9 +436,9 @@ def test_without_script_a_link_unfolds_the_section_it_leads_to(browser: Browser,
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{base}start_here.html")
-    inside = page.locator("#no-gpu-or-another-one + details.beyond table").first
+    inside = page.locator("#no-gpu-or-a-different-one + details.beyond table").first
     expect(inside).to_be_hidden()
-    page.locator('.md-content p a[href="#no-gpu-or-another-one"]').first.click()
+    page.locator('.md-content p a[href="#no-gpu-or-a-different-one"]').first.click()
     expect(inside).to_be_visible()
     context.close()
 

@@ -75,7 +75,10 @@ def test_else_the_card_beside_it_and_the_page_says_so(two_cards, spoil):
     state, problems, text = said(root)
 
     assert (state, problems) == ("foreign", [])
-    assert "**Measured on another card.** The numbers of this page are of an NVIDIA H100 80GB HBM3." in text
+    assert (
+        "**Measured on a different card.** The numbers on this page are from an NVIDIA H100 80GB HBM3."
+        in text
+    )
     assert "1000</a> TFLOP/s" in text
 
 

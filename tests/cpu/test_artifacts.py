@@ -130,7 +130,7 @@ def test_a_page_whose_folder_holds_what_is_no_artifact_fails_in_one_line(root):
     path = write_page(root, "one", KEEPS.format(content="x").replace("a.bin", ".a.part"))
     assert "expected a plain file name" in str(failure(root, path))
     path = write_page(root, "one", KEEPS.format(content="x").replace('write_bytes(b"x")', "mkdir()"))
-    assert "a.bin: is no file" in str(failure(root, path))
+    assert "a.bin: is not a file" in str(failure(root, path))
 
 
 def test_a_change_of_prose_leaves_it_fresh_and_a_changed_file_is_measured_again(root, capsys):

@@ -86,9 +86,9 @@ def test_an_unused_key_is_named_unless_a_data_sheet_uses_it(book):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda text: text + text, "stands twice"),
+        (lambda text: text + text, "occurs twice"),
         (lambda text: text + text.replace("[dao2022]", "[other]"), "'other' has the address of 'dao2022'"),
-        (lambda text: text.replace("[dao2022]", "[Dao_2022]"), "is no key"),
+        (lambda text: text.replace("[dao2022]", "[Dao_2022]"), "is not a key"),
         (lambda text: text.replace("title =", "titel ="), "unknown field 'titel'"),
         (lambda text: text.replace('title = "FlashAttention: *fast*"', ""), "lacks 'title'"),
         (lambda text: text.replace("year = 2022", 'year = "2022"'), "'year' must be a int"),

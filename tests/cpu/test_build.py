@@ -203,7 +203,7 @@ def test_records_of_gpu_tests_that_do_not_hold_stop_the_build(repository, edit):
         ),
         "tests/transpose.json: was changed by hand",
         "records/waiting.toml: tests/gpu/sgemm does not wait any more: take it off the list",
-        "records/waiting.toml: tests/gpu/none is no group of GPU tests",
+        "records/waiting.toml: tests/gpu/none is not a group of GPU tests",
     )
 
 

@@ -179,7 +179,7 @@ def test_a_citation_that_nobody_resolved_is_named(tmp_path):
     page = "<html><body><p>A model [^key]: 80 layers, and <code>[^a-z]</code>.</p></body></html>"
     (tmp_path / "index.html").write_text(page)
     assert check(tmp_path, ("key",)) == [
-        "index.html:1: [^key] stands there as it was typed: a colon behind it makes it no citation"
+        "index.html:1: [^key] is there as it was typed: a colon after it makes it no citation"
     ]
 
 

@@ -101,7 +101,7 @@ def test_an_unknown_kind_is_refused_in_one_line(tmp_path, monkeypatch):
         ("/// callout | say\n///", "`/// callout | say` is empty"),
         (
             "/// callout | say\n/// claim | a > b\nx\n///\n///",
-            "stands inside `/// callout`, which holds words only",
+            "is inside `/// callout`, which holds words only",
         ),
         ("/// callout | say\n/// callout | trip\nx\n///\n///", "which holds words only"),
     ],

@@ -409,7 +409,7 @@ def test_lanes_come_out_of_a_record_with_their_table() -> None:
         ({"bars": [{"name": "0.93 * n", "label": "ours"}]}, "has the typed number 0.93 in it"),
         ({"references": [{"label": "peak", "value": "9600+0"}]}, "'9600+0' has no name in it"),
         ({"references": [{"label": "peak", "value": 989}]}, "'989' has no name in it"),
-        ({"x_label": "TB/s"}, "'n' is in TFLOP/s, and the words behind it say TB/s"),
+        ({"x_label": "TB/s"}, "'n' is in TFLOP/s, and the words after it say TB/s"),
     ],
 )
 def test_a_chart_draws_what_is_recorded_in_its_unit(change, said) -> None:

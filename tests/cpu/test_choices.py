@@ -39,7 +39,7 @@ def test_without_choices_a_prediction_is_open():
         ("- [x] a tenth\n- [a.us < 2] a half", "or several"),
         ("- [x] a tenth", "has one choice"),
         ("- [x] a tenth\n- [ ] a tenth", "the same choice twice"),
-        ("- [x] a tenth\n- [ ] a half\n\nThink.", "must stand last"),
+        ("- [x] a tenth\n- [ ] a half\n\nThink.", "must come last"),
     ],
 )
 def test_a_slip_in_the_marks_stops_the_build(body, why):

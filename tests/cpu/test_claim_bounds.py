@@ -117,7 +117,7 @@ TRUE = "flash.us < 0.9 * sdpa.us"
         (TRUE, "It is 1.4 times as fast as SDPA.", "So.", "typed number '1.4 times as fast'"),
         (TRUE, "So.", "It beats SDPA.", "typed number 'beats SDPA'"),
         (TRUE, "So.", "It reaches 91 % of peak.", "typed number '91 % of peak'"),
-        (TRUE, "So.", "It takes {{ flash.us:.0f }} ms.", "'flash.us' is in µs, and the words behind it say ms"),
+        (TRUE, "So.", "It takes {{ flash.us:.0f }} ms.", "'flash.us' is in µs, and the words after it say ms"),
         (TRUE, "So.", "It takes {{ flush.us:.0f }} µs.", "unknown value 'flush.us'"),
     ],
 )  # fmt: skip

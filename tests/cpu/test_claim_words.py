@@ -92,7 +92,7 @@ def test_a_claim_that_says_what_is_tested_passes(sentence, condition):
 
 def test_where_a_condition_is_false_nobody_wins():
     (found,) = faults_of_otherwise("On this card ours is ahead of cuBLAS.")
-    assert "stands where its condition is false" in found
+    assert "appears where its condition is false" in found
     assert list(faults_of_otherwise("Ours takes {{ ours.us:.0f }} µs, cuBLAS {{ cublas.us:.0f }}.")) == []
 
 

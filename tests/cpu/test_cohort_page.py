@@ -117,8 +117,8 @@ def test_the_page_has_a_table_and_a_form_that_says_what_to_do_without_a_script(r
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('["l2"]', '["l2", "l1"]', "session 'l1' stands on 2 days; it needs exactly one"),
-        ('["l3"]', '["l9"]', "day 3, sessions: 'l9' is no session"),
+        ('["l2"]', '["l2", "l1"]', "session 'l1' is on 2 days; it needs exactly one"),
+        ('["l3"]', '["l9"]', "day 3, sessions: 'l9' is not a session"),
         ("sessions = ", "session = ", "day 1, session: unknown key"),
     ],
 )

@@ -10,21 +10,21 @@ from course_site.sessions.session import read_sessions
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = {
-    "twice": ('stops = ["l8", "w1"', 'stops = ["l8", "l1"', "…: session 'l1' stands there 2 times"),
+    "twice": ('stops = ["l8", "w1"', 'stops = ["l8", "l1"', "…: session 'l1' is there 2 times"),
     "kindless": ('sessions = ["w1", "w2"', 'sessions = ["w1"', "…, kind: 'w2' is of no kind"),
     "two kinds": ('"l7", "l8"]', '"l7", "l8", "w1"]', "….kind.workshop, sessions: 'w1' is a lecture already"),
-    "stranger": ('"l7", "l8"]', '"l7", "l9"]', "….kind.lecture, sessions: 'l9' is no session; known: opening, l1"),
+    "stranger": ('"l7", "l8"]', '"l7", "l9"]', "….kind.lecture, sessions: 'l9' is not a session; known: opening, l1"),
     "bounds": ("w6 = [0, 60, 120, 180]", "w6 = [0, 60, 120]", "…, boundaries, w6: write minutes that rise from 0"),
     "bounds back": ("w6 = [0, 60, 120, 180]", "w6 = [0, 120, 60, 180]", "…, boundaries, w6: write minutes that rise"),
-    "bounds of nobody": ("w6 = [0,", "w9 = [0,", "…, boundaries: 'w9' is no session"),
+    "bounds of nobody": ("w6 = [0,", "w9 = [0,", "…, boundaries: 'w9' is not a session"),
     "no title": ("title = ", "# title = ", "….half 1, title: needs a text"),
     "no list": ('before = ["opening"]', 'before = "opening"', "…, before: needs a list of sessions"),
     "minutes": ("minutes = 120", 'minutes = "120"', "….kind.lecture, minutes: needs a whole number, got '120'"),
-    "worklog": ('worklog_from = "l8"', 'worklog_from = "l9"', "…, worklog_from: 'l9' is no session; known: opening"),
+    "worklog": ('worklog_from = "l8"', 'worklog_from = "l9"', "…, worklog_from: 'l9' is not a session; known: opening"),
     "key": ("waits = ", "weights = ", "…, weights: unknown key; known: before, boundaries"),
     "no header": ("[road.course.boundaries]\n", "", "….kind.workshop, opening: unknown key"),
     "no course": ("\n[road.course]", "\n[road.year]", "…, before: needs a list of sessions, got None"),
-    "no road": ("\n[road.course]", "\n[road]", "road: is no table: write [road.NAME]"),
+    "no road": ("\n[road.course]", "\n[road]", "road: is not a table: write [road.NAME]"),
     "toml": ("[road.course.boundaries]", "[road.course.boundaries", "cannot be read as TOML"),
 }  # fmt: skip
 

@@ -30,11 +30,11 @@ def test_fenced_code_is_left_alone():
         ("/// claim\nx\n///", "`/// claim` has no head"),
         ("/// claim | a > b\nx", "`/// claim | a > b` is never closed"),
         ("x\n///", "closes a block that was never opened"),
-        ("/// reveal\nx\n///", "stands outside the block"),
+        ("/// reveal\nx\n///", "is outside the block"),
         ("/// predict | q\nx\n///", "lacks its `/// reveal`"),
         ("/// chart | lines\n/// claim | a\n///\n///", "which holds settings only"),
         ("/// ledger | x\n///", "takes nothing after its name"),
-        ("/// claim | a\nx\n/// otherwise\ny\n/// otherwise\nz\n///", "stands twice"),
+        ("/// claim | a\nx\n/// otherwise\ny\n/// otherwise\nz\n///", "occurs twice"),
     ],
 )
 def test_a_wrong_block_is_named(text, said):

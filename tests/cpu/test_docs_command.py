@@ -159,7 +159,7 @@ def test_nothing_is_measured_beside_what_stands_before_a_library(root, capsys):
     write(root, "src/statistics.py", "")
     assert measure(root) == 2
     assert capsys.readouterr().err == (
-        "docs: src/statistics.py: src/ holds tiny alone: 'statistics' would stand before a library\n"
+        "docs: src/statistics.py: src/ holds tiny alone: 'statistics' would shadow a library\n"
     )
     assert records(root) == []
 
@@ -815,7 +815,7 @@ def test_gpu_tests_of_other_versions_or_of_uncommitted_files_run_again(root, cap
     of_gpu_tests(root, "two", dirty=True)
     assert plan_of_tests(root, capsys)[1:] == [
         "      one: is of torch 2.99, here is 2.11",
-        "      two: was made from files that differ from their commit; commit them",
+        "      two: was made from files that differ from their commit; commit those files",
     ]
 
 

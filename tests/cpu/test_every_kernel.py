@@ -183,7 +183,7 @@ def test_a_mark_leads_to_the_section_that_shows_its_file_or_else_timed_it(course
     led = {f"{run.problem}/{run.kernel}": run.taught for run in kernels.runs(course)}
     assert led["sgemm/k01_naive"].startswith("docs/lectures/l4_the_gemm_ladder.py#")
     assert led["sgemm/k12_persistent"].startswith("docs/lectures/l5_the_top_of_the_ladder.py#12-")
-    assert led["reduction/k01_atomics"] == "docs/lectures/l3_memory.py#then-how-quick"
+    assert led["reduction/k01_atomics"] == "docs/lectures/l3_memory.py#then-how-fast"
     pages = {page.path.as_posix(): page for page in course.pages}
     for kernel, where in led.items():
         path, _, anchor = where.partition("#")

@@ -205,7 +205,7 @@ def test_the_glossary_page_has_an_anchor_for_every_word_and_every_neighbour():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('[a]\nterm = "x"\nshort = "One."\n[a]\nterm = "y"\nshort = "Two."', "stands twice"),
+        ('[a]\nterm = "x"\nshort = "One."\n[a]\nterm = "y"\nshort = "Two."', "occurs twice"),
         (
             '[a]\nterm = "x"\nshort = "One."\n[b]\nterm = "y"\nalso = ["x"]\nshort = "Two."',
             "spelling of both",
@@ -215,7 +215,7 @@ def test_the_glossary_page_has_an_anchor_for_every_word_and_every_neighbour():
         ('[a]\nterm = "x"\nshort = "One."\nlong = "y"', "unknown field 'long'"),
         ('[a]\nterm = "x"\nshort = "One."\nalso = "xs"', "list of words"),
         ('[a]\nterm = "x"\nshort = "One."\nhover = 1', "true or false"),
-        ('[A]\nterm = "x"\nshort = "One."', "is no key"),
+        ('[A]\nterm = "x"\nshort = "One."', "is not a key"),
         ("a = 1", "must be a table"),
         ("[a", "not TOML"),
         ('[a]\nterm = "x"\nshort = "One."\nkitchen = 1', "'kitchen' must be its name in the kitchen, not 1"),

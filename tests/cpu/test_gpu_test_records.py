@@ -119,7 +119,7 @@ def test_a_test_file_without_groups_is_refused(tree, edit):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("def test_it(:\n", "is no Python: line 1: "), ("GROUPS = {[]: 1}\n", "does not say whose tests it")],
+    [("def test_it(:\n", "is not Python: line 1: "), ("GROUPS = {[]: 1}\n", "does not say whose tests it")],
 )
 def test_a_test_file_that_cannot_be_read_is_one_line(tree, edit, text, said):
     edit("tests/gpu/test_more.py", new=text)
@@ -604,7 +604,7 @@ def test_failures_dirt_and_hands_are_told(tree, recorded):
     recorded("copy", failed=1, passed=0, tests=bad)
     assert why(tree, "copy").why == ("1 GPU tests failed (tests/gpu/test_it.py::test_a), 0 passed; mend them")
     recorded("copy", provenance={**CARD, "dirty": True})
-    assert why(tree, "copy").why == "was made from files that differ from their commit; commit them"
+    assert why(tree, "copy").why == "was made from files that differ from their commit; commit those files"
     assert why(tree, "copy", clean=False).why == ""
     recorded("copy", group="gemm")
     assert why(tree, "copy").why == "is the record of gemm"
@@ -669,7 +669,7 @@ def test_the_build_says_which_group_why_and_what_to_do(problems):
 
 def test_the_reference_edition_has_no_record_of_uncommitted_files(problems):
     assert problems("tests/gpu/one", provenance={**CARD, "dirty": True}) == [
-        "records/nvidia-h200/tests/two.json: was made from files that differ from their commit; commit them; "
+        "records/nvidia-h200/tests/two.json: was made from files that differ from their commit; commit those files; "
         "run them on the card: nox -s tests -- tests/gpu --group two"
     ]
 
@@ -679,7 +679,9 @@ def test_groups_may_wait_and_an_entry_that_waits_for_nothing_is_refused(problems
     assert problems("tests/gpu") == []
     assert problems("tests/gpu/one") == []
     assert problems("tests/gpu/one", "tests/gpu/two") == [f"{where}tests/gpu/two{off}"]
-    assert problems("tests/gpu/one", "tests/gpu/none") == [f"{where}tests/gpu/none is no group of GPU tests"]
+    assert problems("tests/gpu/one", "tests/gpu/none") == [
+        f"{where}tests/gpu/none is not a group of GPU tests"
+    ]
     write(problems.root, "one")
     assert problems("tests/gpu") == [f"{where}tests/gpu{off}"]
     assert problems("tests/gpu", draft=True) == [f"{where}tests/gpu{off}"]

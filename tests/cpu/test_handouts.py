@@ -1055,7 +1055,7 @@ def test_the_number_of_students_stands_on_the_first_page(course):
 def test_no_number_of_students_is_one_line(wrong):
     done = run("w4", f"--students={wrong}")
     assert done.returncode == 2
-    assert f"argument --students: {wrong!r} is no number of people" in done.stderr
+    assert f"argument --students: {wrong!r} is not a number of people" in done.stderr
 
 
 @pytest.mark.parametrize("name", SESSIONS)

@@ -72,7 +72,7 @@ def test_a_whole_site_has_no_problems(site, capsys):
         ('<a href="#gone">x</a>', "index.html has no id 'gone'"),
         ('<a href="/sub/b.html">x</a>', "starts at the server's root"),
         ('<a href="page.py">x</a>', "leads to no file"),
-        ('<a href="http://">x</a>', "is no address"),
+        ('<a href="http://">x</a>', "is not an address"),
         ('<img src="img/gone.png">', "leads to no file"),
         ('<img src="https://example.org/x.png">', "asks another host"),
         ('<img srcset="img/dot.png 1x, //example.org/x.png 2x">', "asks another host"),
@@ -142,11 +142,11 @@ def test_the_search_index_leads_somewhere(site):
     part.write_text(index_of("gone")["search/part1.js"])
     assert check(site) == ["search/index.js: 'sub/b.html#gone': sub/b.html has no id 'gone'"]
     part.write_text("[]")
-    assert check(site) == ["search/part1.js: is no search index"]
+    assert check(site) == ["search/part1.js: is not a search index"]
     part.unlink()
     assert check(site) == ["search/index.js: names a part that is not there: part1.js"]
     (site / search.FILE).write_text("[]")
-    assert check(site) == ["search/index.js: is no search index"]
+    assert check(site) == ["search/index.js: is not a search index"]
 
 
 def test_a_folder_that_is_no_site_is_one_line(tmp_path, capsys):

@@ -28,19 +28,19 @@ def test_the_repository_holds_no_stranger():
 @pytest.mark.parametrize(
     ("planted", "said"),
     [
-        ("src/statistics.py", "src/ holds tiny alone: 'statistics' would stand before a library"),
-        ("src/torch/__init__.py", "src/ holds tiny alone: 'torch' would stand before a library"),
-        ("src/torch/sub/mod.py", "src/ holds tiny alone: 'torch' would stand before a library"),
+        ("src/statistics.py", "src/ holds tiny alone: 'statistics' would shadow a library"),
+        ("src/torch/__init__.py", "src/ holds tiny alone: 'torch' would shadow a library"),
+        ("src/torch/sub/mod.py", "src/ holds tiny alone: 'torch' would shadow a library"),
         ("src/tiny/kernel.cpython-312-x86_64-linux-gnu.so", "is machine code"),
         ("src/tiny/kernel.pyc", "is machine code"),
         ("src/tiny/sub/kernel.so", "src/tiny/sub/kernel.so: is machine code, which no record can tell"),
         ("src/tiny/kernel.dylib", "is machine code"),
-        ("statistics.so", "statistics.so: would stand before the library statistics"),
-        ("torch.cpython-312.pyd", "would stand before the library torch"),
+        ("statistics.so", "statistics.so: would shadow the library statistics"),
+        ("torch.cpython-312.pyd", "would shadow the library torch"),
         ("src/tiny/kernel/__init__.py", "is never imported beside the package kernel/"),
-        ("statistics.py", "would stand before the library statistics where a command runs here"),
-        ("torch.py", "would stand before the library torch where a command runs here"),
-        ("pytest/__init__.py", "would stand before the library pytest where a command runs here"),
+        ("statistics.py", "would shadow the library statistics where a command runs here"),
+        ("torch.py", "would shadow the library torch where a command runs here"),
+        ("pytest/__init__.py", "would shadow the library pytest where a command runs here"),
     ],
 )
 def test_what_python_would_import_in_the_place_of_something_else_is_named(root, planted, said):

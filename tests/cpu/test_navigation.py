@@ -98,7 +98,7 @@ REFUSED = {
     ),
     "another section": (
         ("docs/new.md", {"order": 3, "section": "Divide"}),
-        "docs/new.md: 'Divide' is no section of the navigation: write `section` into its head, one of 'Multiply', "
+        "docs/new.md: 'Divide' is not a section of the navigation: write `section` into its head, one of 'Multiply', "
         "'The opening', 'Make the model fast'",
     ),
     "no order": (
@@ -107,12 +107,12 @@ REFUSED = {
     ),
     "no number": (
         ("handbook/00_opening/new.md", {"order": "last"}),
-        "handbook/00_opening/new.md: order 'last' is no place in 'The opening': write `order`, a whole number, "
+        "handbook/00_opening/new.md: order 'last' is not a place in 'The opening': write `order`, a whole number, "
         "into its head",
     ),
     "the same": (
         ("handbook/00_opening/same.md", {"order": 2}),
-        "handbook/00_opening/same.md: stands at 2 in 'The opening', where handbook/00_opening/plan.md stands: "
+        "handbook/00_opening/same.md: is at 2 in 'The opening', where handbook/00_opening/plan.md is: "
         "change `order` in a head",
     ),
 }
@@ -176,7 +176,7 @@ INDEX = "docs/guide/index.md: `pages` "
         (
             "by name",
             {"a10": {"order": 10}},
-            "docs/guide/b200.md: stands at 10 in 'Field guide', where docs/guide/a10.md stands: change `order` in a "
+            "docs/guide/b200.md: is at 10 in 'Field guide', where docs/guide/a10.md is: change `order` in a "
             "head",
         ),
     ],
@@ -199,7 +199,7 @@ def test_what_is_no_list_of_pages_is_refused(root):
 
 def test_a_section_without_a_page_is_refused(root):
     (root / "docs/start.md").unlink()
-    assert of(root)[1] == ["mkdocs.yml: no page stands in the section 'Multiply': take it out"]
+    assert of(root)[1] == ["mkdocs.yml: no page is in the section 'Multiply': take it out"]
 
 
 def test_every_page_of_the_course_stands_once_in_its_navigation(our_course):

@@ -36,7 +36,7 @@ ASM = 'PYTHONPATH=src python -c "from course_kernels.gemm import k04; print(k04.
 LEAVES_OUT = "leaves out what the demo runs, {}: only B, H, K, M, N may be less"
 TAKE_OUT = "runs what the demo does not, {}: take it out"
 AS_IT_STANDS = (
-    "mentors type it as it stands: write `python -m course_kernels.measure …` with plain options, "
+    "mentors type it as it is: write `python -m course_kernels.measure …` with plain options, "
     "two of them with && between"
 )
 ITS_OWN = "this demo does more than measure kernels, so nothing else proves it: write its own command"

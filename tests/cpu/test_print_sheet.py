@@ -130,8 +130,8 @@ artifact
 If it fails, the numbers: on the site <em>A &lt;page&gt;</em>, <em>The &lt;table&gt;</em>.</li></ul>
 <ol><li value=3>Why? <em>Because.</em></li></ol>
 <h3>What the grader says after a stage</h3><ol><li value=3>Add &amp; store: <em>refused: 3 &lt; 4</em></li></ol>\
-<p>Fell behind: <code>nox <span class="option">-s</span> lab <span class="option">--</span> adding \
-<span class="option">--stage</span> K</code> is the file after stage K.</p>
+<p>Fell behind? <code>nox <span class="option">-s</span> lab <span class="option">--</span> adding \
+<span class="option">--stage</span> K</code> writes the file as it is after stage K.</p>
 <h3>Where they trip</h3><ol><li value=4>Panic</li></ol>\
 <h3>From afar, or without seeing it</h3><ol><li value=4>Online: a call</li></ol>
 <h3>Likely questions</h3><ul><li>Why not? <em>Try.</em></li></ul>

@@ -44,9 +44,9 @@ def test_an_honest_record_leaves_no_doubt():
         (lambda l: l["quantiles_us"].update({"0.05": 99.9}), "it: its samples have the 0.05 quantile"),
         (lambda l: l.update(samples_us=[50.0] * 200), "it: its samples have the 0 quantile 50 µs"),
         (lambda l: l.update(n=390, samples_us=[50.0] * 200), "it: its samples have the 0.5 quantile 50 µs"),
-        (lambda l: l.update(samples_us=[]), "it: its samples are no times"),
-        (lambda l: l["samples_us"].__setitem__(0, -1.0), "it: its samples are no times"),
-        (lambda l: l.update(blocks_us=[50.0] * 6), "it: 50 µs lies outside of its least and its most"),
+        (lambda l: l.update(samples_us=[]), "it: its samples are not times"),
+        (lambda l: l["samples_us"].__setitem__(0, -1.0), "it: its samples are not times"),
+        (lambda l: l.update(blocks_us=[50.0] * 6), "it: 50 µs is outside its least and its most"),
         (lambda l: l.update(error=0.02), "it: its error 0.02 is above what is allowed, 0.01"),
     ],
 )
@@ -61,7 +61,7 @@ def test_a_number_that_was_bent_is_named(change, words):
 def test_the_folder_the_date_and_the_card():
     assert said({}, slug="nvidia-a100") == ["it lies in records/nvidia-a100 and is of nvidia-h200"]
     assert said({}, date="2026-11-23T00:00:00+00:00") == ["it was made on 23 November 2026, which is to come"]
-    assert said({}, date="soon") == ["its date is none: 'soon'"]
+    assert said({}, date="soon") == ["its date is not a date: 'soon'"]
 
 
 @pytest.fixture

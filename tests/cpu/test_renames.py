@@ -49,10 +49,10 @@ def test_the_map_of_the_repository_holds():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a = ", "is no TOML"),
-        ('"/a" = "b"', "'/a' is no path"),
-        ('"a" = "b/../c"', "is no path"),
-        ('"a" = 3', "3 is no path"),
+        ("a = ", "is not TOML"),
+        ('"/a" = "b"', "'/a' is not a path"),
+        ('"a" = "b/../c"', "is not a path"),
+        ('"a" = 3', "3 is not a path"),
         ('"a.py" = "b.cu"', "a.py and b.cu are not of one kind"),
         ('"a" = "a"', "is both said to be a"),
         ('"a.py" = "c.py"\n"b.py" = "c.py"', "b.py and a.py are both said to be c.py"),
@@ -76,7 +76,7 @@ def test_a_map_that_is_not_one_to_one_is_refused_when_it_is_read(text, said):
         (["a/old.py", "a/new.py"], "a/old.py is there"),
         (["a/other.py"], "a/old.py is said to be src/a/new.py today, which is not there"),
         (["a/old/__init__.py", "a/new.py"], "a/old.py is there"),
-        (["a/new.py", "b/now/once.py", "b/now/today.py"], "b/now/once.py stands at the old name"),
+        (["a/new.py", "b/now/once.py", "b/now/today.py"], "b/now/once.py has the old name"),
     ],
 )
 def test_a_map_that_the_files_contradict_is_refused(tmp_path, files, said):

@@ -123,7 +123,7 @@ def test_a_claim_carries_its_mark_its_condition_and_that_in_words(tmp_path, monk
     mark = re.search(r'<a class="tested" title="([^"]*)" data-search-exclude>tested</a>', claim)
     assert html.unescape(mark[1]).split("\n") == [
         "The speed of “flash” is more than 1.4 times the speed of “sdpa”.",
-        "True in 100.0% of the resamples, which are what another run may find.",
+        "True in 100.0% of the resamples, which imitate further runs.",
     ]
     assert "tested" not in "".join(
         cell[1] for cell in page.cells if cell[0] == "markdown" and "slot" not in cell[1]
@@ -369,7 +369,11 @@ def test_a_recorded_text_stands_as_it_is(tmp_path, monkeypatch):
 def test_what_is_no_text_or_may_not_be_published_is_refused(tmp_path, monkeypatch):
     page = PAGE.replace("# /// claim", "# /// text | NAME\n# ///\n#\n# /// claim", 1)
     said = {"path": {"kind": "text", "value": "read /home/me/file"}}
-    for name, why in (("m", "is no text"), ("path", "/home/me/file"), ("nothing", "unknown value 'nothing'")):
+    for name, why in (
+        ("m", "is not text"),
+        ("path", "/home/me/file"),
+        ("nothing", "unknown value 'nothing'"),
+    ):
         folder = tmp_path / name
         course, _ = render(repository(folder, monkeypatch, page.replace("NAME", name), {**NAMES, **said}))
         assert [why in str(problem) for problem in course.problems] == [True], course.problems
@@ -499,7 +503,7 @@ def test_a_waiting_page_stands_without_numbers_and_must_be_listed_rightly(tmp_pa
     write(root, "src/tiny/kernel.py", "FACTOR = 4\n")
     course, page = render(root)
     assert course.problems == []
-    assert "awaits a GPU since 2026-11-21: no card was free" in page.markdown
+    assert "has been waiting for a GPU since 2026-11-21: no card was free" in page.markdown
     assert "1000" not in page.inlined()
 
 
@@ -520,7 +524,7 @@ def test_a_day_that_is_none_is_told_once_however_much_waits(tmp_path, monkeypatc
     ("book", "said"),
     [
         ("\n[dao2022]\ntitle = 3\n", "docs/bibliography.toml:2: 'dao2022': 'title' must be a str, not 3"),
-        ("[dao2022]\ntitle\n", "docs/bibliography.toml: not TOML, or a key stands twice: "),
+        ("[dao2022]\ntitle\n", "docs/bibliography.toml: not TOML, or a key occurs twice: "),
     ],
 )
 def test_a_bibliography_that_is_none_is_one_line(tmp_path, monkeypatch, book, said):
@@ -899,7 +903,7 @@ def test_a_broken_list_of_what_moved_is_one_line(tmp_path, monkeypatch):
     )
     write(root, "records/nvidia-h200/changes.json", json.dumps(seal({"moved": [{"name": "w1.flash"}]})))
     (said,) = problems(root)
-    assert said == "records/nvidia-h200/changes.json: is no list of what moved; restore it with git"
+    assert said == "records/nvidia-h200/changes.json: is not a list of what moved; restore it with git"
 
 
 def test_a_record_says_what_was_kept_of_it_when_it_was_made(tmp_path, monkeypatch):

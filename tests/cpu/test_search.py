@@ -98,7 +98,7 @@ def test_no_part_is_larger_than_the_limit_and_none_mixes_students_with_others(mo
 @pytest.mark.parametrize("name", ["search/index.js", "search/part1.js"])
 def test_a_file_that_is_no_index_is_named(name):
     files = search.scripts([search.Said("a.html", "A", 0, [Section("", "A")])], search.Words({}, []))
-    with pytest.raises(ValueError, match=rf"^{name}: is no search index$"):
+    with pytest.raises(ValueError, match=rf"^{name}: is not a search index$"):
         list(search.locations((files | {name: "[]"}).__getitem__))
 
 
@@ -114,7 +114,7 @@ def test_a_term_is_found_by_what_it_is_also_called(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("plain = [", "is no TOML"),
+        ("plain = [", "is not TOML"),
         ("synonyms = 1", "'synonyms' is not known here: write `plain` or `means`"),
         ('plain = "the"', "`plain` must be a list of words"),
         ('[means]\noom = "memory"', "`oom` must be a list of what the pages say"),

@@ -292,7 +292,7 @@ SAID = {
     "cut": ["block 1, step 1, cut: is missing"],
     "whole": ["block 1, step 1, minutes: is not a whole number: '8'"],
     "demo": [
-        "block 5, step 3, demo: 'w1_rice' is no [[demo]] of this map; there are w1_race",
+        "block 5, step 3, demo: 'w1_rice' is not a [[demo]] of this map; there are w1_race",
         "demo 1: 'w1_race' is run by no step",
     ],
     "fallback": ["demo 1, fallback: docs/w1.py has no heading #the-rice; did you mean the-race?"],
@@ -303,10 +303,10 @@ SAID = {
     "figure": ["board, figure: docs/assets/figures/board_w9.svg is not this session's: call it board_w1.svg"],
     "hidden figure": ["board, figure: docs/../.git/board_w1.svg: a page shows files below docs, handbook"],
     "no figure": ["board, figure: there is no file docs/assets/board_w1.svg"],
-    "preflight": ["demo 1, preflight: mentors type it as it stands: write `python -m course_kernels.measure"],
-    "piped preflight": ["demo 1, preflight: mentors type it as it stands"],
+    "preflight": ["demo 1, preflight: mentors type it as it is: write `python -m course_kernels.measure"],
+    "piped preflight": ["demo 1, preflight: mentors type it as it is"],
     "preflight of another kernel": ["demo 1, preflight: leaves out what the demo runs, copy/k02 at dtype=float32"],
-    "preflight of a version": ["demo 1, preflight: mentors type it as it stands"],
+    "preflight of a version": ["demo 1, preflight: mentors type it as it is"],
     "control": ["block 1, step 1, say: holds a control character"],
     "link": ["prepare 1: docs/w1.py has no heading #the-grit"],
     "strange link": ["prepare 1: the link to '../elsewhere' names no page"],
@@ -321,12 +321,12 @@ SAID = {
     "saves of nothing": ["block 1, step 1, saves: belongs to a `cut`, and there is none"],
     "cut that forbids": ["block 1, step 1, cut: says what is not cut: write that into `keep`"],
     "cut with a never": ["block 1, step 1, cut: says what is not cut: write that into `keep`"],
-    "cut at the heart": ["block 6, step 1, cut: stands in the heart of the session, which is protected"],
-    "cut in a heart of a block": [f"block 1, step {n}, cut: stands in the heart of the session" for n in (1, 2)],
+    "cut at the heart": ["block 6, step 1, cut: is in the heart of the session, which is protected"],
+    "cut in a heart of a block": [f"block 1, step {n}, cut: is in the heart of the session" for n in (1, 2)],
     "no heart": ["block: none is protected: write `protected = true`"],
     "heart of a word": ["block 6, step 1, protected: is not true or false: 'yes'"],
     "stands on nobody": ["block 1, step 2, needs: 'Step 2 2' is the title of no step before this one"],
-    "stood on for good": ["block 1, step 1, cut: is never proposed, since block 1, step 2 stands on it"],
+    "stood on for good": ["block 1, step 1, cut: is never proposed, since block 1, step 2 depends on it"],
     "scissors": ["block 1, step 1, remote: is missing, and the step has 'Scissors'"],
     "scissors in the title": ["block 1, step 1, remote: is missing, and the step has 'Scissors'"],
     "a coin that is only said": ["block 1, step 1, remote: is missing, and the step has 'coin'"],
@@ -343,14 +343,14 @@ SAID = {
     "no worklog": ["worklog: is missing: write 'Worklog: …'"],
     "another worklog": ["worklog: is one line that begins with 'Worklog:'"],
     "two to read": ["read: has 2 entries: write 3"],
-    "one to read twice": ["read 2, source: 'one2001' stands there twice"],
+    "one to read twice": ["read 2, source: 'one2001' is there twice"],
     "a source that is not there": [
         "read 2, source: docs/bibliography.toml does not have 'two2003'; did you mean two2002?"
     ],
     "a reading without a why": ["read 2, why: is missing: write what it is good for"],
     "no exit heading": ["exit_headings: has 1 entries, and the exit ticket 2"],
     "a wrong exit heading": ["exit_headings 2: docs/w1.py has no heading #flush; did you mean flash?"],
-    "a lab of nobody": ["block 1, step 1, lab: 'grey' is no `lab` of this map; there are none"],
+    "a lab of nobody": ["block 1, step 1, lab: 'grey' is not a `lab` of this map; there are none"],
     "a board that answers": ["block 1, step 1, board: shows the answer of its own check: let it ask"],
     "a room that answers": [
         "block 1, step 1, room: shows {{ w1_race.wait_s }}, which `fingers` has them find: ask for it"
@@ -502,7 +502,7 @@ def test_files_that_are_no_map_are_named(root):
     of = [str(line).partition(": ")[2] for line in found if line.path.endswith(("w7.toml", "w3.toml"))]
     assert of == [
         "cannot be read as TOML: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
-        "'w7' is no session; the files are called opening, l1, l2, l3, l4, l5, l6, l7, l8, w1, w2, w3, w4, w5, w6",
+        "'w7' is not a session; the files are called opening, l1, l2, l3, l4, l5, l6, l7, l8, w1, w2, w3, w4, w5, w6",
     ]
     (root / ROAD_FILE).write_text("[road.course]\nbefore = 3\n")
     assert [str(line) for line in read_sessions(root)[1]] == [

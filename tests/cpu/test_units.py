@@ -50,8 +50,8 @@ needs = ["end"]
 """
 TILES = 'needs = ["warm_up", "l5", "gpu"]'
 FAULTS = {
-    "stranger": ('"l5"', '"tile"', "year.unit.tiles, needs: 'tile' is no unit and no hardware; did you mean 'tiles'?"),
-    "stranger far": ('"l5"', '"sun"', "year.unit.tiles, needs: 'sun' is no unit and no hardware; there are opening"),
+    "stranger": ('"l5"', '"tile"', "year.unit.tiles, needs: 'tile' is neither a unit nor hardware; did you mean "),
+    "stranger far": ('"l5"', '"sun"', "year.unit.tiles, needs: 'sun' is neither a unit nor hardware; there are "),
     "itself": ('"l5"', '"tiles"', "year.unit.tiles, needs: needs itself: tiles needs tiles"),
     "circle": ('"l5"', '"end"', "year.unit.tiles, needs: needs itself: tiles needs end needs two_cards needs tiles"),
     "circle of roads": ('"l5"', '"one_week"', "year.unit.tiles, needs: needs itself: tiles needs one_week needs end"),
@@ -145,7 +145,7 @@ def test_a_fault_of_a_road_is_one_problem_of_the_course(tmp_path, monkeypatch):
     text = (ROOT / FILE).read_text(encoding="utf-8")
     write(root, FILE, text + YEAR.replace('"l5"', '"l9"'))
     (found,) = (str(c) for c in load_course(root, draft=True).maps.complaints if c.path == FILE)
-    assert found.startswith(f"{FILE}: road.year.unit.tiles, needs: 'l9' is no unit")
+    assert found.startswith(f"{FILE}: road.year.unit.tiles, needs: 'l9' is neither a unit")
     write(root, FILE, text.replace('before = ["opening"]', "before = 3"))
     (found,) = (str(c) for c in load_course(root, draft=True).maps.complaints if c.path == FILE)
     assert found == f"{FILE}: road.course, before: needs a list of sessions, got 3"

@@ -260,7 +260,7 @@ def test_neither_settings_of_tools_nor_libraries_nor_what_a_grader_refuses_are_r
         (
             lambda data: b"\xff\xfe" + data,
             "records/read/docs.txt",
-            "is no text; take it from the last commit: git",
+            "is not text; take it from the last commit: git",
         ),
         (
             lambda data: b"<<<<<<< ours\n" + data,

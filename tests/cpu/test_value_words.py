@@ -59,7 +59,7 @@ def said_of(text, beside=""):
         ("The kernel keeps {{ ours.n }} registers a thread.", "counts the samples"),
         ("{{ ours.n }} warps wait.", "counts the samples"),
         ("In {{ ours.host_bound }} cycles nothing moves.", "waited for the host"),
-        ("Each SM has {{ ours.N }} warps.", "it is the size N of a problem, and the words behind it count 'warps'"),
+        ("Each SM has {{ ours.N }} warps.", "it is the size N of a problem, and the words after it count 'warps'"),
         ("Each of {{ ours.N }} registers.", "it is the size N of a problem"),
         # arithmetic that bends
         ("It moves {{ 2 * copy.gb_per_s:.0f }} GB/s.", "multiplies a measured rate by the typed number 2"),
@@ -73,10 +73,10 @@ def said_of(text, beside=""):
         ("It takes {{ min(ours.us, last.us):.0f }} µs.", "it is one of several"),
         ("It moves {{ copy.gb_per_s + copy.gb_per_s + copy.gb_per_s:.0f }} GB/s.", "above the 4800 GB/s of"),
         # somebody else's
-        ("It has {{ ours.us / cublas.us:.0%}} of cuBLAS.", "divided by ours.us, and the words behind it say"),
+        ("It has {{ ours.us / cublas.us:.0%}} of cuBLAS.", "divided by ours.us, and the words after it say"),
         ("It has {{ cublas.tflops / ours.tflops:.0%}} of cuBLAS.", "divided by ours.tflops"),
-        ("It has {{ lag:.0%}} of cuBLAS.", "and the words behind it say *of cuBLAS*"),
-        ("It has {{ last.us / ours.us:.0%}} of the library.", "and the words behind it say *of library*"),
+        ("It has {{ lag:.0%}} of cuBLAS.", "and the words after it say *of cuBLAS*"),
+        ("It has {{ last.us / ours.us:.0%}} of the library.", "and the words after it say *of library*"),
         ("Our naive kernel takes {{ cublas.us:.0f }} µs.", "it is the number of sgemm/library.cublas"),
         ("cuBLAS has {{ cublas.us:.0f }}, ours {{ cublas.us:.0f }} µs.", "the words before it say *ours*"),
         ("At 12 it takes {{ sizes.n28.us:.0f }} µs.", "the words before it say 12, and sizes.n28.us is of 28"),

@@ -117,7 +117,7 @@ BOARDS = {
         rounded(7).as_integer_ratio(),
         rounded(3).as_integer_ratio(),
     ),
-    "When the tensor cores stand still": (1, 2, 3),
+    "When the tensor cores are idle": (1, 2, 3),
 }
 CHECK_ANSWERS = {
     "You are here: at the wall": False,

@@ -434,7 +434,7 @@ def inline_svg(svg: str, alt: str, key: str) -> str:
         svg = re.sub(rf'\bid="{re.escape(name)}"', f'id="{key}-{name}"', svg)
         svg = re.sub(rf'(url\(#|href="#){re.escape(name)}(?=[)"])', rf"\g<1>{key}-{name}", svg)
     if not svg.startswith("<svg"):
-        raise ValueError("it is no SVG picture")
+        raise ValueError("it is not an SVG picture")
     head, rest = svg.split(">", 1)
     head = re.sub(r'\s(?:aria-label|role)="[^"]*"', "", head)
     return f'{head} role="img" aria-label="{html.escape(alt)}">{rest}'

@@ -172,7 +172,7 @@ def faults_of_alt(settings: dict[str, Any], scope: Scope) -> Iterator[str]:
         mine = {label.casefold() for label, found in stems if found & shown}
         others = [label for label, _ in stems if label.casefold() in before and label.casefold() not in mine]
         if mine and others and not any(label in before for label in mine):
-            yield f"its alternative text says {match['expression'].strip()} of {others[0]!r}, and that is another's"
+            yield f"its alternative text says {match['expression'].strip()} of {others[0]!r}, which belongs to another"
     said = _COUNTED.search(alt)
     count = _SPELLED.get(said[1].casefold()) if said else None
     if said and count and items and count != len(items):
@@ -251,7 +251,7 @@ def _of_the_end(label: str, axis: str) -> Iterator[str]:
     if of and not (_PEAK.search(of[1]) and _PEAK.search(label)):
         words = set(re.findall(r"[a-z]{4,}", of[1].casefold()))
         if not words & set(re.findall(r"[a-z]{4,}", label.casefold())):
-            yield f"{label!r} stands at 100 on a scale in {axis!r}: name what the scale is a share of"
+            yield f"{label!r} is at 100 on a scale in {axis!r}: name what the scale is a share of"
 
 
 def _timed(text: str, scope: Scope) -> str:

@@ -44,7 +44,7 @@ def _of_paragraph(text: str, sources: Mapping[str, Entry]) -> Iterator[str]:
         for shown, number in _numbers(sentence, " ".join(excerpt for _, excerpt, _ in hits)):
             if number not in known:
                 yield (
-                    f"{shown!r} stands under {' and '.join(f'[^{key}]' for key in keys)}, and is none of the figures "
+                    f"{shown!r} is cited from {' and '.join(f'[^{key}]' for key in keys)}, and is none of the figures "
                     "that docs/bibliography.toml notes of it: correct it, or read the source and note it in `figures`"
                 )
 

@@ -195,4 +195,4 @@ def faults_of_otherwise(text: str) -> Iterator[str]:
         said = PLACEHOLDER.sub(" ", text[start:end]).replace("`", "")
         found = _RANK.search(said)
         if found and _NAME.search(said):
-            yield f"{_quoted(said)}: *{found[0].strip(' *')}* stands where its condition is false: say what was found"
+            yield f"{_quoted(said)}: *{found[0].strip(' *')}* appears where its condition is false: say what was found"

@@ -49,7 +49,7 @@ _TAG = re.compile(r"<[^>]*>")
 _ATTRIBUTE = re.compile(r"\b(?:title|alt|aria-label|placeholder|content)\s*=\s*\"([^\"]*)\"")
 _INLINE = re.compile(r"<(style|script)\b[^>]*>(.*?)</\1>", re.DOTALL)
 _IN_LINE = re.compile(r"</?(?:a|b|i|em|strong|span|kbd|code|small|abbr)\b[^>]*>")
-_TOLD = "stands on pages with no record behind it: say it on a page, with a value or a claim"
+_TOLD = "is on pages with no record behind it: say it on a page, with a value or a claim"
 
 
 def faults_of(name: str, text: str) -> Iterator[tuple[int, str]]:

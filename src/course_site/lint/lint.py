@@ -41,7 +41,7 @@ class Finding:
 
 Place = tuple[int, str, str]  # where in the text, what stands there, why it is refused
 
-# A code span that holds no more than figures and a unit is prose, and so is a number with words behind it.
+# A code span that holds no more than figures and a unit is prose, and so is a number with words after it.
 BARE = re.compile(
     rf"[\s\d.,~≈×x%+-]+|\s*(?:{RATE}|{TIME}|%|×)\s*|\s*\d*\.\d+(?:\s+[a-z]+){{1,5}}\s*"
     rf"|\s*(?:(?:{WORD}|an?)[\s-]+)+{FRACTION}(?:\s+[a-z]+){{0,4}}\s*"

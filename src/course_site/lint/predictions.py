@@ -280,7 +280,7 @@ def _below(sights: Sequence[_Sight], asked: Asked, fold: int) -> Iterator[str]:
         near = lines < (GLANCE if sight.is_prose else SCREEN)
         if near and new and new <= sight.shows and not sight.prints:
             yield (
-                f"prediction {asked.question!r}: {_list(new)} stands in sight below it: move what shows it into the "
+                f"prediction {asked.question!r}: {_list(new)} is in sight below it: move what shows it into the "
                 "reveal, or a screen away"
             )
             return

@@ -110,7 +110,7 @@ _RULES = tuple(
              r"|seconds?)\b"),
         ("unit", "a typed latency",
          r"(?<![A-Za-z0-9_.])\d[\d,]{2,}\s+(?:clock\s+)?(?:cycles|clocks)\b"),
-        ("unit", "a typed number behind its unit",
+        ("unit", "a typed number after its unit",
          rf"\b(?:{RATE}|(?:µs|ms|ns)(?![\w/]))\)?\s*(?:[:=≈~]|is|of)\s*{_DIGITS}"),
         ("ratio", "a typed percentage",
          rf"{NUMBER}\s*(?:%|per\s?cent\b|pct\b)\s*(?:{_FASTER}|{_BETTER}|{_OF_WHAT}|{_ADJECTIVES}{_PEAK}"

@@ -75,7 +75,7 @@ def load(root: Path) -> dict[str, list[str]]:
     """Read all that there is of the ledger.
 
     Raises:
-        LedgerWrong: a file of it is no text, is cut, or has a line that is none of a ledger.
+        LedgerWrong: a file of it is not text, is cut, or has a line that is none of a ledger.
     """
     found: dict[str, list[str]] = {}
     for file in sorted((root / FOLDER).glob("*.txt")):
@@ -84,7 +84,7 @@ def load(root: Path) -> dict[str, list[str]]:
         try:
             lines = file.read_text(encoding="utf-8").split("\n")
         except UnicodeDecodeError:
-            raise LedgerWrong(f"{name}: is no text; {back}") from None
+            raise LedgerWrong(f"{name}: is not text; {back}") from None
         if lines[-2:] != [END, ""]:
             raise LedgerWrong(f"{name}: is cut, its last line is not `{END}`; {back}")
         for number, line in enumerate(lines[:-2], 1):

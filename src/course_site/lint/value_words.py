@@ -398,11 +398,11 @@ def _other_words(made: Made, shown: Shown) -> Iterator[str]:
             and leaf.get("kind") in ("measurement", "samples")
             and not _SAMPLED.match(shown.tail)
         ):
-            yield "it counts the samples of a measurement, and the words behind it count something else"
+            yield "it counts the samples of a measurement, and the words after it count something else"
         elif last == "host_bound" and not _OF_THE_HOST.search(around):
             yield "it counts the samples in which the card waited for the host, and its sentence does not speak of it"
         elif last in dims and (wrong := _NO_SIZE.match(shown.tail)):  # type: ignore[operator]
-            yield f"it is the size {last} of a problem, and the words behind it count {wrong[0].strip(' *')!r}"
+            yield f"it is the size {last} of a problem, and the words after it count {wrong[0].strip(' *')!r}"
     yield from _of_whom(made, shown)
 
 
@@ -423,7 +423,7 @@ def _of_whom(made: Made, shown: Shown) -> Iterator[str]:
         of = tree.left if all(speeds) and not re.match(r"\s*time", shown.tail[found.end() :]) else tree.right
         theirs = made.names(of)
         if theirs and not any(_is_of(name, made, NAMED[who]) for name in theirs):
-            yield f"it is divided by {' and '.join(theirs)}, and the words behind it say *of {found['who']}*"
+            yield f"it is divided by {' and '.join(theirs)}, and the words after it say *of {found['who']}*"
     clause = re.split(r"[,;:]|\b(?:and|against)\b", shown.lead)[-1]
     if _OURS.search(clause) and not any(re.search(rf"\b{word}", clause, re.IGNORECASE) for word in LIBRARIES):
         kernels = {str(made.leaf(name).get("kernel", "")) for name in made.found()}

@@ -103,7 +103,7 @@ def faults_of(expression: str, spec: str, behind: str, scope: Scope) -> Iterator
         return
     said = unit_behind(behind)
     if said and not unit.is_said_by(said):
-        yield f"{expression!r} is in {unit}, and the words behind it say {said}"
+        yield f"{expression!r} is in {unit}, and the words after it say {said}"
 
 
 def defined_faults(found: Define, scope: Scope) -> Iterator[str]:

@@ -64,9 +64,9 @@ def load(path: Path, today: datetime.date | None = None) -> dict[str, Entry]:
     except FileNotFoundError:
         raise BibliographyError(f"{path}: there is no such file") from None
     except UnicodeDecodeError:
-        raise BibliographyError(f"{path}: is no text") from None
+        raise BibliographyError(f"{path}: is not text") from None
     except tomllib.TOMLDecodeError as error:
-        raise BibliographyError(f"{path}: not TOML, or a key stands twice: {error}") from None
+        raise BibliographyError(f"{path}: not TOML, or a key occurs twice: {error}") from None
     entries: dict[str, Entry] = {}
     addresses: dict[str, str] = {}
     for key, table in tables.items():
@@ -83,7 +83,7 @@ def load(path: Path, today: datetime.date | None = None) -> dict[str, Entry]:
 
 def _entry(where: str, key: str, table: Any) -> Entry:
     if not _KEY.fullmatch(key):
-        raise BibliographyError(f"{where} is no key: small letters, digits and hyphens, a letter first")
+        raise BibliographyError(f"{where} is not a key: small letters, digits and hyphens, a letter first")
     if not isinstance(table, dict):
         raise BibliographyError(f"{where} must be a table: [{key}]")
     unknown = sorted(set(table) - _FIELDS)

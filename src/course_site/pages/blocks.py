@@ -113,16 +113,16 @@ def parse(text: str) -> list[str | Block]:
             target.pop()
         elif kind in _PARTS:
             if not stack or kind not in KINDS[stack[-1].kind].parts:
-                raise DirectiveError(f"`/// {kind}` stands outside the block it belongs to")
+                raise DirectiveError(f"`/// {kind}` is outside the block it belongs to")
             if kind in stack[-1].parts:
-                raise DirectiveError(f"`/// {kind}` stands twice in one block")
+                raise DirectiveError(f"`/// {kind}` occurs twice in one block")
             target[-1] = stack[-1].parts.setdefault(kind, [])
         else:
             block = _open(kind, argument)
             if stack and KINDS[stack[-1].kind].body != "prose":
                 holds = "words" if KINDS[stack[-1].kind].body == "words" else "settings"
                 raise DirectiveError(
-                    f"`/// {kind}` stands inside `/// {stack[-1].kind}`, which holds {holds} only"
+                    f"`/// {kind}` is inside `/// {stack[-1].kind}`, which holds {holds} only"
                 )
             target[-1].append(block)
             stack.append(block)

@@ -50,7 +50,7 @@ def taken_apart(block: Block) -> tuple[list[str | Block], list[Choice]]:
             found[-1] = found[-1][0], f"{found[-1][1]} {line.strip()}"
         else:
             raise DirectiveError(
-                f"its choices must stand last and together, and {line.strip()!r} stands there"
+                f"its choices must come last and together, and {line.strip()!r} comes between or after them"
             )
     rest = "\n".join(lines[:first]).rstrip()
     said = [*before, *([rest] if rest else [])]

@@ -86,7 +86,7 @@ def load(path: Path) -> tuple[Term, ...]:
     except FileNotFoundError:
         raise GlossaryError(f"{path}: there is no such file") from None
     except tomllib.TOMLDecodeError as error:
-        raise GlossaryError(f"{path}: not TOML, or a word stands twice: {error}") from None
+        raise GlossaryError(f"{path}: not TOML, or a word occurs twice: {error}") from None
     terms = [_term(path, key, table, at) for at, (key, table) in enumerate(tables.items())]
     owner: dict[str, str] = {}
     for term in terms:
@@ -104,7 +104,7 @@ def load(path: Path) -> tuple[Term, ...]:
 def _term(path: Path, key: str, table: Any, at: int) -> Term:
     where = f"{path}: {key!r}"
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", key):
-        raise GlossaryError(f"{where} is no key: small letters, digits and hyphens")
+        raise GlossaryError(f"{where} is not a key: small letters, digits and hyphens")
     if not isinstance(table, dict):
         raise GlossaryError(f"{where} must be a table: [{key}]")
     unknown = sorted(set(table) - _FIELDS)
@@ -246,7 +246,7 @@ def without_the_trade(text: str, terms: Iterable[Term]) -> Iterator[str]:
             around = " ".join(prose[max(found.start() - 30, 0) : found.end() + 30].split())
             yield (
                 f"says {found[0]!r} and not {term.term!r}, in {around!r}; from here on the words of the trade lead, "
-                "and the kitchen's word stands beside them"
+                "with the kitchen's word beside them"
             )
 
 

@@ -83,7 +83,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _people(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of people")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of people")
     return int(text)
 
 

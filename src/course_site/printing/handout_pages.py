@@ -308,7 +308,7 @@ class _Maker:
         )
         if span := solved_span(laid):
             rows += f"<tr><td>{span}</td><td><b>all of it solved</b><br>for you</td><td>1</td>{'<td></td>' * 3}</tr>"
-        whole = "Print the whole file on both sides once: every sheet begins on a front. It is yours."
+        whole = "Print the whole file on both sides once: every sheet begins on a front. This copy is yours."
         many = (
             f"The copies are for {students} students, rounded up."
             if students
@@ -353,7 +353,7 @@ class _Maker:
         """Yield the finished board, as large as a page."""
         if self.session["board"]["svg"]:
             figure = f'<div class="figure">{self.session["board"]["svg"]}</div>'
-            whom = "for the wall, or the projector if yours gives up"
+            whom = "for the wall, or in case your projector gives up"
             yield self.framed("the finished board", whom, "", figure, False)
 
     def tickets(self, *, solved: bool) -> Printed | None:

@@ -31,7 +31,7 @@ def collected(folder: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         regular = path.is_file() and not path.is_symlink()
-        fault = fault_of_name(path.name) or ("" if regular else f"{path.name}: is no file")
+        fault = fault_of_name(path.name) or ("" if regular else f"{path.name}: is not a file")
         if fault := fault or fault_of_size(path.name, path.stat().st_size):
             raise ValueError(f"artifact: {fault}")
         found[path.name] = path.read_bytes()

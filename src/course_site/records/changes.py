@@ -76,7 +76,7 @@ def load(root: Path, slug: str) -> list[dict[str, Any]]:
     try:
         return [asdict(Moved(**entry)) for entry in data["moved"]] if data else []
     except (KeyError, TypeError):
-        raise RecordError(f"{path}: is no list of what moved; {again}") from None
+        raise RecordError(f"{path}: is not a list of what moved; {again}") from None
 
 
 def append(root: Path, slug: str, found: list[Moved]) -> None:

@@ -111,7 +111,7 @@ def cuda_digest(source: str, names: Renames = renames.NONE, path: str = "") -> s
 
 @functools.lru_cache(maxsize=256)
 def lab_digest(source: str, names: Renames = renames.NONE) -> str:
-    """Hash of a lab.toml without its prose; one that is no TOML is hashed as it stands."""
+    """Hash of a lab.toml without its prose; one that is not TOML is hashed as it stands."""
     try:
         data = tomllib.loads(source)
     except tomllib.TOMLDecodeError:

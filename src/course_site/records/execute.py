@@ -44,7 +44,7 @@ REPORT = "application/vnd.course.report+json"
 FIRST_CELL = """
 def _course_first():
     import os, sys
-    # The folder a page runs in is no place to import from: a file there would stand before a library.
+    # The folder a page runs in is not a place to import from: a file there would shadow a library.
     sys.path[:] = [path for path in sys.path if path and os.path.realpath(path) not in ({root!r}, {source!r})]
     sys.path.insert(0, {source!r})
 _course_first()

@@ -326,7 +326,7 @@ def declared_groups(file: Path) -> tuple[str, ...]:
         declared = _assigned(file, "GROUPS")
     except SyntaxError as error:
         raise GroupsUnknown(
-            f"{TESTS.as_posix()}/{file.name}: is no Python: line {error.lineno}: {error.msg}"
+            f"{TESTS.as_posix()}/{file.name}: is not Python: line {error.lineno}: {error.msg}"
         ) from None
     if declared and isinstance(declared, tuple) and all(isinstance(name, str) for name in declared):
         return declared
@@ -484,7 +484,7 @@ def _against(project: Project, data: dict[str, Any], group: str, clean: bool) ->
         more = f" and {len(reasons) - 3} more" if len(reasons) > 3 else ""
         return f"is stale: {', '.join(reasons[:3])}{more} since the GPU tests ran", False
     if clean and data["provenance"]["dirty"]:
-        return "was made from files that differ from their commit; commit them", False
+        return "was made from files that differ from their commit; commit those files", False
     return "", False
 
 

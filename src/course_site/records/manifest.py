@@ -166,7 +166,7 @@ def strangers(root: Path) -> Iterator[tuple[str, str]]:
             name = path.relative_to(root).as_posix()
             yield (
                 name,
-                f"src/ holds {', '.join(sorted(packages))} alone: {path.stem!r} would stand before a library",
+                f"src/ holds {', '.join(sorted(packages))} alone: {path.stem!r} would shadow a library",
             )
     for folder, folders, files in os.walk(source):
         folders[:] = [name for name in folders if name != "__pycache__" and not name.startswith(".")]
@@ -183,7 +183,7 @@ def strangers(root: Path) -> Iterator[tuple[str, str]]:
         if (is_package or path.suffix in (".py", *MACHINE_CODE)) and _is_elsewhere(stem, root):
             yield (
                 path.name,
-                f"would stand before the library {stem} where a command runs here: give it another name",
+                f"would shadow the library {stem} where a command runs here: give it another name",
             )
 
 

@@ -36,7 +36,7 @@ def doubts(record: Record, slug: str, now: datetime | None = None) -> Iterator[s
     try:
         date = datetime.fromisoformat(str(provenance["date"]))
     except ValueError:
-        yield f"its date is none: {provenance['date']!r}"
+        yield f"its date is not a date: {provenance['date']!r}"
     else:
         if date > (now or datetime.now(UTC)):
             yield f"it was made on {date:%d %B %Y}, which is to come"
@@ -69,7 +69,7 @@ def _of_measurement(leaf: dict[str, Any]) -> Iterator[str]:
     samples = np.asarray(leaf["samples_us"], dtype=float)
     quantiles = {float(q): float(value) for q, value in leaf["quantiles_us"].items()}
     if not samples.size or not (samples > 0).all():
-        yield "its samples are no times"
+        yield "its samples are not times"
         return
     whole = samples.size == leaf["n"]
     for q, stated in quantiles.items() if whole else [(0.5, quantiles[0.5])]:
@@ -79,7 +79,7 @@ def _of_measurement(leaf: dict[str, Any]) -> Iterator[str]:
     least, most = quantiles.get(0.0, samples.min()), quantiles.get(1.0, samples.max())
     beside = [value for value in (*samples, *leaf["blocks_us"]) if not least * 0.999 <= value <= most * 1.001]
     if beside:
-        yield f"{beside[0]:.4g} µs lies outside of its least and its most, {least:.4g} and {most:.4g}"
+        yield f"{beside[0]:.4g} µs is outside its least and its most, {least:.4g} and {most:.4g}"
     if leaf["error"] > leaf["allowed"]:
         yield f"its error {leaf['error']:.3g} is above what is allowed, {leaf['allowed']:.3g}"
 

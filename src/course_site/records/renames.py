@@ -233,7 +233,7 @@ def _checked(root: Path, text: str) -> Renames:
         for path in (root / now).rglob("*") if (root / now).is_dir() else ():
             name = path.relative_to(root).as_posix()
             if "__pycache__" not in path.parts and renames.paths.oldest(name).startswith(_GONE):
-                raise RenamesWrong(f"{FILE}: {name} stands at the old name of {renames.present(name)}")
+                raise RenamesWrong(f"{FILE}: {name} has the old name of {renames.present(name)}")
     return renames
 
 
@@ -247,7 +247,7 @@ def read(text: str) -> Renames:
     try:
         entries = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise RenamesWrong(f"{FILE}: is no TOML: {error}") from None
+        raise RenamesWrong(f"{FILE}: is not TOML: {error}") from None
     seen: dict[str, str] = {}
     for old, new in entries.items():
         for path in (old, new):
@@ -258,7 +258,7 @@ def read(text: str) -> Renames:
                 or path == "."
             ):
                 raise RenamesWrong(
-                    f"{FILE}: {path!r} is no path from the root of the repository: write {_EXAMPLE}"
+                    f"{FILE}: {path!r} is not a path from the root of the repository: write {_EXAMPLE}"
                 )
             if path.rpartition("/")[2] == "__init__.py":
                 raise RenamesWrong(f"{FILE}: {path}: name its folder, which brings it along")

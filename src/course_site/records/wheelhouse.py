@@ -73,7 +73,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="TAG",
         help="its platform (manylinux_2_28_x86_64)",
     )
-    add("--have", type=Path, metavar="FILE", help="its `pip list`: what stands there is left out")
+    add("--have", type=Path, metavar="FILE", help="its `pip list`: what it lists is left out")
     add(
         "--measure-only-half",
         action="store_true",

@@ -110,13 +110,13 @@ def read_cohort(root: Path) -> Cohort:
     for before, after in itertools.pairwise(days):
         if (before.week, before.day) >= (after.week, after.day):
             raise plan.wrong(
-                f"week {after.week}, day {after.day} stands after week {before.week}, day {before.day}: "
+                f"week {after.week}, day {after.day} comes after week {before.week}, day {before.day}: "
                 "put the days in their order"
             )
     taught = [name for day in days for name in day.sessions]
     for name in sessions:
         if taught.count(name) != 1:
-            raise plan.wrong(f"session {name!r} stands on {taught.count(name)} days; it needs exactly one")
+            raise plan.wrong(f"session {name!r} is on {taught.count(name)} days; it needs exactly one")
     return Cohort(plan.text("title"), tuple(days), milestones)
 
 
@@ -257,7 +257,7 @@ def _start(text: str) -> date:
         ):  # a slip of the finger; and the last day there is has no day after it
             raise ValueError
     except ValueError:
-        raise PlanError(f"--start {text}: is no date; write it as 2027-01-11") from None
+        raise PlanError(f"--start {text}: is not a date; write it as 2027-01-11") from None
     if found.weekday() != 0:
         monday = found - timedelta(days=found.weekday())
         raise PlanError(f"--start {text}: is a {found:%A}; the plan begins on a Monday, for example {monday}")
@@ -268,7 +268,7 @@ def _time(text: str) -> time:
     try:
         return datetime.strptime(text, "%H:%M").time()
     except ValueError:
-        raise PlanError(f"--at {text}: is no time of day; write it as 18:00") from None
+        raise PlanError(f"--at {text}: is not a time of day; write it as 18:00") from None
 
 
 def _zone(name: str) -> ZoneInfo:
@@ -302,5 +302,5 @@ def _moment(day: date, at: time, zone: ZoneInfo) -> datetime:
 def _place(table: Plan, weeks: int, days: int) -> tuple[int, int]:
     week, day = table.whole("week"), table.whole("day")
     if not 1 <= week <= weeks or not 1 <= day <= days:
-        raise table.wrong(f"week {week}, day {day} lies outside of {weeks} weeks of {days} days")
+        raise table.wrong(f"week {week}, day {day} is outside the {weeks} weeks of {days} days")
     return week, day

@@ -93,7 +93,7 @@ def read_road(root: Path) -> Road:
     known = [*before, *(stop for _, stops in halves for stop in stops)]
     for name in known:
         if known.count(name) > 1:
-            raise plan.wrong(f"session {name!r} stands there {known.count(name)} times")
+            raise plan.wrong(f"session {name!r} is there {known.count(name)} times")
     kinds = _kinds(plan, known)
     worklog = plan.text("worklog_from")
     plan.check_session(worklog, known, "worklog_from")
@@ -107,12 +107,12 @@ def road_tables(root: Path) -> dict[str, dict[str, Any]]:
     """Return every [road.NAME] of the file by its name, as it is written there.
 
     Raises:
-        PlanError: the file is no TOML, or has no road of the course.
+        PlanError: the file is not TOML, or has no road of the course.
     """
     plan = read_plan(root, FILE, ("road",))
     roads = plan.data.get("road")
     if not isinstance(roads, dict) or not all(isinstance(road, dict) for road in roads.values()):
-        raise plan.wrong("is no table: write [road.NAME]", "road")
+        raise plan.wrong("is not a table: write [road.NAME]", "road")
     if COURSE not in roads:
         raise plan.wrong(f"has no [road.{COURSE}]", "road")
     return roads
@@ -136,7 +136,7 @@ def _kinds(plan: Plan, known: list[str]) -> dict[str, Kind]:
 def _boundaries(plan: Plan, kinds: Mapping[str, Kind]) -> dict[str, tuple[int, ...]]:
     found, table = {}, plan.data.get("boundaries", {})
     if not isinstance(table, dict):
-        raise plan.wrong("is no table: write [boundaries]", "boundaries")
+        raise plan.wrong("is not a table: write [boundaries]", "boundaries")
     for name, minutes in table.items():
         plan.check_session(name, kinds, "boundaries")
         whole = kinds[name].minutes

@@ -62,7 +62,7 @@ def faults(session: Session) -> Iterator[tuple[str, str]]:
     for step in steps:
         if step["cut"] and not step.protected and step not in order:
             by = standing(step, steps, 0, order)[0].where
-            yield f"{step.where}, cut", f"is never proposed, since {by} stands on it: write `keep` instead"
+            yield f"{step.where}, cut", f"is never proposed, since {by} depends on it: write `keep` instead"
     if steps and not any(step.protected for step in steps):
         yield "block", "none is protected: write `protected = true` in the heart of the session"
 
@@ -71,7 +71,7 @@ def _faults_of_a_step(step: Step) -> Iterator[tuple[str, str]]:
     if step["cut"] and _FORBIDS.search(visible(step["cut"])):
         yield f"{step.where}, cut", "says what is not cut: write that into `keep`"
     if step.protected and step["cut"]:
-        yield f"{step.where}, cut", "stands in the heart of the session, which is protected: take it out"
+        yield f"{step.where}, cut", "is in the heart of the session, which is protected: take it out"
     elif not (step["cut"] or step["keep"] or step.protected or step.kind == "break"):
         yield f"{step.where}, cut", "is missing: write what to drop when late; or `keep`, if all of it stays"
     for key, value, most in (("priority", step.priority, 99), ("saves", step.saves, max(1, step.minutes))):

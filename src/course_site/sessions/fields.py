@@ -57,7 +57,7 @@ FIELDS = (
     Field("board", limit=160, side="you", page="Board", run="Board", column="board"),
     Field(
         "fingers",
-        "what the students' fingers do, and what stands there at the end",
+        "what the students' fingers do, and what is there at the end",
         200,
         side="they",
         page="Fingers",

@@ -160,7 +160,7 @@ def read_handouts(root: Path, session_id: str) -> Handouts | None:
     """Return the handouts of a session; None where there is no file.
 
     Raises:
-        HandoutError: the file is no TOML, or says something that cannot be printed.
+        HandoutError: the file is not TOML, or says something that cannot be printed.
     """
     path = root / FOLDER / f"{session_id}.toml"
     if not path.exists():
@@ -208,7 +208,7 @@ def _sheet(table: Any, where: str, path: str) -> Sheet:
         return HandoutError(f"{path}: {where}: {message}")
 
     if not isinstance(table, dict):
-        raise wrong("is no table: write [[sheet]]")
+        raise wrong("is not a table: write [[sheet]]")
     if unknown := sorted(set(table) - SHEET_KEYS):
         raise wrong(f"unknown key {', '.join(unknown)}; known: {', '.join(sorted(SHEET_KEYS))}")
     for key in ("title", "for"):

@@ -131,7 +131,7 @@ class _Map:
             yield self._typing(lab, name == session.lab)
         yield from self._asked("## What the room will ask", session.questions)
         if session.exit_ticket:
-            before = "Every student answers in writing before leaving. Read them the same evening."
+            before = "Every student answers in writing before leaving. Read the answers the same evening."
             yield from self._asked("## The exit ticket", session.exit_ticket, before)
         if session.at_home:
             yield "## Before the next session"
@@ -335,7 +335,8 @@ class _Map:
         changed = difference(lab.snapshot(door, stage - 1), lab.snapshot(door, stage))
         return (
             f"{through}{typed}\n\n{changed}\n\n"
-            f"Who fell behind has this file with `nox -s lab -- {lab.name}{option(lab, door)} --stage {stage}`."
+            f"Students who fell behind get this file with `nox -s lab -- {lab.name}{option(lab, door)} "
+            f"--stage {stage}`."
         )
 
     @staticmethod

@@ -67,7 +67,7 @@ class Plan:
     def check_session(self, name: str, known: Collection[str], key: str = "") -> None:
         """Refuse an unknown session."""
         if name not in known:
-            raise self.wrong(f"{name!r} is no session; known: {', '.join(known)}", key)
+            raise self.wrong(f"{name!r} is not a session; known: {', '.join(known)}", key)
 
     def tables(self, key: str, keys: Collection[str]) -> Iterator[Plan]:
         """Yield the tables of [[key]], none if it is left out; or those of [key.NAME], by their names."""
@@ -80,7 +80,7 @@ class Plan:
             raise self.wrong(f"is not a list of tables: write [[{key}]]", key)
         for where, table in named:
             if not isinstance(table, dict):
-                raise PlanError(f"{self.file}: {where}: is no table")
+                raise PlanError(f"{self.file}: {where}: is not a table")
             yield Plan(self.file, table, keys, where)
 
 
@@ -88,7 +88,7 @@ def read_plan(root: Path, file: str, keys: Collection[str]) -> Plan:
     """Return the whole of a file as one table.
 
     Raises:
-        PlanError: it is no TOML, or has a key that is not among these.
+        PlanError: it is not TOML, or has a key that is not among these.
     """
     try:
         return Plan(file, tomllib.loads((root / file).read_text(encoding="utf-8")), keys)

@@ -63,7 +63,7 @@ def faults(demo: Demo) -> Iterator[str]:
     found = None if _LOOP.fullmatch(typed) else measured(typed)
     if found is None:
         yield (
-            "mentors type it as it stands: write `python -m course_kernels.measure …` with plain options, "
+            "mentors type it as it is: write `python -m course_kernels.measure …` with plain options, "
             "two of them with && between"
         )
         return

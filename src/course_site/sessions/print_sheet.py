@@ -172,7 +172,7 @@ def _stages(steps: list[Plain]) -> str:
     commands = " or ".join(f"<code>{html.escape(rescue)}</code>" for rescue in rescues)
     return (
         f"<h3>What the grader says after a stage</h3><ol>{''.join(items)}</ol>"
-        f"<p>Fell behind: {commands} is the file after stage K.</p>"
+        f"<p>Fell behind? {commands} writes the file as it is after stage K.</p>"
     )
 
 

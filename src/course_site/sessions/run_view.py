@@ -253,7 +253,7 @@ def _stage(stage: Plain) -> str:
     return (
         f"Lab <code>{html.escape(stage['lab'])}</code>, stage {stage['number']}: {stage['title']['html']}."
         f'<details class="typed"><summary>What is typed, and what the grader says</summary>{typed}</details>'
-        f'<p class="aside">Fell behind: {rescues}</p>'
+        f'<p class="aside">Fell behind? {rescues}</p>'
     )
 
 

@@ -174,7 +174,7 @@ class Session:
         student_page, map_page, chapter: repository paths; the student page may be to come, or "".
         labs: the names of its labs, its own first.
         lab_time: why the room has far less time for its own lab than the lab says, or "".
-        exit_headings: for each question of the exit ticket page#anchor where its answer stands.
+        exit_headings: for each question of the exit ticket page#anchor where its answer is.
         worklog: the line of the homework that goes into the capstone's worklog, or "".
         read: what to read afterwards.
         figure, alt: the drawing of the finished board.
@@ -292,7 +292,7 @@ def read_sessions(root: Path) -> tuple[dict[str, Session], list[Complaint]]:
 def read_session(path: Path, root: Path, road: Road) -> tuple[Session | None, list[Complaint]]:
     """Return one session map and all that is wrong with it.
 
-    The map is None for a file that is no TOML or no session of the road.
+    The map is None for a file that is not TOML or no session of the road.
     """
     reader = _Reader(path.relative_to(root).as_posix(), path.stem, road)
     try:
@@ -301,7 +301,7 @@ def read_session(path: Path, root: Path, road: Road) -> tuple[Session | None, li
         reader.wrong("", f"cannot be read as TOML: {str(error).splitlines()[0]}")
         return None, reader.complaints
     if path.stem not in road.sessions:
-        reader.wrong("", f"{path.stem!r} is no session; the files are called {', '.join(road.sessions)}")
+        reader.wrong("", f"{path.stem!r} is not a session; the files are called {', '.join(road.sessions)}")
         return None, reader.complaints
     return reader.session(data), reader.complaints
 
@@ -476,7 +476,7 @@ class _Reader:
             self.wrong(
                 "exit_headings",
                 f"has {len(session.exit_headings)} entries, and the exit ticket {len(session.exit_ticket)}: "
-                "write page#anchor for each, where its answer stands",
+                "write page#anchor for each, where its answer is",
             )
         self.check_demos(session)
         self.check_steps(session)
@@ -503,7 +503,7 @@ class _Reader:
             self.wrong("read", f'has {len(items)} entries: write {READ}, each {{source = "key", why = "…"}}')
         for i, item in enumerate(items, 1):
             if item.source in [other.source for other in items[: i - 1]]:
-                self.wrong(f"read {i}, source", f"{item.source!r} stands there twice")
+                self.wrong(f"read {i}, source", f"{item.source!r} is there twice")
         return tuple(items)
 
     def demos(self, session: _Table) -> tuple[Demo, ...]:
@@ -513,7 +513,7 @@ class _Reader:
             waits = self.road.waits
             demo = Demo(wait=f"{waits}.{texts['name']}.wait_s", card=f"{waits}.gpu.name", **texts)
             if demo.name and not demo.name.isidentifier():
-                table.wrong("name", f"{demo.name!r} is no Python name, such as w1_benchmark")
+                table.wrong("name", f"{demo.name!r} is not a Python name, such as w1_benchmark")
             if any(other.name == demo.name for other in demos):
                 table.wrong("name", f"{demo.name!r} is the name of another demo")
             demos.append(demo)
@@ -622,13 +622,15 @@ class _Reader:
             if step.demo and step.demo not in names:
                 there = ", ".join(names) or "none"
                 self.wrong(
-                    f"{step.where}, demo", f"{step.demo!r} is no [[demo]] of this map; there are {there}"
+                    f"{step.where}, demo", f"{step.demo!r} is not a [[demo]] of this map; there are {there}"
                 )
             if step.stage and not session.labs:
                 self.wrong(f"{step.where}, stage", "the map names no `lab` whose stage this could be")
             elif step.lab and step.lab not in session.labs:
                 there = ", ".join(session.labs) or "none"
-                self.wrong(f"{step.where}, lab", f"{step.lab!r} is no `lab` of this map; there are {there}")
+                self.wrong(
+                    f"{step.where}, lab", f"{step.lab!r} is not a `lab` of this map; there are {there}"
+                )
         for i, demo in enumerate(session.demos, 1):
             if demo.name and demo.name not in run:
                 self.wrong(f"demo {i}", f'{demo.name!r} is run by no step: write demo = "{demo.name}" in one')

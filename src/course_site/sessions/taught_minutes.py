@@ -85,7 +85,7 @@ def _read(path: Path, folder: Path, sessions: Mapping[str, Session]) -> tuple[st
     except UnicodeDecodeError:
         raise _Refused(0, "is not UTF-8 text: save it as the run view wrote it") from None
     except csv.Error as error:
-        raise _Refused(0, f"is no CSV: {error}") from None
+        raise _Refused(0, f"is not CSV: {error}") from None
     if not rows or tuple(rows[0]) != COLUMNS:
         raise _Refused(1, f"the first line is not {','.join(COLUMNS)}: save it as the run view wrote it")
     minutes: dict[str, float] = {}
@@ -98,7 +98,7 @@ def _read(path: Path, folder: Path, sessions: Mapping[str, Session]) -> tuple[st
         values = dict(zip(COLUMNS, row, strict=True))
         _check_row(values, line, name, path.name[:10])
         if values["step"] in steps:
-            raise _Refused(line, f"step {values['step']} stands there twice")
+            raise _Refused(line, f"step {values['step']} is there twice")
         steps.add(values["step"])
         if values["actual"]:
             minutes[normalised(values["title"])] = float(values["actual"])
@@ -113,19 +113,19 @@ def _check_row(values: Mapping[str, str], line: int, name: str, date: str) -> No
     try:
         datetime.date.fromisoformat(values["date"])
     except ValueError:
-        raise _Refused(line, f"date {values['date']!r} is no date such as 2026-11-21") from None
+        raise _Refused(line, f"date {values['date']!r} is not a date such as 2026-11-21") from None
     if values["date"] != date:
         raise _Refused(line, f"date {values['date']} is not the date in the file's name, {date}")
     if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", values["start"]):
-        raise _Refused(line, f"start {values['start']!r} is no time of day such as 18:05")
+        raise _Refused(line, f"start {values['start']!r} is not a time of day such as 18:05")
     if not re.fullmatch(r"[1-9]\d*", values["step"]):
-        raise _Refused(line, f"step {values['step']!r} is no number from 1")
+        raise _Refused(line, f"step {values['step']!r} is not a number from 1 on")
     if not values["title"].strip():
         raise _Refused(line, "has no title, and a step is known by it")
     for key in ("planned", "actual"):
         if values[key] == "" and key == "actual":
             continue  # jumped over, or not reached
         if not re.fullmatch(r"\d+(\.\d+)?", values[key]):
-            raise _Refused(line, f"{key} {values[key]!r} is no number of minutes")
+            raise _Refused(line, f"{key} {values[key]!r} is not a number of minutes")
         if float(values[key]) > LONGEST:
             raise _Refused(line, f"{key} {values[key]} minutes: a watch that nobody stopped; leave it empty")

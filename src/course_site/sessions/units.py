@@ -107,7 +107,7 @@ def _check(roads: Mapping[str, UnitRoad], tables: Mapping[str, Plan]) -> None:
             if need not in units:
                 near = difflib.get_close_matches(need, units, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(units)}"
-                raise table.wrong(f"{need!r} is no unit and no hardware; {hint}", "needs")
+                raise table.wrong(f"{need!r} is neither a unit nor hardware; {hint}", "needs")
     try:
         TopologicalSorter({name: unit.needs for name, unit in units.items()}).prepare()
     except CycleError as error:

@@ -351,7 +351,7 @@ def _check_tests(course: Course, choice: Choice) -> None:
     for entry in entries:
         group = entry.removeprefix(f"{GPU_TESTS}/")
         if entry != GPU_TESTS and group not in standing:
-            course.problem(waiting.FILE, f"{entry} is no group of GPU tests")
+            course.problem(waiting.FILE, f"{entry} is not a group of GPU tests")
         elif not (any(standing.values()) if entry == GPU_TESTS else standing[group]):
             course.problem(waiting.FILE, f"{entry} does not wait any more: take it off the list")
 

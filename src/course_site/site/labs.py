@@ -15,13 +15,13 @@ from course_site.pages.doors import DOORS, option, said
 from course_site.pages.fences import LANGUAGES, fenced
 
 WITHOUT_A_GPU = {
-    "triton": "Without a GPU the same file runs in Triton's interpreter: right or wrong, and no word about speed.",
-    "cuda": "This door needs a GPU. Without one your file is compiled and not run, and the grader says so.",
+    "triton": "Without a GPU the same file runs in Triton's interpreter: right or wrong, with no claim about speed.",
+    "cuda": "This door needs a GPU. Without one your file is compiled but not run, and the grader says so.",
     "numpy": "This door needs no GPU.",
     "python": "This door needs no GPU, and no torch.",
 }
 OF_SEVERAL_KERNELS = (
-    "Without a GPU your kernels run in Triton's interpreter: reasons, counters and answers are graded, and no gain. "
+    "Without a GPU your kernels run in Triton's interpreter: reasons, counters and answers are graded, but no gain. "
     "Where there is no Triton, as on a Mac, reasons and counters are graded, and the grader says so."
 )
 TUTOR = (
@@ -29,7 +29,7 @@ TUTOR = (
     "it notices shortcuts so that you do not fool yourself."
 )
 ALONE = (
-    "The code for this one is on no page: you are alone with the grader. It looks at this task once the lab itself is "
+    "No page has the code for this one: you are alone with the grader. It looks at this task once the lab itself is "
     "right, in the same file and with the same command."
 )
 HINTS = ("A first push", "A second push", "Nearly the answer")
@@ -147,7 +147,7 @@ def _printed(lab: Lab, door: str, stage: int) -> str:
         and text.startswith("right: ")
         and text.endswith("; no speed claim: this machine has no GPU")
     ):
-        note = "On a GPU the time and the percent of peak stand there."
+        note = "On a GPU the time and the percent of peak appear there."
     if stage and text.startswith("right: ") and said(lab, door, stage - 1).startswith("right: "):
         note = (
             f"It said so after stage {stage - 1} too: this stage changes the speed, not the numbers. {note}"

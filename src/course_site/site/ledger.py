@@ -323,10 +323,10 @@ def _between_words(course: Course) -> str:
     cards = f", on {terms.cards} cards at least" if terms.cards > 1 else ""
     return (
         f"Learnt from {terms.runs} runs of pages that were measured more than once{cards}: from run to run the timings "
-        f"of a page differ together by {timing[0]:.1%}, and each by {timing[1]:.1%} of its own. Below {SHORT_US:.0f} "
-        f"microseconds it is {short[0]:.1%} and {short[1]:.1%}. These are standard deviations; every interval of the "
-        f"site has them in it, beside what the blocks of its own run say. Until {CARDS_ENOUGH} cards have been "
-        f"compared, the first is taken as {UNSEEN_COMMON:.0%} at least."
+        f"of a page move together by {timing[0]:.1%}, and each of them by a further {timing[1]:.1%}. Below "
+        f"{SHORT_US:.0f} microseconds these are {short[0]:.1%} and {short[1]:.1%}. They are standard deviations; every "
+        f"interval on the site includes them, beside what the blocks of its own run say. Until "
+        f"{CARDS_ENOUGH} cards have been compared, the first is taken as {UNSEEN_COMMON:.0%} at least."
     )
 
 

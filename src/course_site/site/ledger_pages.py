@@ -107,7 +107,7 @@ def _chapter(page: Page, rows: Sequence[Row], table: str) -> Rendered:
     meta = f"title: {title!r}\ndescription: {about!r}\nsearch: {{exclude: true}}\nhide: [toc]\n"
     head = f"---\n{meta}---\n\n# {title}\n\nledgertoken\n"
     above = (
-        f'<p>They stand on <a href="{home}">{html.escape(page.title)}</a>. What the words mean, and the numbers of all '
+        f'<p>They are on <a href="{home}">{html.escape(page.title)}</a>. What the words mean, and the numbers of all '
         f'other pages: <a href="../numbers.html#what-the-words-mean">the ledger</a>.</p><p>{_made(page, rows[0])}</p>'
     )
     return Rendered(head, {"ledgertoken": above + table})

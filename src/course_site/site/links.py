@@ -194,7 +194,7 @@ def _check_words(house: _Site, name: str, keys: Collection[str]) -> Iterator[str
     for line, excerpt, why in typed_numbers(words.pieces, keys) if words else ():
         yield f"{name}:{line}: typed number {excerpt!r}: {why}"
     for line, mark in words.unresolved if words else ():
-        yield f"{name}:{line}: {mark} stands there as it was typed: a colon behind it makes it no citation"
+        yield f"{name}:{line}: {mark} is there as it was typed: a colon after it makes it no citation"
 
 
 def _check_sums(house: _Site, name: str) -> Iterator[str]:
@@ -212,13 +212,15 @@ def _check_reference(house: _Site, name: str, reference: _Reference) -> str | No
     try:
         parts = urlsplit(address)
     except ValueError:
-        return f"{address!r} is no address"
+        return f"{address!r} is not an address"
     if parts.scheme in _NO_FILE:
         return None
     if parts.scheme or parts.netloc:
         if reference.fetched:
             return f"asks another host for {address!r}: vendor it under docs/assets"
-        return None if parts.scheme in ("http", "https") and parts.netloc else f"{address!r} is no address"
+        return (
+            None if parts.scheme in ("http", "https") and parts.netloc else f"{address!r} is not an address"
+        )
     if not parts.path:
         target: str | None = name
     else:
@@ -288,7 +290,7 @@ def _check_search(house: _Site, name: str) -> Iterator[str]:
         yield f"{name}: names a part that is not there: {Path(str(error.filename)).name}"
         return
     except (KeyError, TypeError, IndexError):
-        yield f"{name}: is no search index"
+        yield f"{name}: is not a search index"
         return
     for location in found:
         problem = _check_reference(house, "index.html", _Reference(1, location, False)) if location else None

@@ -187,7 +187,7 @@ class _Navigation:
                     {name: [{self.titles[uri]: uri} for _, uri in sorted(self.placed[name].items())]}
                 )
                 if not self.placed[name]:
-                    self.course.problem(FILE, f"no page stands in the section {name!r}: take it out")
+                    self.course.problem(FILE, f"no page is in the section {name!r}: take it out")
         return filled
 
     def place(self, uri: str, page: Page, *, by_name: bool) -> None:
@@ -207,14 +207,14 @@ class _Navigation:
         section, order = page.meta.get("section", lies_in), page.meta.get("order", order)
         if section not in self.folders:
             said = (
-                f"{section!r} is no section of the navigation"
+                f"{section!r} is not a section of the navigation"
                 if section
                 else "is in no section of the navigation"
             )
             known = ", ".join(map(repr, self.folders))
             self.course.problem(page.path, f"{said}: write `section` into its head, one of {known}")
         elif not isinstance(order, int) or isinstance(order, bool):
-            said = "has no place" if order is None else f"order {order!r} is no place"
+            said = "has no place" if order is None else f"order {order!r} is not a place"
             mend = "write `order`, a whole number, into its head"
             if folder in self.ordered:
                 mend += f", or its name into `pages` of {self.ordered[folder].index.path}"
@@ -222,7 +222,7 @@ class _Navigation:
         elif order in self.placed[section]:
             other = self.pages[self.placed[section][order]].path
             self.course.problem(
-                page.path, f"stands at {order} in {section!r}, where {other} stands: change `order` in a head"
+                page.path, f"is at {order} in {section!r}, where {other} is: change `order` in a head"
             )
         else:
             self.placed[section][order] = uri

@@ -227,7 +227,7 @@ def _inside(name: str, text: str, before: str, behind: str) -> Any:
             return json.loads(text.removeprefix(before).rstrip().removesuffix(behind))
     except ValueError:
         pass
-    raise ValueError(f"{name}: is no search index")
+    raise ValueError(f"{name}: is not a search index")
 
 
 def load_words(root: Path, terms: Iterable[Term] = ()) -> Words:
@@ -240,7 +240,7 @@ def load_words(root: Path, terms: Iterable[Term] = ()) -> Words:
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"is no TOML: {error}") from None
+        raise ValueError(f"is not TOML: {error}") from None
     for key in found.keys() - {"plain", "means"}:
         raise ValueError(f"{key!r} is not known here: write `plain` or `means`")
     plain, means = found.get("plain", []), found.get("means", {})

@@ -84,7 +84,7 @@ def _mark(writer: Writer, verdict: claims.Verdict) -> str:
     With it come what the build tests, in words, and a link to what happens when it fails.
     """
     told = [f"{part[0].upper()}{part[1:]}." for part in in_words(verdict.condition, writer.scope)]
-    told.append(f"True in {verdict.support:.1%} of the resamples, which are what another run may find.")
+    told.append(f"True in {verdict.support:.1%} of the resamples, which imitate further runs.")
     said = "&#10;".join(map(html.escape, told))  # a line for each: popover.js makes a list of them
     pages = {page.path.as_posix(): page for page in writer.course.pages}
     there = address_from(writer.page.path.as_posix(), pages)(WHEN_A_CLAIM_FAILS)
@@ -171,7 +171,7 @@ def define(writer: Writer, block: Block) -> str:
 def chart(writer: Writer, block: Block) -> str:
     """Return a chart of recorded values, with its folded table."""
     if not writer.has_numbers:
-        return div("banner waiting", "A chart will stand here once this page is measured.")
+        return div("banner waiting", "A chart will appear here once this page is measured.")
     if block.argument not in SETTINGS:
         raise DirectiveError(f"unknown kind of chart; known: {', '.join(SETTINGS)}")
     settings = read(block.text, SETTINGS[block.argument])
@@ -208,7 +208,7 @@ def text(writer: Writer, block: Block) -> str:
     read(block.text, {})
     found = evaluate(block.argument, writer.scope).value
     if not isinstance(found, str):
-        raise DirectiveError("is no text: show a number with {{ … }}")
+        raise DirectiveError("is not text: show a number with {{ … }}")
     writer.of_one_card([block.argument], found)
     for wrong in what_no_output_has(found):
         writer.problem(f"/// text | {block.argument}: has {wrong!r} in it, which nobody may publish")

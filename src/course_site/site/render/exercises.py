@@ -26,7 +26,7 @@ def predict(writer: Writer, block: Block) -> str:
     said, choices = taken_apart(block)
     name = name_of(block)
     if writer.asked.setdefault(name, block) is not block:
-        raise DirectiveError("the same question stands on this page twice, with the same choices")
+        raise DirectiveError("the same question is on this page twice, with the same choices")
     right = _right(writer, block, choices)
     _hold_words(writer, block, choices)
     for choice in choices:

@@ -41,7 +41,7 @@ SCRIPTS = "assets/js"
 def explorable(writer: Writer, block: Block) -> str:
     """Return a picture with knobs, in the state that it begins with."""
     if not writer.has_numbers:
-        return div("banner waiting", "Something to try out will stand here once this page is measured.")
+        return div("banner waiting", "Something to try out will appear here once this page is measured.")
     if block.argument not in explorables.known():
         raise DirectiveError(f"unknown explorable; known: {', '.join(explorables.known())}")
     kind = explorables.named(block.argument)
@@ -95,7 +95,7 @@ def explorable(writer: Writer, block: Block) -> str:
 
 
 def _tie(writer: Writer, settings: Mapping[str, Any], shown: Shown) -> None:
-    """Note a recorded value whose unit is not what the words behind it, or the head over it, say."""
+    """Note a recorded value whose unit is not what the words after it, or the head over it, say."""
     for head, text in [
         *((f"{name}:", said) for name, said in settings["says"].items()),
         *settings["row"].items(),
@@ -153,7 +153,7 @@ def _knob(name: str, known: Mapping[str, Knob], said: Any) -> dict[str, Any]:
     if name not in known:
         raise DirectiveError(f"unknown knob {name!r}; known: {', '.join(known)}")
     if not isinstance(said, dict):
-        raise DirectiveError(f"the knob {name!r} needs a `label:` and where it stands, `at:`")
+        raise DirectiveError(f"the knob {name!r} needs a `label:` and its position, `at:`")
     settings = read(json.dumps(said), _KNOB)
     if not known[name].holds(settings["at"]):
         raise DirectiveError(f"the knob {name!r} cannot stand at {settings['at']!r}")

@@ -54,7 +54,7 @@ def _chart(writer: Writer, block: Block, draw: Any) -> str:
     title, alt = (writer.plain(settings[key]) for key in ("title", "alt"))
     found = runs(writer.course)
     if not found:
-        return div("banner waiting", "A chart will stand here once the kernels are measured.")
+        return div("banner waiting", "A chart will appear here once the kernels are measured.")
     try:
         svg = draw(found, title, alt, f"{writer.page.id}-{len(writer.out.slots)}")
     except ValueError as error:

@@ -55,7 +55,7 @@ def folded(markdown: str, slots: dict[str, str], words: dict[str, str]) -> str:
         if heading.level == 1:
             raise DirectiveError(f"{said}: a whole page cannot be beyond its core")
         if heading.inside:
-            raise DirectiveError(f"{said}: stands in a block, and only a section can be folded")
+            raise DirectiveError(f"{said}: is in a block, and only a section can be folded")
         if fold is not None:
             raise DirectiveError(f"{said}: its section is folded already, with {fold.text.strip('# ')!r}")
         parts += lines[done : heading.line]

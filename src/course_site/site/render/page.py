@@ -68,7 +68,7 @@ BLOCKS = {
 LISTS = frozenset({"session", "cohort", "units", "ledger", "moved", "glossary"})
 
 # Where readers are told how minutes are counted.
-RULE = "docs/how_we_measure.py#the-minutes-at-a-pages-head"
+RULE = "docs/how_we_measure.py#the-minutes-at-the-top-of-a-page"
 
 
 def define_course(course: Course) -> list[Writer]:
@@ -282,26 +282,26 @@ def _banner(writer: Writer) -> str:
         why = writer.course.waiting[writer.page.path.as_posix()]
         return div(
             "banner waiting",
-            f"**Not yet measured.** This page awaits a GPU since {why.since}: {why.reason}. "
-            "Until then it stands without its numbers.",
+            f"**Not yet measured.** This page has been waiting for a GPU since {why.since}: {why.reason}. "
+            "Until it has run on one, it shows no numbers.",
         )
     if state == "stale":
         return div(
             "banner stale",
-            "**A draft.** The code of this page changed after its last run, so none of its old numbers is shown.",
+            "**A draft.** The code of this page changed after its last run, so it shows none of its old numbers.",
         )
     if state == "foreign":
         gpu = writer.course.records[writer.page.id].edition["gpu"]
         if writer.course.is_reference:
             return div(
                 "banner reference",
-                f"**Measured on another card.** The numbers of this page are of an {gpu}. "
-                "Hold them against each other, and not against those of other pages.",
+                f"**Measured on a different card.** The numbers on this page are from an {gpu}. "
+                "Compare them with each other, not with those of other pages.",
             )
         needs = ", ".join(writer.page.needs)
         return div(
             "banner reference",
-            f"**Measured on another card.** This page needs {needs}, so it shows {gpu}.",
+            f"**Measured on a different card.** This page needs {needs}, so its numbers are from {gpu}.",
         )
     return ""
 

@@ -119,7 +119,7 @@ def before(writer: Writer, session: Session) -> str:
     spoken = [earlier.title for earlier, _ in found if not earlier.stop]
     if spoken:  # a session before the road has no page for students
         home = _say(writer, "[the home page](docs/index.md)")
-        words += f" You read alone? *{spoken[0]}* is how a class begins; what it says is on {home}."
+        words += f" Reading alone? A class begins with *{spoken[0]}*; you find its content on {home}."
     pages = _pages(writer)
     to_come = [earlier.title for earlier, _ in found if earlier.stop and earlier.student_page not in pages]
     if to_come:
@@ -138,7 +138,7 @@ def _ending(writer: Writer, session: Session) -> str:
     parts = []
     if session.exit_ticket:
         asked = [_asked(writer, session, i) for i in range(len(session.exit_ticket))]
-        parts += ["## The exit ticket", "Answer in writing, without looking up. Then unfold."]
+        parts += ["## The exit ticket", "Answer in writing, without looking anything up. Then unfold."]
         parts.append(div("asked", "\n\n".join(asked)))
     read = "\n".join(f"- {_source(writer, item.source)} {_say(writer, item.why)}" for item in session.read)
     columns = [div("read", f"**Three to read**\n\n{read}")] if read else []
