@@ -126,7 +126,7 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 # %% [markdown]
 # Three bytes are not much: in the middle of a word they are half of it, after a line end they are three spaces. And yet they tell
 # you a great deal. After `sel` comes `f`, nearly always. After `def` and a space comes a letter or an underscore. After a line end
-# and four spaces comes another space, or a word that begins a statement. Nobody told the counts what a word is, or a statement.
+# and four spaces comes another space, or a word that begins a statement. Nobody told the counts what a word or a statement is.
 #
 # But they cannot look any further. Whether a bracket is still open, how deep this line is indented, what the argument two lines
 # above is called: all of that is more than three bytes back. So the natural thing is to count longer beginnings. It costs nothing
@@ -184,7 +184,7 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 # One training run looks at {{ recipe.steps * recipe.batch * recipe.length / 1e6:.1f }} MB in all. The text has
 # {{ text.train / 1e6:.2f }} MB, so the model reads everything
 # {{ recipe.steps * recipe.batch * recipe.length / text.train:.1f }} times. We train three times, each time from
-# different random weights and in a different order. How far apart the three results are shows how much is luck.
+# different random weights and in a different order. The distance between the three results shows how much is luck.
 
 # %%
 
@@ -345,8 +345,8 @@ relatives = {
 # %% [markdown]
 # ## The weights, to take with you
 #
-# From each training run we keep the weights, rounded to bf16, in the format that everybody uses. The loss below is
-# that of the kept file, read back.
+# From each training run we keep the weights, rounded to bf16, in the format that everybody uses. The loss below
+# belongs to the kept file, read back.
 
 # %%
 import tempfile

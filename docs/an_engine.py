@@ -25,7 +25,7 @@
 #
 # A **server** takes texts from many people, and has one model continue all of them at once. Ours is the folder `src/course_models/serving/`. You can read it in an evening, in this order.
 #
-# 1. `block_manager.py` knows who holds which [page](workshops/w4_serving.py#reserved-or-a-page-at-a-time) of the cache. It has
+# 1. `block_manager.py` knows who holds which [page](workshops/w4_serving.py#reserved-or-a-page-at-a-time) of the cache. It holds
 #    only numbers, no tensors.
 # 2. `request.py` knows what somebody asked for, and how much of the answer is written.
 # 3. `scheduler.py` decides what runs in the next step. It is the shift leader.
@@ -54,7 +54,7 @@
 # Three requests are writing. A fourth arrives with a prompt of 600 tokens, and a step has room for 512. How many rows do the
 # multiplies of a layer see in this step, and how many in the next?
 # /// answer
-# 3 + 509 = 512 rows, 509 of them the beginning of the prompt. Then 3 + 91 = 94, and after that step the fourth request has its
+# 3 + 509 = 512 rows, of which 509 are the beginning of the prompt. Then 3 + 91 = 94, and after that step the fourth request has its
 # first token. None of the three missed a step.
 # ///
 
@@ -140,7 +140,7 @@ record(
 # that costs.
 #
 # Steps of up to {{ queue.rows:.0f}} tokens are replayed from [CUDA
-# graphs](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs), one for each of a few numbers of rows. A step
+# graphs](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs), one graph for each of a few row counts. A step
 # with a prompt in it has a different shape every time, and a graph has a fixed shape. The way out is to forget which
 # request a token belongs to. Every token becomes a row of its own: a prompt of five tokens is five rows with the same
 # block table, and with the lengths 1, 2, 3, 4 and 5. A layer writes all keys and values before any row looks, so each
@@ -260,7 +260,7 @@ record(
 # engine's step is of the former kind.
 # ///
 #
-# Part of the rest is the host's: its clock runs from the plan of a step to the token in Python, and the card waits while the next step is planned and its tables are copied. This run cannot say how much of the {{ took.bus.decode:.1f}} ms that is: it has only one clock, the host's.
+# Part of the rest is the host's time: its clock runs from the plan of a step to the token in Python, and the card waits while the next step is planned and its tables are copied. This run cannot say how much of the {{ took.bus.decode:.1f}} ms that is: it has only one clock, the host's.
 # ///
 #
 # ### Who sat where, and when

@@ -353,7 +353,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 #   TFLOP/s against sequence length, five rising lines. At N = 16384, k06_wgmma reaches {{ race.d128.causal.n16384.wgmma.tflops:.0f }},
 #   the kernel with specialists {{ race.d128.causal.n16384.specialised.tflops:.0f }}, SDPA cuDNN {{ race.d128.causal.n16384.cudnn.tflops:.0f }},
 #   SDPA flash {{ race.d128.causal.n16384.sdpa_flash.tflops:.0f }} and FlashAttention-4 {{ race.d128.causal.n16384.fa4.tflops:.0f }}.
-# caption: On short rows everybody loses. Whatever happens once at the beginning and once at the end of a row is spread over fewer tiles.
+# caption: On short rows everybody loses. The work that is done once at the beginning and once at the end of a row is spread over fewer tiles.
 # ///
 # /// otherwise
 # /// chart | lines
@@ -372,7 +372,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 #   TFLOP/s against sequence length, four rising lines. At N = 16384, k06_wgmma reaches {{ race.d128.causal.n16384.wgmma.tflops:.0f }},
 #   the kernel with specialists {{ race.d128.causal.n16384.specialised.tflops:.0f }}, SDPA cuDNN {{ race.d128.causal.n16384.cudnn.tflops:.0f }}
 #   and SDPA flash {{ race.d128.causal.n16384.sdpa_flash.tflops:.0f }}.
-# caption: On short rows everybody loses. Whatever happens once at the beginning and once at the end of a row is spread over fewer tiles.
+# caption: On short rows everybody loses. The work that is done once at the beginning and once at the end of a row is spread over fewer tiles.
 # ///
 # ///
 # ///
@@ -383,8 +383,8 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 #
 # And the shortest rows at d = 64, all keys? k06_wgmma reaches
 # {{ race.d64.full.n1024.wgmma.tflops / race.d64.full.n1024.cudnn.tflops:.0%}} of what SDPA cuDNN reaches at N = 1024.
-# A row of 1024 keys takes eight steps, and what happens once at its beginning and once at its end is spread over
-# those eight.
+# A row of 1024 keys takes eight steps, and the work that is done once at its beginning and once at its end is spread
+# over those eight.
 #
 # /// when | peers.fa4 == 1
 # /// predict | FlashAttention-4, the source of two of the ideas, ran in the same rounds. At N = 16384, d = 128, full: where does k06_wgmma end up against it?
@@ -477,15 +477,15 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # what: the clock that the data sheet's bf16 peak of an H100 assumes [^lockwood-h100]
 # ///
 #
-# **Then the second stove.** Served in turn, the two stoves would leave the tensor cores
-# {{ stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}} of the time at d = 128 and
+# **Then the second stove.** Served in turn, the two stoves would leave the tensor cores busy
+# for {{ stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}} of the time at d = 128 and for
 # {{ stoves.d64.products / (stoves.d64.products + stoves.d64.exponentials):.0%}} at d = 64, whatever the clock. At d =
 # 64 the kernel reaches {{ race.d64.full.n16384.wgmma.of_peak:.0%}} of peak, or
 # {{ race.d64.full.n16384.wgmma.of_peak * sheet_mhz / race.d64.full.n16384.wgmma.sm_mhz:.0%}} at the clock that was
 # read: hardly better than taking turns. At d = 128 it exceeds what taking turns allows. So the overlap succeeds at
 # d = 128, while at d = 64 most of the gain is still to be won.
 #
-# **And on short rows** the beginning and the end count for more, as described above.
+# **And on short rows** the beginning and the end weigh more, as described above.
 #
 # And why are longer rows not faster? At d = 128, all keys, N = 16384 reaches {{ race.d128.full.n16384.wgmma.tflops:.0f }}
 # TFLOP/s where N = 4096 reaches {{ race.d128.full.n4096.wgmma.tflops:.0f }}, and with half the square, causal, it is
@@ -493,7 +493,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # {{ race.d128.full.n16384.wgmma.ms:.1f}} ms in the first case, {{ race.d128.full.n4096.wgmma.ms:.1f}} ms in the second, and
 # {{ race.d128.causal.n16384.wgmma.ms:.1f}} ms in the third: the longer a launch lasts, the more time the clock has to fall
 # at the power limit. That fits, but it is a guess. With one reading of the clock for each competitor, and no
-# counters, this run cannot say more; nor can it say how the rest of peak is divided among barriers, issue slots and
+# counters, this run cannot say more; nor can it say how the rest of the peak is divided among barriers, issue slots and
 # the way to the first tile.
 
 # %%

@@ -76,7 +76,7 @@
 #   - ["gate, up", "14336 × 4096", "{{ intensity.gate.m1:.1f}}", "{{ intensity.gate.m64:.0f}}", "{{ intensity.gate.m1024:.0f}}", "{{ intensity.gate.m4096:.0f}}"]
 #   - ["down", "4096 × 14336", "{{ intensity.down.m1:.1f}}", "{{ intensity.down.m64:.0f}}", "{{ intensity.down.m1024:.0f}}", "{{ intensity.down.m4096:.0f}}"]
 #   - ["head", "128256 × 4096", "{{ intensity.head.m1:.1f}}", "{{ intensity.head.m64:.0f}}", "{{ intensity.head.m1024:.0f}}", "{{ intensity.head.m4096:.0f}}"]
-# caption: "Below {{ ridge:.0f}} a product is bound by bytes, above it by arithmetic. The shape is that of Llama 3.1 8B, which [one token](one_token.py) takes apart."
+# caption: "Below {{ ridge:.0f}} a product is bound by bytes, above it by arithmetic. The shape belongs to Llama 3.1 8B, which [one token](one_token.py) takes apart."
 # ///
 
 # %% tags=["fold"]
@@ -622,7 +622,7 @@ record(
 #   memory, and the tensor cores have nothing better to do. So far, no harm done.
 # - **The places.** But the zeros take up room in the ring. A pair of tiles is (64 + 128) × 64 numbers, 24 KiB, and 8 KiB of these
 #   are zeros and one row. By [Little's law](lectures/l3_memory.py#how-many-must-be-walking) that room should hold weights that are
-#   under way.
+#   in flight.
 # - **The blocks.** A block has 128 columns of C or more. Keys have 1024: eight tiles. Cut into eight parts along k, which is called
 #   *split-K*, they make {{ blocks.key:.0f}} blocks, for {{ sheet.sms:.0f}} SMs, and then a second kernel must add the parts. An SM without a
 #   block requests nothing from memory.
@@ -630,7 +630,7 @@ record(
 #   Here each is used once.
 #
 # A kernel for one row has a different shape. There is no tile of C at all. Each warp takes a few rows of the weights, reads them in
-# vectors of 16 bytes, with many under way, multiplies them by the one row of x, and adds up by shuffles. It has no tensor core,
+# vectors of 16 bytes, with many loads in flight, multiplies them by the one row of x, and adds up by shuffles. It has no tensor core,
 # no ring and no roles: it is a reduction, as in [L5](lectures/l5_the_top_of_the_ladder.py), with weights in it. Such a kernel is called *matrix
 # times vector*, GEMV.
 #
@@ -689,7 +689,7 @@ record(
 #   - ["down", "{{ work.down:.2f}}", "{{ work.down / many.down.m1024.cublas * 1000:.2f}}", "{{ work.down / many.down.m1024.tuned * 1000:.2f}}"]
 #   - ["**all of them**", "", "{{ forecast.cublas:.2f}}", "{{ forecast.ours:.2f}}"]
 #   - ["attention, for comparison", "{{ work.attention:.2f}}", "", ""]
-# caption: "All 32 layers, 1024 rows. The rates are those of bursts, with a high clock: a prefill that runs for a while runs at a lower clock, with either kernel."
+# caption: "All 32 layers, 1024 rows. The rates were measured in bursts, with a high clock: a prefill that runs for a while runs at a lower clock, with either kernel."
 # ///
 #
 # /// define | forecast.cublas = 1000 * (work.query / many.query.m1024.cublas + work.key / many.key.m1024.cublas + work.gate / many.gate.m1024.cublas + work.down / many.down.m1024.cublas)

@@ -26,7 +26,7 @@
 #
 # *The soup that the cook forgot is …*
 #
-# You know how it goes on. A language model does just one thing: it reads the beginning of a text, and gives a score to
+# You know how the sentence goes on. A language model does just one thing: it reads the beginning of a text, and gives a score to
 # every word that it knows: how well would that word fit here? One word is picked and added to the text. Then the longer
 # text goes in again. That is all: every answer you have ever read from such a model was written that way, one piece
 # at a time.
@@ -198,7 +198,7 @@ record(norm={"loud": quantity(loud[-1])})
 # has looked back, and only at those before it. That is a poor clock.)
 #
 # **RoPE** tells each query and each key its place, by turning it. Take the numbers of a list two at a time, as the coordinates
-# of the tip of a clock hand. With every place further into the text the hand turns by a fixed angle:
+# of the tip of a clock hand. With every further place in the text, the hand turns by a fixed angle:
 #
 # `(a, b) → (a cos − b sin, b cos + a sin)`
 #
@@ -857,7 +857,7 @@ record(
 # /// otherwise
 # And it is not enough. {{ 1 - rate.our_step / floor.rate:.0%}} of the floor's speed is missing:
 # {{ decode.our_step.ms / decode.our_step.T - floor.ms:.2f}} ms per step. Every byte is read once by design, and this run did
-# not count the bytes. A kernel that reads its weights in the right order and still waits has too little under way,
+# not count the bytes. A kernel that reads its weights in the right order and still waits has too little in flight,
 # or waits for its own warps: [L7](lectures/l7_profiling.py) has the questions to ask.
 # ///
 # ///
@@ -865,7 +865,7 @@ record(
 # %% [markdown]
 # ## Prefill: the same weights, a thousand rows
 #
-# Now the other way through the model: a prompt of {{ context:.0f}} tokens at once. First by hand. Each weight is used for one
+# Now take the other way through the model: a prompt of {{ context:.0f}} tokens at once. First by hand. Each weight is used for one
 # multiply-add per row, that is, two operations; attention adds some. What is the limit, bytes or arithmetic?
 
 # %%
@@ -917,7 +917,7 @@ record(
 # of this run. Still, the bar of `torch.compile` is the card's own: it takes {{ prefill.compiled.ms:.1f}} ms here, and {{ by_size.swap.compiled.ms:.1f}}
 # ms in [a CUDA graph](multiply_on_hopper.py#whose-clock), where nobody waits for the host. There is no bar for our
 # multiply and our attention together: its interval would be {{ prefill.our_both.spread:.0%}} of its value on either
-# side, and such a bar would tell you nothing. The kernels are those of [W2](workshops/w2_hopper.py) and of
+# side, and such a bar would tell you nothing. The kernels come from [W2](workshops/w2_hopper.py) and from
 # [attention](attention_on_hopper.py), and [the multiply, size by size](multiply_on_hopper.py#in-the-model) swaps them
 # in one by one, each in a graph: {{ by_size.swap.both.tflops:.0f}} TFLOP/s with both.
 # ///

@@ -120,7 +120,7 @@ record(
 #
 # ## long_scoreboard
 #
-# A load from global or local memory is under way, and the next instruction needs its result. The *scoreboard* is the card's list
+# A load from global or local memory is in flight, and the next instruction needs its result. The *scoreboard* is the card's list
 # of registers that are still to be written; *long*, because such a load takes hundreds of ticks.
 #
 # **A kernel that does little else.** It is a walk through memory in which each address is known only when the previous load is back.
@@ -134,12 +134,12 @@ record(
 # Here this reason is at {{ own.long_scoreboard:.2f }}, and the largest other reason at {{ next.long_scoreboard:.2f }}.
 # ///
 #
-# **To try.** Is HBM full? Then this is what a kernel at its roof looks like. If not, have more loads under way, from more
+# **To try.** Is HBM full? Then this is what a kernel at its roof looks like. If not, have more loads in flight, from more
 # threads or from each thread, or fetch ahead: see [How many must be walking](lectures/l3_memory.py#how-many-must-be-walking).
 #
 # ## short_scoreboard
 #
-# A result from shared memory, from a shuffle or from the special-function unit is under way.
+# A result from shared memory, from a shuffle or from the special-function unit is in flight.
 #
 # **A kernel that does little else.** It is the same walk, in shared memory.
 #
@@ -373,7 +373,7 @@ record(
 #   the way was busy. We met it on [the ladder](lectures/l5_the_top_of_the_ladder.py), where three registers of one instruction
 #   were in one drawer.
 # - *tex throttle*: the queue for texture orders is full.
-# - *gmma*: the warp waits for a `wgmma` that is under way. [The page about tensor cores](lectures/l6_tensor_cores.py#what-they-wait-for) shows when that is good.
+# - *gmma*: the warp waits for a `wgmma` that is in flight. [The page about tensor cores](lectures/l6_tensor_cores.py#what-they-wait-for) shows when that is good.
 # - *misc*: none of these.
 #
 # NVIDIA's guide says what each stall reason means [^nvidia-ncu-guide].

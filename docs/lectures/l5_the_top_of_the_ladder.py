@@ -1249,8 +1249,8 @@ record(
 # ### One change at a time
 #
 # Here are five changes, each to one part of kernel 12. The race and the check are the same as before. Look at the row
-# in **bold** first: this kernel stores the sums themselves, without α, and its source is otherwise identical to that
-# of kernel 12, letter for letter.
+# in **bold** first: this kernel stores the sums themselves, without α, and its source is otherwise identical to
+# kernel 12's, letter for letter.
 
 # %% tags=["fold"]
 import tempfile

@@ -264,7 +264,7 @@ record(
 #   - {label: data sheet, value: mill.sheet}
 #   - {label: mma.sync, value: rate.mma}
 # alt: "FLOPs in each tick of an SM against the columns of B: {{ rate.wgmma.n8:.0f }} at 8 columns with both operands in shared memory, {{ rate.wgmma.n64:.0f }} at 64, {{ rate.wgmma.n256:.0f }} at 256. mma.sync is at {{ rate.mma:.0f }}, the data sheet at {{ mill.sheet:.0f }}."
-# caption: Sums of ones, checked after each run. Ticks are those of the SM's clock, so the card's power limit does not matter.
+# caption: Sums of ones, checked after each run. The ticks are counted by the SM's clock, so the card's power limit does not matter.
 # ///
 #
 # /// claim | rate.mma < 0.8 * rate.wgmma.n256
@@ -600,12 +600,12 @@ record(
 # So do three things at once. This kernel is the classic of the Ampere generation [^cutlass-gemm].
 #
 # **Carry ahead.** `cp.async` copies from global memory to shared memory without passing through the registers of a
-# thread, and without making it wait. Keep several tiles under way, each with its own buffer. That is called a
+# thread, and without making it wait. Keep several tiles in flight, each with its own buffer. That is called a
 # *multistage pipeline*.
 #
 # /// figure | docs/assets/figures/tensor_pipeline.svg
 # alt: "Two timelines. Above, with one buffer: carry tile 0, multiply tile 0, carry tile 1, multiply tile 1, and so on. Below, with four buffers, a row for each: while tile 0 is multiplied, tiles 1, 2 and 3 are already being carried, and the multiplies follow each other without a gap."
-# caption: Little's law once more. The trip is as long as before, but enough trips are under way.
+# caption: Little's law once more. The trip is as long as before, but enough trips are in flight.
 # ///
 #
 # **Fetch in the tensor core's order.** `ldmatrix` is an instruction made for this. Each lane gives the address of one
@@ -863,11 +863,11 @@ record(code={idea: counted_in(*binary) for idea, binary in BINARIES.items()})
 #
 # /// exercise | Four buffers
 # Take a block tile of 128 × 256, 64 deep, in bf16. How many bytes does one pair of tiles take in shared memory? How many
-# pairs fit in the 227 KiB that a block can have on this card? And how many bytes are under way while one pair is multiplied?
+# pairs fit in the 227 KiB that a block can have on this card? And how many bytes are in flight while one pair is multiplied?
 # /// answer
-# (128 + 256) × 64 × 2 = 49 152 bytes, 48 KiB. Four pairs are 192 KiB; a fifth does not fit. Three pairs are under way:
+# (128 + 256) × 64 × 2 = 49 152 bytes, 48 KiB. Four pairs are 192 KiB; a fifth does not fit. Three pairs are in flight:
 # 144 KiB on each SM. From [Little's law](l3_memory.py#how-many-must-be-walking) you know how many bytes one SM must
-# have under way for HBM (the pantry). This is several times as much, and much of it most likely comes from L2, which
+# have in flight for HBM (the pantry). This is several times as much, and much of it most likely comes from L2, which
 # is nearer.
 # ///
 #
@@ -1348,12 +1348,12 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # The numbers are of the same kind as in [the previous lecture](l5_the_top_of_the_ladder.py): for each instruction
 # that a scheduler issues, how many ticks do all its warps together wait for a given reason? Three reasons are new.
 # *Its queue* means that a warp wants shared memory, and the queue of orders to shared memory is full. *The tensor
-# core itself* means that the arithmetic unit that the warp wants is taken. *An order under way* means, judging by its
+# core itself* means that the arithmetic unit that the warp wants is taken. *An order in flight* means, judging by its
 # name, that the warp is waiting for a `wgmma`.
 #
 # /// table
 # turned: true
-# columns: [kernel, HBM or L2, shared memory, "its queue", barrier, the tensor core itself, an order under way]
+# columns: [kernel, HBM or L2, shared memory, "its queue", barrier, the tensor core itself, an order in flight]
 # rows:
 #   - [CUDA cores, "{{ stall.cuda_cores.pantry:.2f}}", "{{ stall.cuda_cores.tray:.2f}}", "{{ stall.cuda_cores.counter:.2f}}", "{{ stall.cuda_cores.barrier:.2f}}", "{{ stall.cuda_cores.mill:.2f}}", "{{ stall.cuda_cores.order:.2f}}"]
 #   - [WMMA, "{{ stall.wmma.pantry:.2f}}", "{{ stall.wmma.tray:.2f}}", "{{ stall.wmma.counter:.2f}}", "{{ stall.wmma.barrier:.2f}}", "{{ stall.wmma.mill:.2f}}", "{{ stall.wmma.order:.2f}}"]

@@ -326,7 +326,7 @@ record(
 # ///
 #
 # The kernel walks along the row three times, and each walk goes to HBM again. Why did no cache help? Work it out by hand:
-# 8192 warps are under way at once, each with its two rows of 64 KiB. That is 1 GiB, and L2 holds {{ gpu.l2_mib:.0f }}
+# 8192 warps are resident at once, each with its two rows of 64 KiB. That is 1 GiB, and L2 holds {{ gpu.l2_mib:.0f }}
 # MiB. When a warp comes back to the beginning of its row, that data is long gone.
 #
 # So the cause has a name: *the same bytes, carried three times*. The cure is to carry them once, and to keep the sum
@@ -381,31 +381,31 @@ record(
 #
 # You will meet other reasons, for instance in [the table of L6](l6_tensor_cores.py#what-they-wait-for): *MIO
 # throttle*, the same kind of queue in front of shared memory; *math pipe throttle*, an arithmetic unit that is busy;
-# *GMMA*, an order to the tensor cores that is under way. [The dictionary of stalls](../stall_reasons.py) lists them
+# *GMMA*, an order to the tensor cores that is in flight. [The dictionary of stalls](../stall_reasons.py) lists them
 # all.
 #
 # How many warps wait at a time? Multiply by the instructions issued per tick: {{ stall.chip.long_scoreboard:.2f }} ×
 # {{ issue.chip:.3f}} is {{ stall.chip.long_scoreboard * issue.chip:.1f}} warps per scheduler. With the row in
 # registers, {{ stall.registers.long_scoreboard * issue.registers:.1f}} warps wait, and that kernel is the faster one:
-# more warps wait, because more are under way.
+# more warps wait, because more are resident.
 # ///
 #
 # Look at *a warp a row* in the table too. That kernel waited for HBM as well, but *there the road was full*. So a
 # stall reason alone proves nothing: in a kernel at its roof, the warps wait for HBM. Waiting for HBM counts against a
-# kernel only when the road is not full. Then it means that too few warps are under way.
+# kernel only when the road is not full. Then it means that too few warps are resident.
 #
 # And why are there too few? Work it out by hand: a block keeps a row of 64 KiB, so three blocks fit on a
 # multiprocessor, with three warps each. That makes nine of 64 warps.
 #
 # /// exercise | Enough for the hall? | 3 minutes
-# [Little's rule](l3_memory.py#how-many-must-be-walking): bytes under way = bandwidth × latency. By the data sheet,
+# [Little's rule](l3_memory.py#how-many-must-be-walking): bytes in flight = bandwidth × latency. By the data sheet,
 # each multiprocessor has a share of {{ gpu.gb_per_s / gpu.sms:.1f }} GB/s. Of every three bytes that move, one is
 # written. A multiprocessor holds nine warps. In the machine code the first loop is unrolled, and a thread asks for
 # sixteen numbers of four bytes before it needs the first. These numbers do not all arrive at once, so assume that a
-# thread has ten under way at a time. How soon must an answer come for that to be enough, if the warps spend half of
+# thread has ten in flight at a time. How soon must an answer come for that to be enough, if the warps spend half of
 # the time adding up or writing?
 # /// answer
-# 9 × 32 × 10 × 4 = 11 520 bytes are under way while all the warps fetch, and about half of that on average, 5760. GB
+# 9 × 32 × 10 × 4 = 11 520 bytes are in flight while all the warps fetch, and about half of that on average, 5760. GB
 # per second are the same as bytes per nanosecond. Divide by two thirds of the share, since a third of what moves is
 # written. HBM must answer within {{ 5760 / (2 / 3 * gpu.gb_per_s / gpu.sms):.0f }} ns. On the {{ l3.gpu.name }} of L3
 # a trip takes {{ l3.hop.hbm / l3.card.clock * 1e3:.0f }} ns when HBM has nothing else to do, and here it is busy and
@@ -802,7 +802,7 @@ record(
 # its kernels together.* For each line, say in one sentence what to do next.
 # /// answer
 # (a) Done: ask whether the kernel must run at all, or fuse it. (b) Something is carried twice: keep it on chip. (c)
-# Too few bytes are under way: what keeps other warps out, registers or shared memory? (d) The card waits for orders:
+# Too few bytes are in flight: what keeps other warps out, registers or shared memory? (d) The card waits for orders:
 # fuse kernels, or use a graph.
 # ///
 
@@ -827,7 +827,7 @@ record(
 # | atomics | many additions to one address, one after the other |
 # | tail wave | most SMs have nothing to do while the last blocks run, or there are too few blocks |
 # | too many bytes | the same bytes cross the way to HBM more than once |
-# | bytes in flight | warps wait for HBM, and HBM has room: too few bytes are under way |
+# | bytes in flight | warps wait for HBM, and HBM has room: too few bytes are in flight |
 # | no reuse | arithmetic should bind, and yet warps wait for memory: each number is fetched for one use |
 # | cache traffic | L1, L2 or shared memory is full, and HBM is not: the same words are asked for again and again |
 # | barriers | warps wait for the slowest of their block |

@@ -17,8 +17,8 @@
 #
 # **The promise: the same cooking, with far fewer trips to the pantry.**
 #
-# You know the kitchen from [your first kernel](../start_here.py). Cooks sit at tables, and a block is one table. What a
-# cook holds in her hands is in registers. In the middle of each table is a tray that all its cooks share, the *shared
+# You know the kitchen from [your first kernel](../start_here.py). Cooks sit at tables, and a block is one table. The
+# registers are what a cook holds in her hands. In the middle of each table is a tray that all its cooks share, the *shared
 # memory*. And down the hall is the pantry, the HBM: huge, and far away. The cooks are fast. The hall is not.
 
 # %% [markdown]
@@ -695,7 +695,7 @@ record(
 #
 # /// predict | At N = 4096 and d = 128, which kernel is under which roof?
 # In bf16 the two roofs of an H200 meet at about 206
-# operations per byte; those of an H100, whose memory is slower, at about 295.
+# operations per byte; the roofs of an H100, whose memory is slower, meet at about 295.
 #
 # - [big.flash.gflop / counted.flash.gb < 206] Both under the slope: they wait for bytes
 # - [big.materialised.gflop / counted.materialised.gb < 206 and big.flash.gflop / counted.flash.gb >= 295] The plain recipe under the slope, flash under the flat roof
@@ -740,7 +740,7 @@ record(
 # ///
 #
 # /// exercise | The roof over fp32
-# In fp32 the roofs of an H200 meet at about 14 operations per byte, those of an H100 at about 20. Under which roof is
+# In fp32 the roofs of an H200 meet at about 14 operations per byte, and the roofs of an H100 at about 20. Under which roof is
 # the plain recipe in fp32? Count four trips of four-byte scores.
 # /// answer
 # For each score the plain recipe carries 16 bytes and does 4d = 512 operations: 32 per byte. That is under the *flat* roof,

@@ -259,7 +259,7 @@ record(
 # ///
 #
 # To be honest, k06 is an odd rung. Its tile is 128 × 128, so that two blocks share an SM: while one waits, the other
-# multiplies. That also makes its orders to the tensor cores half as wide as those of k04. The next rung,
+# multiplies. That also makes its orders to the tensor cores half as wide as k04's. The next rung,
 # [k07](#evenings), goes back to 128 × 256, with one block alone on an SM.
 #
 # ### 32 bytes deep
@@ -448,7 +448,7 @@ record(
 #   - ["cycles of a step", "{{ step.wide:.0f}}", "{{ step.roles:.0f}}"]
 #   - ["of which looking at the tile's ticket", "{{ shares.wide.for_tiles:.1%}}", "{{ shares.roles.for_tiles:.1%}}"]
 #   - ["what the stamps cost: time with them ÷ time without", "{{ slow_down.wide:.3f}}", "{{ slow_down.roles:.3f}}"]
-# caption: The clock is that of the SM, so the power limit plays no part. The first eight steps of each block are left out.
+# caption: The ticks are counted by the SM's clock, so the power limit plays no part. The first eight steps of each block are left out.
 # ///
 #
 # Nobody waits for a tile here. The second warpgroup finds the tile already there, and still spends as long on the check as the
@@ -616,7 +616,7 @@ record(
 # | `R24`, `UR12` | a register of each thread; a *uniform* register, one for the whole warp |
 # | `[…]` | an address in memory |
 # | `gdesc[UR12]` | a *descriptor* for the tensor core, in that register: 64 bits that say where a tile is in shared memory, and with which swizzle |
-# | `gsb0` | a counter of orders to the tensor cores that are under way |
+# | `gsb0` | a counter of orders to the tensor cores that are in flight |
 # | `P0`, `@!P0` | a yes or no that an earlier line worked out; *only if it is a no* |
 #
 # </details>
@@ -626,7 +626,7 @@ record(
 # - [x] BAR.SYNC
 # - [ ] WARPGROUP.DEPBAR
 # /// reveal
-# `BAR.SYNC`: k04 has {{ code.wgmma.BAR_SYNC:.0f}}, in the loop; k08 has {{ code.roles.BAR_SYNC:.0f}}, and that one comes before the loops. The other two lines wait for a thread's own copies and for products under way.
+# `BAR.SYNC`: k04 has {{ code.wgmma.BAR_SYNC:.0f}}, in the loop; k08 has {{ code.roles.BAR_SYNC:.0f}}, and that one comes before the loops. The other two lines wait for a thread's own copies and for products in flight.
 # ///
 #
 # ### Find the tensor core
@@ -795,7 +795,7 @@ record(
 #
 # So let a block *stay*. Start as many blocks as there are SMs, and let each walk over many tiles of C: a **persistent** kernel.
 # The ring does not end with a tile. While the consumers write one tile of C, the producer already asks for the operands of the next
-# tile. We also choose the order of the tiles so that the tiles under way at one time are close together, and their strips of A and B are
+# tile. We also choose the order of the tiles so that the tiles in progress at one time are close together, and their strips of A and B are
 # still in L2.
 #
 # /// source | src/course_kernels/gemm/k10_persistent.cu#walk
@@ -873,7 +873,7 @@ record(
 #
 # /// claim | 0.9 < burst.nn.n4096.tma / burst.nn.n4096.wgmma < 1.1 and burst.nn.n4096.wide > burst.nn.n4096.tma and burst.nn.n4096.stored > burst.nn.n4096.cluster and 0.9 < burst.nn.n4096.roles / burst.nn.n4096.wide < 1.1 and 0.9 < burst.nn.n4096.registers / burst.nn.n4096.roles < 1.1 and 0.9 < burst.nn.n4096.persistent / burst.nn.n4096.roles < 1.1 and 0.9 < burst.nn.n4096.cluster / burst.nn.n4096.persistent < 1.1 and 0.9 < burst.nn.n4096.by_size / burst.nn.n4096.stored < 1.1
 # Two rungs are tall: k07, whose tile and whose instruction are twice as wide; and k12, whose C leaves by way of shared memory
-# while the next tile is under way. All others are within a few percent of the one before, and in a run like this most of those
+# while the next tile is being multiplied. All others are within a few percent of the one before, and in a run like this most of those
 # differences **cannot be told apart** from none: {{ burst.nn.n4096.tma / burst.nn.n4096.wgmma:.3f}} for k06, where one thread
 # orders, with a tile of half the width; {{ burst.nn.n4096.roles / burst.nn.n4096.wide:.3f}} for roles, k08, which the second tall
 # one is built on; {{ burst.nn.n4096.registers / burst.nn.n4096.roles:.3f}} for k09, which moves registers although 168 of them
@@ -1165,7 +1165,7 @@ record(
 #
 # /// exercise | Predict, change, measure
 # k10 walks the tiles of C in groups of 16 rows (`GROUP`, a macro in its source). First say what will happen to its speed at 4096
-# with groups of 1 and of 64, and why. To answer that, work out how many rows of A and columns of B are under way at once, with
+# with groups of 1 and of 64, and why. To answer that, work out how many rows of A and columns of B are in use at once, with
 # 132 blocks of 128 × 256 each. Then measure it, if you have a Hopper card: change the number, and race the file against its
 # original.
 # /// answer
@@ -1199,7 +1199,7 @@ record(
 #
 # /// exercise | Five places instead of four
 # Would a fifth place in the ring help? Use [Little's law](../lectures/l3_memory.py#how-many-must-be-walking): suppose that a trip
-# takes as long as one step. How many pairs must be under way?
+# takes as long as one step. How many pairs must be in flight?
 # /// answer
 # One pair is multiplied while one travels: two places would be enough if every trip took that long. Three and four
 # places are for trips that take longer, and for the delay with which a consumer gives its place back. A fifth does not fit:

@@ -91,7 +91,7 @@
 # ///
 #
 # For few rows the answer is nearly M itself: almost all bytes are weights, and each weight, two bytes, is used for 2 ·
-# M operations. For many rows the answer is less than M, because by then the bytes of the rows count as well. That is
+# M operations. For many rows the answer is less than M, because by then the bytes of the rows matter as well. That is
 # why the crossing comes a few rows above the ridge.
 
 # %% tags=["fold"]
@@ -309,8 +309,8 @@ record(
 # %% [markdown]
 # ## Reserved, or a page at a time
 #
-# How long will an answer be? Nobody knows. The old way is to reserve room for the longest answer that anybody may ask for. In the
-# restaurant: twelve chairs for every party, just in case. The other way comes from operating systems: cut the room into
+# How long will an answer be? Nobody knows. The old way is to reserve room for the longest answer that anybody may ask for. A restaurant
+# that did so would keep twelve chairs for every party, just in case. The other way comes from operating systems: cut the room into
 # **pages** of a few places each, hand the pages out one at a time, wherever they are, and write down which pages a
 # request holds. That list is the request's **block table** [^kwon2023].
 #
@@ -367,7 +367,7 @@ record(
 # ///
 #
 # The authors of vLLM found 60 to 80 % of the cache wasted in the servers of 2023, and under 4 % with pages
-# [^vllm2023]. Our queue is made up, so our numbers say something about its shape only. And note the wording. What was
+# [^vllm2023]. Our queue is made up, so our numbers tell you only about its shape. And note the wording. What was
 # wasted was *reserved* room, and gaps between reservations, not padding. And what is saved is *room*, not time. Room
 # makes rows, and rows make the most of each weight that is fetched.
 
@@ -400,7 +400,7 @@ record(
 # %% [markdown]
 # ## Follow the table
 #
-# Token t is in page `table[t // 16]`, at place `t % 16`. That is all that makes a kernel *paged*: the loop is [that of FlashAttention](w1_flash_attention.py#the-whole-algorithm-in-numpy), and the line that fetches
+# Token t is in page `table[t // 16]`, at place `t % 16`. That is all that makes a kernel *paged*: the loop is [FlashAttention's](w1_flash_attention.py#the-whole-algorithm-in-numpy), and the line that fetches
 # keys asks the table first. Type it: write the body of `keys`, for a pool of pages, a table, and a length.
 #
 # ```python
@@ -990,7 +990,7 @@ record(
 # ### What the bits cost
 #
 # A rate without its error is half the truth. Take weights as a trained layer might have them, drawn from a normal distribution,
-# and rows of the same kind. How far is the product from that of the original weights?
+# and rows of the same kind. How far is the product from the product with the original weights?
 #
 # /// table
 # columns: ["", "weights off by", "product off by"]
@@ -1002,7 +1002,7 @@ record(
 # ///
 #
 # /// claim | off.w4.product > 2 * off.fp8.product
-# So the largest saving comes with the largest error, more than twice that of FP8: always ask for both numbers.
+# So the largest saving comes with the largest error, more than twice the error of FP8: always ask for both numbers.
 # /// otherwise
 # Always ask for both numbers: the bytes and the error.
 # ///

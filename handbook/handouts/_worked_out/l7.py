@@ -9,7 +9,7 @@ REASONS = (
     (
         "long scoreboard",
         "HBM or L2",
-        "fetch ahead, more bytes under way, a tile used more often",
+        "fetch ahead, more bytes in flight, a tile used more often",
     ),
     (
         "short scoreboard",
@@ -24,7 +24,7 @@ REASONS = (
         "a wider instruction, if tensor cores are at work; else not in this table",
     ),
     (
-        "an order under way",
+        "an order in flight",
         "its own product",
         "none by itself: read how busy the tensor cores are",
     ),
