@@ -125,8 +125,8 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 
 # %% [markdown]
 # Three bytes are not much: in the middle of a word they are half of it, after a line end they are three spaces. And yet they tell
-# you a great deal. After `sel` comes `f`, nearly always. After `def` and a space comes a letter or an underscore. After a line end
-# and four spaces comes another space, or a word that begins a statement. Nobody told the counts what a word or a statement is.
+# you a great deal. `sel` is followed by `f`, nearly always. `def` and a space are followed by a letter or an underscore. A line end and
+# four spaces are followed by another space, or by a word that begins a statement. Nobody told the counts what a word or a statement is.
 #
 # But they cannot look any further. Whether a bracket is still open, how deep this line is indented, what the argument two lines
 # above is called: all of that is more than three bytes back. So the natural thing is to count longer beginnings. It costs nothing
@@ -173,7 +173,7 @@ record(ngram={f"c{k}": quantity(bits, "bit") for k, bits in enumerate(losses)})
 #   - [key heads, "8", "{{ shape.small.kv_heads:.0f }}", "{{ shape.draft.kv_heads:.0f }}", "{{ shape.experts.kv_heads:.0f }}"]
 #   - [vocabulary, "128 256", "{{ shape.small.vocab:.0f }}", "{{ shape.draft.vocab:.0f }}", "{{ shape.experts.vocab:.0f }}"]
 #   - ["weights, in millions", "8030", "{{ shape.small.weights / 1e6:.2f }}", "{{ shape.draft.weights / 1e6:.2f }}", "{{ shape.experts.weights / 1e6:.2f }}"]
-# caption: Bytes and one mark make a vocabulary of 257; the grids are padded with a few more rows, to a multiple of eight. The draft and the model with experts come further down.
+# caption: Bytes and one mark make a vocabulary of 257; the grids are padded with a few more rows, to a multiple of eight. The draft and the model with experts are described further down.
 # ///
 #
 # It starts from random weights. A step takes {{ recipe.batch:.0f }} places of the text at random, {{ recipe.length:.0f }} bytes at each, and asks the
@@ -423,7 +423,7 @@ record(
 # %% [markdown]
 # ## What it writes
 #
-# Give it a beginning and let it go on. First it always takes the most likely byte, which is called **greedy**. Then it draws
+# Give the model a beginning and let it go on. First it always takes the most likely byte, which is called **greedy**. Then it draws
 # lots, which is called **sampling**: each byte is drawn with the probability that the model gives it, except that likely bytes are made
 # a little likelier still.
 

@@ -66,7 +66,7 @@
 # server this is a single switch: `continuous=True` or `False`. Nothing else differs below.
 #
 # The two race over a queue that was fixed before any clock ran: {{ queue.count:.0f}} requests, all there from the first moment,
-# and {{ queue.seats:.0f}} seats. Lengths are drawn by a formula with a seed. Most answers are short, a few are long.
+# and {{ queue.seats:.0f}} seats. The lengths are drawn by a formula with a seed. Most answers are short, a few are long.
 #
 # Both write the same number of tokens. So take a pencil, and leave out the prompts: how many steps does each need? A batch of the
 # coach takes as many steps as its longest answer has tokens. The bus gives the first free seat to the next in the queue.
@@ -144,8 +144,8 @@ record(
 # with a prompt in it has a different shape every time, and a graph has a fixed shape. The way out is to forget which
 # request a token belongs to. Every token becomes a row of its own: a prompt of five tokens is five rows with the same
 # block table, and with the lengths 1, 2, 3, 4 and 5. A layer writes all keys and values before any row looks, so each
-# row finds those that come before it. Then the number of rows is rounded up to the next graph; the extra rows belong to
-# nobody. Only larger steps run without a graph, kernel by kernel.
+# row finds those that come before it. Then the number of rows is rounded up to that of the next graph; the extra rows belong
+# to nobody. Only larger steps run without a graph, kernel by kernel.
 #
 # A step has room for {{ queue.room:,.0f}} tokens. The prompts of a batch have {{ queue.together:,.0f}} tokens at most,
 # so every coach reads all of them in its first step and leaves with all its seats taken. With less room some coaches
@@ -182,7 +182,7 @@ record(
 #
 # How far can you trust that number? Less far than its digits suggest. One run of the coach took {{ apart.coach:.0%}} longer
 # than the other, and used {{ (2 * joules.coach - worst.coach) / worst.coach - 1:.0%}} more energy: for most of that time
-# the card was waiting, and the record does not say what it was waiting for. Over both runs the ratio would be {{ gain:.2f}},
+# the card was waiting, and the record does not show what it was waiting for. Over both runs the ratio would be {{ gain:.2f}},
 # more than the bound allows. Two runs so far apart are not a measurement, so trust the ranking and not the digits; all
 # that follows is from the last run, or from the coach's cheaper run. The next edition of this page should be based on
 # three runs.

@@ -39,8 +39,7 @@
 # - [stoves.d64.exponentials > 1.1 * stoves.d64.products] The exponentials
 # /// reveal
 # Neither, or only just. There is half as much to multiply, and there are just as many exponentials. At d = 128 the exponentials
-# take {{ stoves.d128.exponentials / stoves.d128.products:.2f }} of the time of the multiply, at d = 64 {{ stoves.d64.exponentials / stoves.d64.products:.2f }}
-# of it: both stoves are busy for the same time. If one cook serves both stoves in turn, the tensor cores are cold for {{ 1 - stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}}
+# take {{ stoves.d128.exponentials / stoves.d128.products:.2f }} of the time of the multiply, and at d = 64 they take {{ stoves.d64.exponentials / stoves.d64.products:.2f }} of it: both stoves are busy for the same time. If one cook serves both stoves in turn, the tensor cores are cold for {{ 1 - stoves.d128.products / (stoves.d128.products + stoves.d128.exponentials):.0%}}
 # of the time at d = 128, and for {{ 1 - stoves.d64.products / (stoves.d64.products + stoves.d64.exponentials):.0%}} at d = 64.
 # ///
 
@@ -78,8 +77,8 @@ record(stoves={"d64": stoves(64), "d128": stoves(128)})
 #
 # The fourth idea deserves a second look, because it seems to change the sum. It does not. The notes on the sleeve are
 # measured against *some* number m; choosing the largest score so far only keeps the exponentials from overflowing. As long as
-# the true maximum is at most eight powers of two away, nothing overflows. At the end both sum and plate are off by the
-# same factor, and the division cancels it.
+# the true maximum is at most eight powers of two away, nothing overflows. At the end both the sum and the plate are off by
+# the same factor, and the division cancels it.
 #
 # But the division does not cancel everything. The weights are rounded to 16 bits before they meet V, and their sum is not.
 # Where many weights share a row, their roundings average out. Where one weight makes up nearly all of the row, its
@@ -160,7 +159,7 @@ record(
 # The last row is one more idea, which FlashAttention-4 also uses on Blackwell [^dao-repo]: where the special-function
 # units are the bottleneck, compute some of the exponentials with multiplications. $2^x$ is a shift by the whole part of
 # x times a polynomial in the rest. Three multiply-adds are enough, since the weights are rounded to eight bits right
-# after.
+# afterwards.
 #
 # Read the table from top to bottom, and be strict: which of the ideas paid off?
 #
@@ -259,7 +258,7 @@ record(
 # long block that begins last keeps one table busy while all the others are being cleared. And the order has a second rule: heads
 # whose keys and values fit in L2 together run at the same time.
 #
-# The order says which piece is next, not which block takes it. Here a block that has finished asks for more: a counter in memory
+# The order determines which piece is next, not which block takes it. Here a block that has finished asks for more: a counter in memory
 # hands out the numbers, and the thread that fetches asks for the next one long before it is needed. The alternative is
 # to deal everything out beforehand, back and forth, so that the block with the longest piece gets the shortest next.
 # That reaches
@@ -294,8 +293,8 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # - [0.97 <= best_over_cudnn.d128.full < 1.15] Level with it, or a little ahead
 # - [best_over_cudnn.d128.full >= 1.15] Far ahead of it
 # /// reveal
-# {{ best_over_cudnn.d128.full:.2f }} times its speed; causal {{ best_over_cudnn.d128.causal:.2f }}; at d = 64
-# {{ best_over_cudnn.d64.full:.2f }} and {{ best_over_cudnn.d64.causal:.2f }}.
+# {{ best_over_cudnn.d128.full:.2f }} times its speed for full attention and {{ best_over_cudnn.d128.causal:.2f }} times for causal;
+# at d = 64, {{ best_over_cudnn.d64.full:.2f }} and {{ best_over_cudnn.d64.causal:.2f }} times.
 #
 # /// define | best_over_cudnn.d128.full = race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.cudnn.tflops
 # unit: ×
@@ -332,7 +331,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 #      "{{ race.d64.full.n16384.wgmma.tflops:.0f }}", "{{ race.d64.causal.n16384.wgmma.tflops:.0f }}"]
 #   - ["SDPA cuDNN, N = 16384", "{{ race.d128.full.n16384.cudnn.tflops:.0f }}", "{{ race.d128.causal.n16384.cudnn.tflops:.0f }}",
 #      "{{ race.d64.full.n16384.cudnn.tflops:.0f }}", "{{ race.d64.causal.n16384.cudnn.tflops:.0f }}"]
-# caption: B · N = 16384, 16 heads of 128 or 32 of 64. Causal counts half of the operations.
+# caption: B · N = 16384, 16 heads of 128 or 32 of 64. For causal attention, half of the operations are counted.
 # ///
 #
 # /// when | peers.fa4 == 1
@@ -393,10 +392,9 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # - [race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops > 1.02] Ahead of it, by more than 2 %
 # /// reveal
 # FlashAttention-4 reaches {{ race.d128.full.n16384.fa4.tflops:.0f }} TFLOP/s, and k06_wgmma
-# {{ race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops:.2f }} times that; causal
-# {{ race.d128.causal.n16384.wgmma.tflops / race.d128.causal.n16384.fa4.tflops:.2f }} times; at d = 64
-# {{ race.d64.full.n16384.wgmma.tflops / race.d64.full.n16384.fa4.tflops:.2f }} and
-# {{ race.d64.causal.n16384.wgmma.tflops / race.d64.causal.n16384.fa4.tflops:.2f }}.
+# {{ race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa4.tflops:.2f }} times that. For causal
+# attention the factor is {{ race.d128.causal.n16384.wgmma.tflops / race.d128.causal.n16384.fa4.tflops:.2f }}; at
+# d = 64 the two factors are {{ race.d64.full.n16384.wgmma.tflops / race.d64.full.n16384.fa4.tflops:.2f }} and {{ race.d64.causal.n16384.wgmma.tflops / race.d64.causal.n16384.fa4.tflops:.2f }}.
 #
 # /// table
 # columns: ["TFLOP/s", "d = 128, full", "causal", "d = 64, full", "causal"]
@@ -449,7 +447,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 #   - ["N = 1024", "{{ race.d128.full.n1024.wgmma.of_peak:.0%}}", "{{ race.d128.causal.n1024.wgmma.of_peak:.0%}}", "{{ race.d64.full.n1024.wgmma.of_peak:.0%}}", "{{ race.d64.causal.n1024.wgmma.of_peak:.0%}}"]
 #   - ["N = 4096", "{{ race.d128.full.n4096.wgmma.of_peak:.0%}}", "{{ race.d128.causal.n4096.wgmma.of_peak:.0%}}", "{{ race.d64.full.n4096.wgmma.of_peak:.0%}}", "{{ race.d64.causal.n4096.wgmma.of_peak:.0%}}"]
 #   - ["N = 16384", "{{ race.d128.full.n16384.wgmma.of_peak:.0%}}", "{{ race.d128.causal.n16384.wgmma.of_peak:.0%}}", "{{ race.d64.full.n16384.wgmma.of_peak:.0%}}", "{{ race.d64.causal.n16384.wgmma.of_peak:.0%}}"]
-# caption: The same race as above. Causal counts half of the operations.
+# caption: The same race as above. For causal attention, half of the operations are counted.
 # ///
 #
 # /// when | peers.fa4 == 1
@@ -463,7 +461,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # The peak on the data sheet assumes a clock of {{ sheet_mhz:.0f}} MHz [^lockwood-h100]. In all of these races the card
 # reported that it was at a limit: nearly always the power limit, at some {{ race.d128.full.n16384.wgmma.power_w:.0f}} W, and
 # at d = 64 now and then the limit of heat. Then it lowers the clock. At N = 16384, d = 128, full, a reading for k06_wgmma
-# says {{ race.d128.full.n16384.wgmma.sm_mhz:.0f}} MHz, and in the race of the ideas {{ ideas.d128.all.sm_mhz:.0f}}. Of
+# gives {{ race.d128.full.n16384.wgmma.sm_mhz:.0f}} MHz, and one in the race of the ideas gives {{ ideas.d128.all.sm_mhz:.0f}}. Of
 # what the tensor cores can do at those clocks, k06_wgmma reaches {{ race.d128.full.n16384.wgmma.of_peak * sheet_mhz / race.d128.full.n16384.wgmma.sm_mhz:.0%}}
 # and {{ ideas.d128.all.of_peak * sheet_mhz / ideas.d128.all.sm_mhz:.0%}}. A reading is one moment of a clock that
 # moves, so of these two percentages trust the first digit but not the second.
@@ -606,7 +604,7 @@ record(
 # caption: Its time includes the small kernels before and after the main one, as ours does.
 # ///
 #
-# k04_wgmma over the better of the two, SDPA cuDNN or FlashAttention-4: {{ backward.d128.full.wgmma.tflops / max(backward.d128.full.cudnn.tflops, backward.d128.full.fa4.tflops):.2f }} full and
+# The speed of k04_wgmma over the better of the two, SDPA cuDNN or FlashAttention-4, is {{ backward.d128.full.wgmma.tflops / max(backward.d128.full.cudnn.tflops, backward.d128.full.fa4.tflops):.2f }} full and
 # {{ backward.d128.causal.wgmma.tflops / max(backward.d128.causal.cudnn.tflops, backward.d128.causal.fa4.tflops):.2f }} causal at d = 128,
 # {{ backward.d64.full.wgmma.tflops / max(backward.d64.full.cudnn.tflops, backward.d64.full.fa4.tflops):.2f }} and
 # {{ backward.d64.causal.wgmma.tflops / max(backward.d64.causal.cudnn.tflops, backward.d64.causal.fa4.tflops):.2f }} at d = 64.
@@ -615,11 +613,11 @@ record(
 # ///
 # ///
 #
-# And the percentage of peak? At d = 128, full, k04_wgmma reaches {{ backward.d128.full.wgmma.of_peak:.0%}} of it, at d = 64
-# {{ backward.d64.full.wgmma.of_peak:.0%}}.
+# And the percentage of peak? At d = 128, full, k04_wgmma reaches {{ backward.d128.full.wgmma.of_peak:.0%}} of it, and at d = 64 it
+# reaches {{ backward.d64.full.wgmma.of_peak:.0%}}.
 # The reasons are [those of the forward pass](#how-near-to-the-peak-and-why-no-nearer): a card at its limit, with a clock that was read at {{ backward.d128.full.wgmma.sm_mhz:.0f}}
-# MHz here, and exponentials, of which a step needs as many for five products as the forward pass needs for two. In addition there
-# is the sum of dQ, which all blocks share; the run did not count what it costs.
+# MHz here, and exponentials: a step needs as many of them for its five products as a step of the forward pass needs for two. In addition
+# there is the sum of dQ, which all blocks share; the run did not count what it costs.
 #
 # The row *always in one order* is for anyone who must get the same bits twice. Sums of floats depend on their order,
 # and microseconds decide which block adds first. So here each block of keys waits for its turn.
@@ -692,7 +690,7 @@ record(
 # {{ calls.wgmma.host_us:.0f }} µs, with {{ calls.wgmma.us:.0f }} µs on the card. cuDNN, called through PyTorch, needs
 # {{ calls.cudnn.host_us:.0f }} µs for the call and
 # {{ calls.cudnn.us:.0f }} µs on the card. The host of this card
-# is a virtual machine, where every launch is expensive; what counts is the comparison.
+# is a virtual machine, where every launch is expensive; what matters is the comparison.
 # ///
 #
 # /// exercise | Where it shows

@@ -22,8 +22,8 @@
 # not made of squares. Its grids of weights are wide or narrow, and the number of rows varies: a thousand tokens of a prompt, or a
 # single one. So here is k14 at all of these shapes.
 #
-# *k14* is one launcher, not one kernel. Before a product it makes a plan from the three sizes: one of six tiles, with k
-# whole or cut into parts. Where the plan takes the largest tile and there is an SM for each tile, a separate kernel runs,
+# *k14* is one launcher, not one kernel. Before each product the launcher makes a plan from the three sizes: it chooses one of six tiles,
+# with k whole or cut into parts. Where the plan takes the largest tile and there is an SM for each tile, a separate kernel runs,
 # `one_wave.cu`, in which each block makes a single tile and ends. On this page that happens three times: for the square
 # of 2048, queries and output with 1024 rows, and keys and values with 4096. All other products run `k14_tuned.cu`.
 
@@ -354,7 +354,7 @@ record(
 # Grid by grid:
 #
 # /// claim | over.gate.m1024 < 0.96
-# First comes the **loss**: gate and up, with 1024 rows. Ours reaches {{ over.gate.m1024:.3f}} of the library's speed.
+# The **loss** comes first: gate and up, with 1024 rows. Ours reaches {{ over.gate.m1024:.3f}} of the library's speed.
 # With large tiles there would be 448 of them, 8 down and 56 across, on {{ sheet.sms:.0f}} SMs: three full rounds take 3 × 132 =
 # 396 tiles, and 448 − 396 = 52 are left for a fourth round, which is two fifths full. So our plan takes tiles of half the size:
 # 896 of them, in seven rounds of 128, with four SMs left out. Then all rounds are full, but a small tile fetches more
@@ -516,7 +516,7 @@ record(
 #   - ["down: 64 rows", "{{ few.down.m64.tuned.of_peak:.0%}}", "{{ few.down.m64.cublas.of_peak:.0%}}", "{{ few.down.m64.cublaslt.of_peak:.0%}}", "{{ few_over.down.m64:.2f}}"]
 #   - ["head: 1 row", "{{ few.head.m1.tuned.of_peak:.0%}}", "{{ few.head.m1.cublas.of_peak:.0%}}", "{{ few.head.m1.cublaslt.of_peak:.0%}}", "{{ few_over.head.m1:.2f}}"]
 #   - ["head: 64 rows", "{{ few.head.m64.tuned.of_peak:.0%}}", "{{ few.head.m64.cublas.of_peak:.0%}}", "{{ few.head.m64.cublaslt.of_peak:.0%}}", "{{ few_over.head.m64:.2f}}"]
-# caption: "The bytes that must move, each counted once, divided by the time, as a share of the data sheet's bandwidth. The last column is a ratio of speeds."
+# caption: "Each percentage is the bytes that must move, each counted once, divided by the time, as a share of the data sheet's bandwidth. The last column is a ratio of speeds."
 # ///
 #
 # Grid by grid, with one row:
@@ -719,7 +719,7 @@ record(
 #
 # ### Whose clock?
 #
-# One trap before the bars. Called line by line from Python, this prefill makes well over a thousand launches, and the host
+# There is one trap before the bars. Called line by line from Python, this prefill makes well over a thousand launches, and the host
 # needs about as long to write them as the card needs to carry them out: {{ swap.library_eager.ms:.1f}} ms, against {{ swap.library.ms:.1f}}
 # ms in a graph. A race between two kernels would then say as much about Python as about the kernels. So each of the five
 # variants is captured in a [CUDA graph](lectures/l2_the_cuda_model.py#many-orders-written-once-graphs): all orders on
@@ -760,7 +760,7 @@ record(
 # Why only {{ swap.our_multiply.of_peak:.0%}} of peak, when the products by themselves had more? Part of it is the clock:
 # with our multiply it was read at {{ swap.our_multiply.sm_mhz:.0f}} MHz, at {{ swap.our_multiply.power_w:.0f}} W. The
 # larger part is everything that is not a product. Compare the whole time with the forecast. The products should take {{ forecast.cublas:.1f}}
-# ms of the library's {{ swap.library.ms:.1f}} ms. The rest is what comes between them: norms, turns, the two halves of
+# ms of the library's {{ swap.library.ms:.1f}} ms. The rest is what happens between them: norms, turns, the two halves of
 # the feed-forward block, attention. No multiply touches that.
 #
 # /// claim | 0.9 < gain.multiply < 1.08 and 0.9 < gain.attention < 1.12
@@ -846,8 +846,8 @@ record(
 #
 # **You can now** say whether a product waits for bytes before anybody runs it; read a scoreboard for the rows that matter; say what one row leaves unused; and forecast a swap.
 #
-# **Where this leads.** What the kernel does inside is the subject of [the workshop on Hopper](workshops/w2_hopper.py). What
-# comes between the products, and how it goes away, is the subject of [the workshop on serving](workshops/w4_serving.py). [The
+# **Where this leads.** What the kernel does inside is the subject of [the workshop on Hopper](workshops/w2_hopper.py). The
+# work between the products, and how to get rid of it, is the subject of [the workshop on serving](workshops/w4_serving.py). [The
 # ledger](numbers.md) lists every number above, with its spread.
 
 # %% tags=["fold"]

@@ -92,7 +92,7 @@ def show(what, numbers):
 # by an integer: its place in the **vocabulary**, the list of all tokens there are. The large model has {{ shape.vocab:,.0f}}
 # of them, the toy eight. To cut the text you need a program with a list, but no GPU.
 #
-# Then comes the **embedding**, the simplest part of all: a table with a row of numbers for every token.
+# The next part is the **embedding**, the simplest of all: a table with a row of numbers for every token.
 # Token 6? Row 6. Nothing is multiplied.
 
 # %%
@@ -174,7 +174,7 @@ record(norm={"loud": quantity(loud[-1])})
 # %% [markdown]
 # ## Attention in five lines
 #
-# So far each token is alone with its row. But the word that decides what follows *is* comes five words earlier: *soup*. **Attention** is the
+# So far each token is alone with its row. But what follows *is* depends on a word five places earlier: *soup*. **Attention** is the
 # only part of the model in which tokens look at each other. [L8](lectures/l8_attention.py) takes it apart; here are
 # the five lines that the road needs.
 #
@@ -187,7 +187,7 @@ record(norm={"loud": quantity(loud[-1])})
 # 5. Many **heads** do this side by side, each with lists of its own, and a fourth grid brings what they found
 #    back to the width of the row. The result is added to the note.
 #
-# By hand, one head and two tokens. The scores are 0 and 1.0986. e to the power of each: 1 and 3, together 4. So the
+# Work it out by hand, for one head and two tokens. The scores are 0 and 1.0986, and e to the power of each gives 1 and 3, together 4. So the
 # shares are a quarter and three quarters. The values are 8 and 4: 0.25 × 8 = 2 and 0.75 × 4 = 3, so the head's answer is 2 + 3 = 5.
 #
 # ### RoPE: a rotation for each place
@@ -279,7 +279,7 @@ record(
 # title: queries, keys and values, in src/course_models/model.py
 # ///
 #
-# Then comes the whole layer for one new token: its key and value go into the cache, attention looks at everything in
+# The next part is the whole layer for one new token: its key and value go into the cache, attention looks at everything in
 # it, and two things are added to the note. Read the last line from the inside out; `add_block` is in the next section.
 #
 # /// source | src/course_models/model.py#one_layer
@@ -311,7 +311,7 @@ show("is, with what it found:", x[0, -1])
 # %% [markdown]
 # ## SwiGLU: a door that opens by itself
 #
-# Now comes the second half of the layer, the **feed-forward** block. Each token is alone again. Two wide grids, *gate*
+# The second half of the layer is the **feed-forward** block. Each token is alone again. Two wide grids, *gate*
 # and *up*, each make {{ shape.hidden:,.0f}} numbers out of 4096. These are merged, number by number, and a third grid,
 # *down*, narrows the result back to 4096.
 #
@@ -358,7 +358,7 @@ show("is, behind layer 0:", x[0, -1])
 # %% [markdown]
 # ## Logits: a score for every word
 #
-# After the last layer come one more RMSNorm and one last grid, the **head** (it has nothing in common with the heads of
+# After the last layer there are one more RMSNorm and one last grid, the **head** (it has nothing in common with the heads of
 # attention but its name). It has a column for every token of the vocabulary. Its results are the **logits**, one score
 # for each token. Softmax would turn them into shares; the simplest choice is the token with the largest score.
 
@@ -486,8 +486,8 @@ record(
 # Why not send the whole text through each time? You could, and the answer would be the same. The cache saves you that work.
 #
 # /// exercise | Without a cache | 3 minutes
-# A prompt has 1000 tokens, and its answer has 100. How many rows go through the model in all with the cache? And without it,
-# when every pass reads the whole text again?
+# A prompt has 1000 tokens, and its answer has 100. How many rows go through the model in all with the cache? And how many without
+# the cache, when every pass reads the whole text again?
 # /// answer
 # With the cache: 1000 in the prefill, which also gives the first token of the answer. The other 99 cost one row each: 1000 +
 # 99 = 1099.
@@ -584,7 +584,7 @@ record(
 # %% [markdown]
 # ## What the clock says
 #
-# Now comes the large shape on this card: {{ shape.layers:.0f}} layers, {{ context:.0f}} tokens in the cache, one reader.
+# Now take the large shape on this card: {{ shape.layers:.0f}} layers, {{ context:.0f}} tokens in the cache, one reader.
 # Nothing is timed before it is checked: the logits of every variant are compared with the same formulas in float64.
 
 # %%
@@ -624,10 +624,10 @@ record(decode=bench.decode(model, batch=1, held=CONTEXT))
 # what: tokens a second in a CUDA graph with our five kernels a layer, one reader
 # ///
 #
-# First comes the model as you read it above, every line an ordinary PyTorch call.
+# We begin with the model as you read it above, where every line is an ordinary PyTorch call.
 #
 # /// predict | The floor allows {{ floor.rate:.0f}} tokens/s. How much of that does plain PyTorch reach?
-# Every multiply in it is the library's, and the library is good at that.
+# Every multiply in it is the library's, and the library is good at multiplying.
 #
 # - [rate.plain / floor.rate >= 0.55] More than half
 # - [rate.plain / floor.rate < 0.55] Less than half
@@ -946,7 +946,7 @@ record(prefill=bench.prefill(model, tokens=CONTEXT))
 # ///
 #
 # /// exercise | Two changes | 5 minutes
-# Back to our model and its floor of {{ floor.ms:.2f}} ms per step. Work out the floor at the speed of the copy,
+# Return to our model and its floor of {{ floor.ms:.2f}} ms per step. Work out the floor at the speed of the copy,
 #
 # 1. with 8191 tokens in the cache instead of {{ context:.0f}};
 # 2. with 32 readers in one step, each with {{ context:.0f}} tokens of their own. How many tokens/s is that, for all of

@@ -21,7 +21,7 @@
 # - **A stall is not a fault.** In a kernel at its roof nearly all warps wait. Ask first whether a road is full.
 # - **The number counts waiting.** *It is the number of ticks that the warps of a scheduler, all together, wait for this
 #   reason, per instruction that the scheduler issues.* It does not count warps: a scheduler has 16 warps at most, and where
-#   hardly anything is issued this number goes into the hundreds. Multiplied by the instructions issued per tick, it
+#   hardly anything is issued this number runs into the hundreds. Multiplied by the instructions issued per tick, it
 #   *is* the number of warps that wait, on average; [the
 #   lecture](lectures/l7_profiling.py#the-third-turn-what-do-the-warps-wait-for) does that sum. A kernel with few warps
 #   has small numbers, and may still be in deep trouble.
@@ -376,4 +376,4 @@ record(
 # - *gmma*: the warp waits for a `wgmma` that is in flight. [The page about tensor cores](lectures/l6_tensor_cores.py#what-they-wait-for) shows when that is good.
 # - *misc*: none of these.
 #
-# NVIDIA's guide says what each stall reason means [^nvidia-ncu-guide].
+# NVIDIA's guide explains what each stall reason means [^nvidia-ncu-guide].

@@ -638,7 +638,7 @@ record(
 # Now look at the reasons for *waiting*. When a warp cannot be issued, the counters record why. `barrier` means that
 # the warp is waiting for the other warps of its block. `long scoreboard` means that it is waiting for bytes from L2
 # or HBM. `short scoreboard` means that it is waiting for bytes from shared memory. The numbers in the answer are ticks:
-# they say how long the warps of one scheduler, taken together, wait for that reason per instruction issued.
+# they show how long the warps of one scheduler, taken together, wait for that reason per instruction issued.
 #
 # /// predict | Which wait must shrink?
 # - [vital.asynchronous.long_scoreboard >= 0.8 * vital.warp_tiles.long_scoreboard and vital.asynchronous.barrier >= 0.8 * vital.warp_tiles.barrier and vital.asynchronous.short_scoreboard < 0.8 * vital.warp_tiles.short_scoreboard] The one for shared memory
@@ -1002,7 +1002,7 @@ record(
 # ## What holds the last one back? {#why-is-the-last-one-not-faster .beyond}
 #
 # Take kernel 12 apart, and put the library beside it. The percentage of peak is the product of three factors: the
-# clock rate, the issue slots used, and the share of multiply-adds. First comes the clock rate, read while a kernel
+# clock rate, the issue slots used, and the share of multiply-adds. We begin with the clock rate, read while a kernel
 # runs for a second.
 
 # %% tags=["fold"]

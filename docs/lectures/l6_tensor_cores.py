@@ -446,14 +446,14 @@ record(
 # `m64n256k16` take? And why is there no `m64n512k16`?
 # /// answer
 # 64 × 256 sums shared by 128 threads are 128 sums in each thread: half of the 255 registers that a thread can have.
-# With 512 columns it would be 256, one more than a thread can have.
+# With 512 columns there would be 256, one more than a thread can have.
 # ///
 
 # %% [markdown]
 # ## The climb
 #
-# Four kernels use the tensor cores, each built on one idea: WMMA, `mma.sync`, `wgmma` and Triton. Before them comes a
-# kernel that does not use the tensor cores. All of them take turns on the same matrices: 4096 × 4096 × 4096, with
+# Four kernels use the tensor cores, each built on one idea: WMMA, `mma.sync`, `wgmma` and Triton. Before these four there
+# is a kernel that does not use the tensor cores. All of them take turns on the same matrices: 4096 × 4096 × 4096, with
 # inputs and outputs in bf16 and sums in fp32. Beside them run cuBLAS and cuBLASLt, a second interface to NVIDIA's own
 # kernels.
 #
@@ -1335,7 +1335,7 @@ record(needed={"mma": quantity(needed), "wgmma": quantity(4 * orders)})
 # {{ tensor.cublas.clock:.0f }} for the library. Of these four, the kernel that does not use the tensor cores has the
 # highest clock, and the kernel with the busiest tensor cores has the lowest. (The profiler runs each kernel on its
 # own, whereas in our race the kernels follow each other. So do not expect the two clock rates of the library to
-# agree.) What is the reason? The card itself reports it. Its sensors, read while the library multiplies at 8192, say
+# agree.) What is the reason? The card itself reports it. Its sensors, read while the library multiplies at 8192, report
 # *power limit*, at {{ wide.cublas.power_w:.0f }} W: you will find this reading in [the ledger](../numbers.md).
 # [The measuring page](../how_we_measure.py) shows what that limit does to a longer run.
 # /// otherwise

@@ -241,7 +241,7 @@ record(
 # number 0 of row 0, and lane 1 reads number 0 of row 1. In memory these two numbers are a whole row apart.
 #
 # Recall a term from [the memory lecture](l3_memory.py#ask-for-neighbours). Memory is carried in **sectors** of 32
-# bytes. A load of one warp is a *request*, and the counter says how many sectors each request touched. A request for
+# bytes. A load of one warp is a *request*, and the counter shows how many sectors each request touched. A request for
 # thirty-two neighbouring numbers in fp32 touches four sectors. In the kernel's last walk all lanes also read the same
 # number of g: one sector.
 #
@@ -495,7 +495,7 @@ record(
 #
 # ### Gaps between the kernels
 #
-# Now a whole program: one step of [the model with 8 billion weights](../one_token.py), which writes one token.
+# Now take a whole program: one step of [the model with 8 billion weights](../one_token.py), which writes one token.
 # PyTorch's own profiler records two things: when the host wrote an order, and when the card worked. Draw the two as
 # lanes, one above the other.
 #
@@ -670,8 +670,8 @@ record(
 # /// claim | memory.registers > 0.7 and arithmetic.registers < memory.registers and arithmetic.arithmetic > 0.7 and memory.arithmetic < 0.2 and max(arithmetic.latency, memory.latency) < 0.5 and max(arithmetic.launch, memory.launch) < 0.2
 # When memory is the bound, HBM is busy. When compute is the bound, the SMs are busy. When latency is the bound,
 # neither is busy, and yet the card is at work all the time, on a chain in which each step waits for the step before.
-# When launches are the bound, neither is busy, and the kernel is finished before the next order is written. *Both
-# low* is the case in which most reports give up, and it has two causes. No counter tells these causes apart: the last
+# When launches are the bound, neither is busy, and the kernel is finished before the next order is written. Most
+# reports give up when both are low, a case that has two causes. No counter tells these causes apart: the last
 # row only shows how little of the card a tiny kernel keeps busy. The timeline shows whether a program waits for its
 # launches.
 # /// otherwise

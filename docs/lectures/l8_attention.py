@@ -694,12 +694,12 @@ record(
 # %% [markdown]
 # ## What stands in the way?
 #
-# Why must a block's scores go to HBM at all? They must because they do not fit on chip. Then make the block so small
+# Why must a block's scores go to HBM at all? They must, because they do not fit on the chip. Then make the block so small
 # that they do fit, and keep its rows in shared memory from the first line to the last. All four trips would be gone.
 #
 # /// exercise | Rows in the hand
 # A block can have 227 KiB of shared memory on this card. At N = 16384 and four bytes per score, how many whole rows
-# fit? All of K and V pass by these rows once. How many operations per byte of K and V is that, in bf16? And what
+# fit? The whole of K and V passes by these rows once. How many operations per byte of K and V is that, in bf16? And what
 # happens at N = 65536?
 # /// answer
 # A row takes 64 KiB, so three rows fit. For each token that passes, K and V bring 2d numbers, 4d bytes, and each row

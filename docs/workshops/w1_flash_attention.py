@@ -288,7 +288,7 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # %% [markdown]
 # ## The same loop in CUDA
 #
-# Now the kernel that you will type. It is plain on purpose: fp32, no tensor cores. Its lines are the lines above, in
+# Here is the kernel that you will type. It is plain on purpose: fp32, no tensor cores. Its lines are the lines above, in
 # the same order. A block is one table and takes 64 rows of one head. Every row is shared by four neighbouring threads,
 # because one thread has too few registers for a whole row: each holds a quarter of the row's q and a quarter of its plate,
 # `acc`.
@@ -651,7 +651,7 @@ record(
 # it](../lectures/l8_attention.py#the-plain-recipe-on-the-card): from that length on PyTorch uses a different softmax.
 # ///
 #
-# Now your kernel, among its peers.
+# Now look at your kernel, among its peers.
 #
 # /// chart | lines
 # title: Attention forward, fp32 without tensor cores, d = 128
@@ -795,7 +795,7 @@ record(
 #      "{{ sdpa_flash.n16384.of_peak:.0%}}"]
 #   - ["SDPA memory-efficient", "{{ efficient.n16384.tflops:.0f }}", "{{ causal.efficient.tflops:.0f }}",
 #      "{{ d64.efficient.tflops:.0f }}", "{{ d64_causal.efficient.tflops:.0f }}", "{{ efficient.n16384.of_peak:.0%}}"]
-# caption: Causal counts half of the operations. With d = 64 there are 32 heads, for the same width of model.
+# caption: For causal attention, half of the operations are counted. With d = 64 there are 32 heads, for the same width of model.
 # ///
 #
 # /// claim | flash_over_sdpa_flash.full > 1.4 and flash_over_sdpa_flash.causal > 1.4
@@ -941,7 +941,7 @@ record(
 # models that can tolerate it. The paper reports 1.5 to 2.0 times the speed of FlashAttention-2, up to 740 TFLOP/s or 75 % of an
 # H100's peak in FP16, and nearly 1.2 PFLOP/s in FP8, with 2.6 times less error than a plain FP8 kernel [^shah2024].
 #
-# *Carry less. Seat everybody. Never wait.* In that order, for any kernel.
+# *Carry less. Seat everybody. Never wait.* Do this in that order, for any kernel.
 #
 # /// exercise | Three patients
 # (a) One head, N = 100 000, most of the card idle. (b) HBM always busy, the tensor cores hardly ever. (c) HBM quiet,

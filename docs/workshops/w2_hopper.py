@@ -596,7 +596,7 @@ record(
 #
 # ### The sheet
 #
-# Everything that works out an address is left out. First comes the whole loop of k04, the kernel that you know.
+# Everything that works out an address is left out. We begin with the whole loop of k04, the kernel that you know.
 #
 # /// text | sheet.k04
 # ///
@@ -773,7 +773,7 @@ record(
 # From k07 on the instruction in the middle never changes: 64 × 256 × 16, {{ code.wide.HGMMA:.0f}} lines of `HGMMA` in
 # k07, {{ code.roles.HGMMA:.0f}} in k08, {{ code.stored.HGMMA:.0f}} in k12. Only what surrounds it changes. k06 has {{ code.tma.HGMMA:.0f}},
 # because its orders are half as wide, 64 × 128 × 16, so it needs two where k07 needs one. The last rung has {{ code.tuned.HGMMA:.0f}}:
-# there the first steps of a tile are unrolled, and after each of them comes a panel of the previous C.
+# there the first steps of a tile are unrolled, and each of them is followed by a panel of the previous C.
 # /// otherwise
 # k08 has {{ code.roles.HGMMA:.0f}} lines of `HGMMA`, the last rung {{ code.tuned.HGMMA:.0f}}.
 # ///
@@ -863,7 +863,7 @@ record(
 # ///
 #
 # /// exercise | A letter a rung | 4 minutes
-# For each rung from k06 on: what did it buy? Write *F* for faster fetching, *C* for faster computing, *W* for less waiting, *L2*
+# For each rung from k06 on, say what it bought. Write *F* for faster fetching, *C* for faster computing, *W* for less waiting, *L2*
 # for less traffic from memory. Then look at the source of a rung that you are unsure about.
 # /// answer
 # Here are ours, and yours may differ: k06 F, which shows only with the tile of k07; k07 C; k08 W, on which later rungs build; k10
@@ -1047,7 +1047,7 @@ record(
 # wait for the host in both cases, and a host's pace is not a kernel's speed. The clocks hint at it: in the two rows for
 # 2048 the card runs at {{ long.nn.n2048.library.mhz:.0f}} and {{ long.nt.n2048.library.mhz:.0f}} MHz with the library,
 # and at {{ long.nn.n2048.tuned.mhz:.0f}} and {{ long.nt.n2048.tuned.mhz:.0f}} with ours, whereas at the larger sizes
-# its clock stays lower. A card that waits now and then has power left for a higher clock. This record does not say how
+# its clock stays lower. A card that waits now and then has power left for a higher clock. This record does not show how
 # much of the lead is due to the host. In bursts, where all calls are queued beforehand, the two are level.
 # /// otherwise
 # At 2048 the sustained lead is {{ best_over_cublas.n2048.sustained:.2f}}.
@@ -1057,7 +1057,7 @@ record(
 #
 # In sustained runs the numbers are smaller. The data sheet's peak assumes a clock of {{ sheet.mhz:.0f}} MHz
 # [^lockwood-h100]. While our kernel ran at 8192, the card was at {{ long.nn.n8192.tuned.mhz:.0f}} MHz and drew {{ long.nn.n8192.tuned.watts:.0f}}
-# W. What kept the clock down, in the card's own words: *{{ long.nn.n8192.tuned.why}}*. At the power limit a busier
+# W. In the card's own words, the reason for that clock is *{{ long.nn.n8192.tuned.why}}*. At the power limit a busier
 # kernel only lowers the clock: if two kernels keep the tensor cores equally busy, the winner is the one that spends
 # less power on everything else.
 #

@@ -344,7 +344,7 @@ record(
 # however long the request is.
 # ///
 #
-# Now a queue of {{ queue.count:,.0f}} requests. Their lengths are drawn by a fixed formula before anything is served: most are
+# Now take a queue of {{ queue.count:,.0f}} requests. Their lengths are drawn by a fixed formula before anything is served: most are
 # short, a few are long. The queue is the same trace, with the same seed, that [the engine](../an_engine.py) serves.
 #
 # /// predict | Reserve room for {{ queue.longest:,.0f}} tokens for each request: how much of that room stays empty?
@@ -454,7 +454,7 @@ record(
 #
 # Keys and values of 8 bits have half the bytes, and take {{ short_keys.us / in_pages.p16.us:.0%}} of the time: {{ short_keys.of_peak:.0%}}
 # of bandwidth, where 16 bits reach {{ in_pages.p16.of_peak:.0%}}. So this kernel no longer waits for bytes alone. The
-# clock is not the reason: one reading of it says {{ short_keys.sm_mhz:.0f}} MHz with 8 bits, and one says {{ in_pages.p16.sm_mhz:.0f}}
+# clock is not the reason: it was read at {{ short_keys.sm_mhz:.0f}} MHz with 8 bits, and at {{ in_pages.p16.sm_mhz:.0f}}
 # MHz with 16 bits. What did not shrink with the bytes is the work for each key: the key is still multiplied, its value
 # still weighted, and both must now be widened and scaled as well. This run can say no more than that, because it
 # counted no stalls. What short keys do buy is room.
@@ -617,7 +617,7 @@ record(
 # %% [markdown]
 # ## Who pays?
 #
-# Prefill runs once, decode once for every token: so is decode the larger part of the bill? Count before you answer. You pay for four things.
+# Prefill runs once, and decode runs once for every token. Is decode therefore the larger part of the bill? Count before you answer. You pay for four things.
 #
 # - *Prefill, the weights*: two operations for each weight and token.
 # - *Prefill, attention*: every token looks at all tokens before it, so this part grows with the square of the prompt.
@@ -761,7 +761,7 @@ record(
 # /// answer
 # If you divided by `BLOCK`, 1024 passes and 1000 fails. The first check in fp16 passes, and in the last one every y is 0.
 # The square of a number near 14 is about 200, and a thousand of those are 200 000; fp16 ends at 65 504. So the mean is
-# infinite. Widen s *before* it is squared; afterwards is one line too late.
+# infinite. Widen s *before* it is squared; one line later is too late.
 #
 # ```python
 #     s = s.to(tl.float32)
@@ -807,7 +807,7 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # ///
 #
 # PyTorch already has the norm as a single operator. So *eager* here means two kernels: the addition, and the norm of what it
-# wrote. That is x, r in, s out; s in, y out: five trips against four, not ten.
+# wrote. That is x and r in and s out, then s in and y out: five trips against four, not ten.
 #
 # /// predict | Four trips instead of five. What happens to the time, for the {{ fused.rows:,.0f}} rows of a prefill?
 # - [fused.prefill.ours.us / fused.prefill.eager.us >= 0.9] Nothing that you would notice
@@ -934,8 +934,7 @@ record(
 # - [lead.m64 >= 1 and lead.m128 < 1] Between 64 and 128
 # - [lead.m128 >= 1] Not yet with 128
 # /// reveal
-# With one row our kernel reaches {{ lead.m1:.2f}} times the library's speed, with 16 {{ lead.m16:.2f}}, with 32
-# {{ few.cublas.m32.us / few.w4.m32.us:.2f}}, with 64 {{ lead.m64:.2f}}, with 128 {{ lead.m128:.2f}}. And look at 32
+# Our kernel reaches {{ lead.m1:.2f}} times the library's speed with one row, {{ lead.m16:.2f}} times with 16 rows, {{ few.cublas.m32.us / few.w4.m32.us:.2f}} with 32, {{ lead.m64:.2f}} with 64 and {{ lead.m128:.2f}} with 128. And look at 32
 # rows in the table: {{ few.w4.m32.us:.0f}} µs, while 64 rows take {{ few.w4.m64.us:.0f}} µs. That says nothing about
 # four bits: it is our own mistake. `k02_fragments` runs up to 32 rows and `k01_triton` beyond that, and the switch
 # comes too late. This run did not time how long `k01_triton` takes with 32 rows.
@@ -1060,7 +1059,7 @@ record(
 # %% [markdown]
 # ## The coach and the bus
 #
-# Back to the first medicine: more rows. There are four seats, and six requests that need 3, 9, 4, 6, 2 and 5 steps. The
+# Return to the first medicine: more rows. There are four seats, and six requests that need 3, 9, 4, 6, 2 and 5 steps. The
 # **coach** takes four requests, and lets the next ones on only when all four are done: *static batching*. The **bus**
 # lets people on and off at every stop: *continuous batching*, scheduling at every step [^yu2022].
 #
@@ -1185,7 +1184,7 @@ record(
 # %% [markdown]
 # ## A step, against its floor {.beyond}
 #
-# Now everything together: a step of the whole 8B shape, with norms, rotations and gates inside the multiplies, five
+# Now put everything together: a step of the whole 8B shape, with norms, rotations and gates inside the multiplies, five
 # kernels a layer, each starting while the one before it is still ending. [One
 # token](../one_token.py#five-kernels-a-layer) takes that apart for one reader. Here there are {{ bus.rows:.0f}}
 # readers, each with {{ bus.held:.0f}} tokens in the cache. The floor is the time that the bytes of weights and caches take at
@@ -1251,7 +1250,7 @@ record(
 #
 # ### The same step in four bits
 #
-# Now the third medicine, for the whole step and one row. The seven matrices of every layer are [rounded to four bits](#shorter-weights),
+# Now try the third medicine, on the whole step and one row. The seven matrices of every layer are [rounded to four bits](#shorter-weights),
 # in groups of 128. Embedding, norms and the **head stay in 16 bits**, and so does the cache. Nothing else changes: five kernels a
 # layer, and each unpacks its weights in registers.
 #
