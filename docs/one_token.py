@@ -261,7 +261,7 @@ record(
 #
 # A token's keys and values depend on the token and on what came before it, and on nothing that comes later. So once
 # they have been computed, they never change. Throw them away, and you have to work them out again for every new
-# token. Keep them, and what you have is a **KV cache**.
+# token. Keep them, and you have a **KV cache**.
 #
 # What does a token leave behind? A key and a value, in every layer, for every head. The large model has
 # {{ shape.heads:.0f}} query heads of {{ shape.head_dim:.0f}} numbers each, but only {{ shape.kv_heads:.0f}} heads of
@@ -328,7 +328,7 @@ show("is, with what it found:", x[0, -1])
 # title: SwiGLU, in src/course_models/operators.py
 # ///
 #
-# And the whole block, with its addition to the note:
+# Here is the whole block, with its addition to the note:
 #
 # /// source | src/course_models/model.py#feed_forward
 # title: the feed-forward block, in src/course_models/model.py

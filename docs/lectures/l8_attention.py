@@ -399,7 +399,7 @@ record(trips={"intensity": quantity(work / carried, "FLOP/B")})
 #   - [4096, "{{ plain.materialised.n4096.ms:.2f }}", "{{ plain.materialised.n4096.of_peak:.1%}}", "{{ room.materialised.n4096:.2f }}", "{{ counted.n4096.gb:.2f }}", "{{ hand.n4096:.2f }}"]
 #   - [8192, "{{ plain.materialised.n8192.ms:.2f }}", "{{ plain.materialised.n8192.of_peak:.1%}}", "{{ room.materialised.n8192:.1f }}", "{{ counted.n8192.gb:.1f }}", "{{ hand.n8192:.1f }}"]
 #   - [16384, "{{ plain.materialised.n16384.ms:.1f }}", "{{ plain.materialised.n16384.of_peak:.1%}}", "{{ room.materialised.n16384:.1f }}", "{{ counted.n16384.gb:.1f }}", "{{ hand.n16384:.1f }}"]
-# caption: By hand, the square four times, and Q, K, V and O once each. At 512 and 1024 the square fits into L2 or nearly so, and there we do not count.
+# caption: The last column, by hand, has the square four times, and Q, K, V and O once each. At 512 and 1024 the square fits into L2 or nearly so, and there we do not count.
 # ///
 # ///
 

@@ -456,7 +456,7 @@ record(right_fp32=check(IN_FP32, "float32"), right_bf16=check(IN_BF16, "bfloat16
 # %% [markdown]
 # ## What did it buy? Count the trips
 #
-# A real batch: 256 heads with N = 4096 and d = 128, in bf16. First by hand. The plain recipe carries Q, K, V
+# Take a real batch: 256 heads with N = 4096 and d = 128, in bf16. First by hand. The plain recipe carries Q, K, V
 # and O once each, and the square four times. Flash carries Q, K, V and O once each, and no square.
 #
 # /// predict | By what factor does the traffic fall, when the hardware counts it?
@@ -500,7 +500,7 @@ record(
 )
 
 # %% [markdown]
-# Why not a factor of 4096? Because every kernel must carry something. Compare the square with Q, K, V and O, which every
+# Why is it not a factor of 4096? Because every kernel must carry something. Compare the square with Q, K, V and O, which every
 # kernel must carry. A row of the square has N numbers and a row of Q has d, so what counts is N/d. The *storage* of
 # both squares is gone, all {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic* fell only by the factor above. These are
 # two different statements.
@@ -981,4 +981,4 @@ record(
 # this card, idea by idea, and how the backward pass works, read [Attention, as far as it
 # goes](../attention_on_hopper.py). To see how far you have come, from Ann's receipt to this loop, look at [one
 # picture](../lectures/l8_attention.py#one-query-by-hand). How the clock, the checks and the counters work is explained in [how
-# every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).
+# every number here is measured](../how_we_measure.py). [The ledger](../numbers.md) lists each number with its spread.

@@ -1234,4 +1234,4 @@ record(alone=Race(field, PROBLEM, square(4096)).burst(rounds=4))
 #
 # **Where this leads.** Attention has the same ring with a different meal in it: [Attention, as far as it
 # goes](../attention_on_hopper.py). How the clocks, checks and counters of all other pages work is explained in [how
-# every number here is measured](../how_we_measure.py). Each number with its spread: [the ledger](../numbers.md).
+# every number here is measured](../how_we_measure.py). [The ledger](../numbers.md) lists each number with its spread.

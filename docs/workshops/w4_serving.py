@@ -785,7 +785,7 @@ print("sum of squares, fp32:", total.item(), " in fp16:", total.half().item())
 # %% [markdown]
 # ### The right column
 #
-# Your kernel is right. Now the receipt: which lines of your kernel touch HBM? The loads and stores of whole tensors; the load
+# Your kernel is right. Now write the receipt: which lines of your kernel touch HBM? The loads and stores of whole tensors; the load
 # of g is a crumb. Count them in your own file.
 #
 # /// exercise | Trips after | 3 minutes
@@ -1264,7 +1264,7 @@ record(
 # {{ short_of_floor:.0%}}
 # of its own floor, where the step in 16 bits reaches {{ decode_of_floor.b1:.0%}} of its own.
 #
-# Why not four times, by the bytes? The head was not rounded, and it is {{ head_gb:.2f}} GB of the {{ step_gb.bits4:.2f}} that are
+# Why is it not four times, as the bytes suggest? The head was not rounded, and it is {{ head_gb:.2f}} GB of the {{ step_gb.bits4:.2f}} that are
 # left; the scales and the cache are in there, too. And why is this step further from its floor? The work other than reading did
 # not shrink with the bytes: just as many kernels begin and end, with less to read in between, and every word of eight weights
 # must be unpacked.
@@ -1371,4 +1371,4 @@ record(
 #
 # **Where this leads.** All of it comes together in a server that you can read, [an engine](../an_engine.py), where the coach
 # and the bus race over this very queue. For the multiply alone, read [the multiply, size by size](../multiply_on_hopper.py).
-# Each number with its spread: [the ledger](../numbers.md).
+# [The ledger](../numbers.md) lists each number with its spread.
