@@ -173,6 +173,8 @@ SOURCES = load(ROOT / "docs" / "bibliography.toml")
         ("40.3 GB of traffic became 4.4 GB, a factor of 9.6 [^dao2022].", "9.6"),
         ("The paper reports about three times the speed of its parent [^dao2023].", "three"),
         ("It reached 764 TFLOP/s where cuBLAS had 761 [^shankhdhar2024].", "761"),
+        ("A trip to L1 takes 30.7 ticks [^luo2024].", "30.7"),
+        ("For L1 they counted 41 cycles [^luo2024].", "41"),
         ("From 2000 to 443 µs, and then 39 µs, 22.3 µs and 20.9 µs [^zhang2025].", "20.9"),
     ],
 )
@@ -188,6 +190,7 @@ def test_a_citation_excuses_no_number_but_its_own(text, figure):
     [
         "The paper reports up to 740 TFLOP/s, or 75 % of an H100's peak [^shah2024].",
         "In 2022 they counted 40.3 GB that became 4.4 GB, a factor of 9.2 [^dao2022].",
+        "A trip to L1 takes 40.7 ticks, and 478.8 ticks to memory [^luo2024].",
         "Volta's warps may go their own ways [^harris2013].",
         "It took 3 µs [^unknown].",
     ],

@@ -4,7 +4,7 @@ import pytest
 from test_values import measurement
 
 from course_kernels.measure.machine import machine_for
-from course_site.lint.chart_words import faults_of_alt, faults_of_chart, faults_of_row
+from course_site.lint.chart_words import faults_of_alt, faults_of_chart, faults_of_row, faults_of_table
 from course_site.values.values import Scope
 
 KERNELS = {
@@ -16,6 +16,11 @@ KERNELS = {
 def scope():
     names = {name: measurement(100.0) | {"kernel": kernel} for name, kernel in KERNELS.items()}
     names["sheet"] = {"kind": "quantity", "value": 989.0, "unit": "TFLOP/s", "how": "given"}
+    names["chain"] = {"kind": "samples", "unit": "cycles", "how": "counted", "n": 3, "samples": [29.0] * 3}
+    names["chain"] |= {"quantiles": {"0": 29.0, "0.5": 29.0, "1": 29.0}}
+    names["vital"] = {
+        name: {"kind": "quantity", "value": 0.9, "unit": "1", "how": "counted"} for name in ("ours", "cublas")
+    }
     names["sizes"] = {
         f"n{n}": measurement(float(n), N=n) | {"kernel": KERNELS["naive"]} for n in (64, 128, 512)
     }
@@ -37,6 +42,7 @@ def lines(y="us", y_label="time, µs", x="N", x_label="N"):
 
 
 LIBRARY = "% of the library"
+SHEET_LINE = ("data sheet", "cublas.tflops / cublas.of_peak")
 NAIVE, CUBLAS = "naive.tflops", "cublas.tflops"
 
 
@@ -68,6 +74,11 @@ NAIVE, CUBLAS = "naive.tflops", "cublas.tflops"
         (lines() | {"caption": "On par with PyTorch from 512 on."}, "its caption speaks of 'PyTorch'"),
         (bars(("naive", NAIVE)) | {"alt": "{{ naive.tflops }}, {{ register_tile.tflops }}."}, "tells of register_tile"),
         (bars(("naive", NAIVE)) | {"alt": "The library has {{ cublas.tflops:.1f }}."}, "no bar, line or reference"),
+        (bars(("naive", NAIVE), references=[SHEET_LINE]) | {"alt": "cuBLAS is the line."}, "speaks of 'cuBLAS'"),
+        (bars(("by hand", NAIVE)), "'by hand' is drawn from naive.tflops, which a run found"),
+        (bars(("a forecast", "chain")), "'a forecast' is drawn from chain, which a run found"),
+        (bars(("naive", NAIVE), references=[("data sheet", "chain")]), "'data sheet' is drawn from chain, which was"),
+        (lines() | {"alt": "The time, which grows.", "x_label": "gigabytes"}, "axis says 'gigabytes', and neither"),
     ],
 )  # fmt: skip
 def test_a_label_of_something_else_is_refused_in_one_line(chart, said):
@@ -88,6 +99,8 @@ def test_a_label_of_something_else_is_refused_in_one_line(chart, said):
         lines(),
         lines() | {"caption": "Lower is better."},
         bars(("naive", NAIVE)) | {"title": "It gets better, and then it does not", "caption": "Higher is better."},
+        bars(("by hand", "sheet"), ("naive", NAIVE)),
+        lines() | {"alt": "Time against N."},
         bars(("naive", NAIVE), references=[("cuBLAS", CUBLAS)]) | {"alt": "cuBLAS stands at {{ cublas.tflops:.1f }}."},
         bars(("naive", f"100 * {NAIVE} / {CUBLAS}"), axis="% of cuBLAS") | {"title": "In per cent of cuBLAS"},
         bars(("naive", "100 * cublas.us / naive.us"), axis="% of cuBLAS"),
@@ -117,6 +130,21 @@ def test_a_row_and_a_column_are_what_they_say():
     assert list(faults_of_row(["", "times the one before"], step, scope())) == []
     ratio = ["512", "{{ row.m512.us / row.m64.us:.1f }}", ""]
     assert list(faults_of_row(head, ratio, scope())) == []
+    (found,) = faults_of_row(head[:2], ["the library", "{{ vital.ours:.0%}}"], scope())
+    assert "is called the library, and vital.ours is not" in found
+    assert list(faults_of_row(head[:2], ["the library", "{{ vital.cublas:.0%}}"], scope())) == []
+
+
+def test_a_table_says_which_way_is_better():
+    (found,) = faults_of_table(["", "% of peak", "GB/s"], "Lower is better.")
+    assert found == "it says 'Lower is better' over '% of peak', where more is better"
+    (found,) = faults_of_table(["", "time, µs"], "The higher, the better.")
+    assert "where less is better" in found
+    for head, caption in (
+        (["", "time, µs"], "Lower is better."),
+        (["", "time, µs", "GB/s"], "Lower is better."),
+    ):
+        assert list(faults_of_table(head, caption)) == []
 
 
 TWO = (("naive", NAIVE), ("register tile", "register_tile.tflops"))

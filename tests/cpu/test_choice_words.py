@@ -20,6 +20,7 @@ def marked(*texts):
         (("About 28 times", "About 57 times", "*About 64 times"), 56.9, "**: times"),
         (("*16 384, and 512 with tiles", "32 768, and 1024 with tiles"), 32768, " bytes"),
         (("*10, then 10", "15, then 5"), 15, ", then"),
+        (("The first 2 rows", "*The first 8 rows"), 2, " rows"),
     ],
 )
 def test_a_mark_that_the_reveal_contradicts_is_refused_in_one_line(texts, value, behind):

@@ -49,6 +49,11 @@ def scope():
         ("Triton beats cuBLAS.", "ours.us < cublas.us", "speaks of 'Triton'"),
         ("Our kernel wins against cuDNN.", "ours.us < cublas.us", "speaks of 'cuDNN'"),
         ("The padded kernel wins.", "tiled.us < cublas.us", "speaks of 'padded'"),
+        # nobody it is compared with
+        ("The padded kernel is the faster one.", "tiled.us < padded.us", "is said of 'padded'"),
+        ("The tiled one is the slowest.", "tiled.us < padded.us", "is said of 'tiled'"),
+        ("Written out in PyTorch it is the fastest of all.", "triton.us < ours.us", "speaks of 'PyTorch'"),
+        ("The WMMA kernel is slower still.", "triton.us < ours.us", "speaks of 'WMMA'"),
         # more than a run can test
         ("At no size is cuBLAS ahead of ours.", "ours.us < cublas.us", "*At no* is more than one run can test"),
         ("Ours always beats cuBLAS.", "ours.us < cublas.us", "*always* is more"),
@@ -79,6 +84,10 @@ def test_a_claim_that_boasts_is_refused_in_one_line(sentence, condition, said):
         ("Level with SDPA, at both.", "max(ours.us / sdpa.us, tiled.us / sdpa.us) < 1.1 and ours.us / sdpa.us > 0.9"),
         ("It is {{ lead:.1f}} times as quick as cuBLAS.", "lead > 1.02"),
         ("The padded one is ahead.", "padded.us < tiled.us"),
+        ("The padded kernel is the faster one.", "padded.us < tiled.us"),
+        ("The tiled one is the slower of the two.", "padded.us < tiled.us"),
+        ("Triton is the fastest.", "triton.us < ours.us"),
+        ("A slower clock is likely the cause.", "triton.us < ours.us"),
         ("On no card of this model do we expect otherwise.", "ours.us < cublas.us"),
         ("There is no faster instruction, and every load counts.", "ours.us < cublas.us"),
         ("It is strong support, and no proof.", "ours.us < cublas.us"),

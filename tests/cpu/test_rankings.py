@@ -8,6 +8,7 @@ RANKED = """
 The library needs two launches for what our kernel does in one, and so it comes in second.
 Here cuBLAS has met its master.
 Our kernel leaves the library standing.
+Ours leaves the library in the dust.
 By now it is neck and neck with cuBLAS.
 cuBLAS cannot keep up with it.
 Our kernel finishes first.

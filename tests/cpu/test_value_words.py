@@ -28,6 +28,7 @@ def scope():
             "padded": one(850.0, "sgemm/k04_padded"),
             "register_column": one(500.0, "sgemm/k05_register_column"),
         },
+        by_type={kind: one(800.0) for kind in ("bf16", "fp32")},
         sizes={"n12": one(200.0), "n28": one(300.0)},
         paper={"kind": "quantity", "value": 3e-6, "unit": "s", "how": "given"},
         order=one(2.0),
@@ -88,6 +89,9 @@ def said_of(text, beside=""):
         ("Naive {{ group.naive.us:.0f }}, register column {{ group.tiled.us:.0f }} µs.", "called 'register column'"),
         ("Padded {{ group.tiled.us:.0f }} µs.", "it is called 'padded', and group.tiled.us is another of its group"),
         ("The naive kernel takes 3, the tiled {{ group.padded.us:.0f }} µs.", "is called 'tiled'"),
+        ("It runs at {{ last.us / ours.us:.1f }} and {{ ours.us / last.us:.1f }} times the speed.", "turn it round"),
+        ("The shuffles are {{ group.tiled.us / group.naive.us:.2f }} times as fast.", "*times the speed*"),
+        ("In fp32 it takes {{ by_type.bf16.us:.0f }} µs.", "it is of bf16, and its sentence speaks of fp32"),
         # below a floor that the same sentence names
         ("Its floor is {{ cublas.us:.0f }} µs, and it took {{ ours.us:.0f }} µs.", "below the floor"),
         # in a table
@@ -136,6 +140,8 @@ def test_a_lie_in_words_is_refused_in_one_line(text, said):
         "As a share of cuBLAS's time it takes {{ ours.us / cublas.us:.0%}}.",
         "It is {{ cublas.us / ours.us:.1f }} times as fast as cuBLAS.",
         "It is {{ ours.us / cublas.us:.1f }} times as slow as cuBLAS.",
+        "It runs at {{ last.us / ours.us:.1f }} times the speed, {{ ours.us / last.us:.0%}} of the time.",
+        "fp32 takes {{ by_type.fp32.us:.0f }} µs, and bf16 {{ by_type.bf16.us:.0f }} µs.",
     ],
 )  # fmt: skip
 def test_an_honest_sentence_passes(text):

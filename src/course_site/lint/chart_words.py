@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from course_kernels.measure.derive import ATTRIBUTES
 from course_site.lint.speed_words import LIBRARY
-from course_site.lint.value_words import is_library, numerator_of, other_name, other_size, upside_down
+from course_site.lint.value_words import (
+    is_library,
+    neighbours,
+    numerator_of,
+    other_name,
+    other_size,
+    upside_down,
+)
 from course_site.lint.values_in_prose import units_said
 from course_site.pages.placeholders import PLACEHOLDER
 from course_site.values.claims import NAMED, what_stands_behind
@@ -18,6 +26,9 @@ from course_site.values.values import ExpressionError, Scope, parse, written_out
 _ITEMS = ("bars", "steps", "series", "points", "references")
 _OURS = re.compile(r"\b(?:ours|our|k\d\d)\b", re.IGNORECASE)
 _SHEET = re.compile(r"\b(?:data[\s-]sheets?'?s?|brochure)\b", re.IGNORECASE)
+_BY_HAND = re.compile(
+    r"\b(?:by\s+(?:hand|pencil)|on\s+paper|worked\s+out|forecasts?|expected)\b", re.IGNORECASE
+)
 _PEAK = re.compile(r"\b(?:peaks?|data[\s-]sheets?|roofs?)\b", re.IGNORECASE)
 _OF_PEAK = re.compile(r"(?:^|\s)(?:%\s*)?of\s+(?:the\s+)?(?:data\s+sheet's\s+)?peak\b", re.IGNORECASE)
 _SPELLED = {
@@ -51,11 +62,16 @@ def faults_of_chart(settings: dict[str, Any], scope: Scope) -> Iterator[str]:
             timed := _timed(str(item.get("value") or item.get("name") or ""), scope)
         ):
             yield f"{label!r} is drawn from {timed}, which was measured: a data sheet's number is a given one"
+        elif _BY_HAND.search(label) and (
+            met := next(filter(None, map(partial(_met, scope=scope), mine)), "")
+        ):
+            yield f"{label!r} is drawn from {met}, which a run found: what is worked out needs no card"
         text = str(item.get("value") or item.get("name") or "")
         if ".*" not in text and (fault := upside_down(text, axis, scope)):
             yield f"{label!r}, {text}, {fault}"
     if "series" in settings:
         yield from _axes(settings, scope)
+        yield from _unspoken_axis(settings)
     yield from _wrong_way(settings)
     yield from _not_drawn(settings, [item for _, item in drawn], scope)
     if ranks := _RANKS.search(_bare(settings.get("title"))):
@@ -86,6 +102,15 @@ _COSTS = re.compile(
 _TEXTS = ("title", "alt", "caption", "x_label", "y_label")
 
 
+def _unspoken_axis(settings: dict[str, Any]) -> Iterator[str]:
+    """Yield an x axis of which neither the alternative text nor the title or the caption has a word."""
+    label, alt = str(settings.get("x_label", "")), str(settings.get("alt", ""))
+    said = " ".join(_bare(settings.get(key)) for key in ("alt", "title", "caption")).casefold()
+    words = re.findall(r"[a-z0-9]{2,}", label.casefold())
+    if alt and words and not any(word.rstrip("s") in said for word in words):
+        yield f"its x axis says {label!r}, and neither title, caption nor alternative text has a word of that"
+
+
 def _bare(text: Any) -> str:
     return PLACEHOLDER.sub(" ", str(text or ""))
 
@@ -107,7 +132,7 @@ def _not_drawn(settings: dict[str, Any], drawn: list[dict[str, Any]], scope: Sco
         return
     leaves = [leaf for item in drawn for leaf in _leaves(item, scope)]
     shown = " ".join(
-        [*(str(leaf.get("kernel", "")) for leaf in leaves), *(str(item) for item in drawn)]
+        [*(str(leaf.get("kernel", "")) for leaf in leaves), *(_drawn_words(item, scope) for item in drawn)]
     ).casefold()
     for key in ("title", "alt", "caption"):
         for found in re.finditer(LIBRARY, _bare(settings.get(key))):
@@ -126,11 +151,26 @@ def _not_drawn(settings: dict[str, Any], drawn: list[dict[str, Any]], scope: Sco
                 return
 
 
+def _drawn_words(item: dict[str, Any], scope: Scope) -> str:
+    """Return what an item is called and what it draws, without the rate that a data sheet's line is worked out from."""
+    texts = [str(item[key]) for key in ("name", "tflops", "value", "intensity") if item.get(key) is not None]
+    names = [" ".join(_resolved(text, scope)) if "/" in text else text for text in texts]
+    return " ".join([str(item.get("label", "")), str(item.get("note", "")), *names])
+
+
 def _resolved(text: str, scope: Scope) -> tuple[str, ...]:
     try:
-        return parse(written_out(text, scope)).names
+        names = parse(written_out(text, scope)).names
     except ExpressionError:
         return ()
+    return tuple(name for name in names if _stem(name) not in _shared(names))
+
+
+def _shared(names: Iterable[str]) -> set[str]:
+    """Return what stands in an expression with its own share of a peak: a rate over that is the data sheet's."""
+    return (
+        {_SHARES.sub("", name) for name in names if _SHARES.search(name)} if len(tuple(names)) > 1 else set()
+    )
 
 
 def _leaves(item: dict[str, Any], scope: Scope) -> list[dict[str, Any]]:
@@ -142,7 +182,7 @@ def _leaves(item: dict[str, Any], scope: Scope) -> list[dict[str, Any]]:
         except ExpressionError:
             return []
     found = []
-    for name in _resolved(text, scope) or (text,):
+    for name in _resolved(text, scope) or (() if "/" in text else (text,)):
         for attribute in ("", ".us"):
             try:
                 found.append(scope.resolve(name + attribute).leaf or {})
@@ -181,7 +221,7 @@ def faults_of_alt(settings: dict[str, Any], scope: Scope) -> Iterator[str]:
 
 def _all_names(item: dict[str, Any], scope: Scope) -> set[str]:
     texts = [str(item[key]) for key in ("name", "tflops", "value", "intensity") if item.get(key) is not None]
-    return {name for text in texts for name in _parts(text, scope)}
+    return {name for text in texts for name in _resolved(text, scope)}
 
 
 def _parts(text: str, scope: Scope) -> tuple[str, ...]:
@@ -266,9 +306,22 @@ def _timed(text: str, scope: Scope) -> str:
         stem, _, last = name.rpartition(".")
         if leaf.get("kind") == "measurement" and last in _MEASURED and stem not in shares:
             return name
-        if leaf.get("kind") == "samples" and leaf.get("how") == "timed":
+        if leaf.get("kind") == "samples" and (len(names) == 1 or leaf.get("how") == "timed"):
             return name
     return ""
+
+
+def _met(name: str, scope: Scope) -> str:
+    """Return a name of something that was timed or counted on a card, not worked out; "" of any other."""
+    try:
+        leaf = scope.resolve(name).leaf or {}
+    except ExpressionError:  # a group's own name: its attribute is drawn
+        return _met(f"{name}.us", scope) if not name.endswith(".us") else ""
+    if leaf.get("kind") == "measurement":
+        return name if name.rpartition(".")[2] in _MEASURED else ""
+    if leaf.get("kind") == "quantity":
+        return name if leaf["how"] in ("timed", "device") else ""
+    return name if leaf.get("kind") in ("samples", "counted", "trace") else ""
 
 
 def _axes(settings: dict[str, Any], scope: Scope) -> Iterator[str]:
@@ -299,6 +352,16 @@ def _unit_of_series(settings: dict[str, Any], scope: Scope) -> str:
     return units.pop() if len(units) == 1 else ""
 
 
+def faults_of_table(head: list[str], caption: str) -> Iterator[str]:
+    """Yield *lower is better* over columns that are all rates or shares, and *higher is better* over times."""
+    said = " ".join([*map(_bare, head), _bare(caption)])
+    speeds, costs = ([title for title in head[1:] if kind.search(title)] for kind in (_SPEEDS, _COSTS))
+    if speeds and not costs and (found := _DOWN.search(said)):
+        yield f"it says {found[0]!r} over {speeds[0]!r}, where more is better"
+    elif costs and not speeds and (found := _UP.search(said)):
+        yield f"it says {found[0]!r} over {costs[0]!r}, where less is better"
+
+
 def faults_of_row(head: list[str], cells: list[str], scope: Scope) -> Iterator[str]:
     """Yield what is wrong with a row: a share of a library under *of peak*, and a size that is another row's."""
     for title, cell in zip(head, cells, strict=False):
@@ -326,10 +389,25 @@ def _of_row(head: str, text: str, scope: Scope) -> Iterator[str]:
     called = re.sub(r"\W+", "_", re.sub(r"^\W*(?:k?\d+\s+)?", "", head.casefold())).strip("_")
     if len(called) < 4 or "{{" in head or called in text:
         return
+    if called == "the_library":
+        yield from _no_library(text, scope)
+        return
     for name in parse(text).names:
         if (scope.resolve(name).leaf or {}).get("kind") == "measurement":
             yield from other_name(name, [called], scope)
             return
+
+
+def _no_library(text: str, scope: Scope) -> Iterator[str]:
+    """Yield a name under *the library* that is not a library's, where a neighbour of it is."""
+    for name in parse(text).names:
+        parts = name.split(".")
+        for at, part in enumerate(parts):
+            beside = neighbours(parts[:at], scope)
+            theirs = [other for other in beside if any(word in other for word in NAMED["the library"])]
+            if part in beside and theirs and part not in theirs and not is_library(_behind(name, scope)):
+                yield f"it is called the library, and {name} is not: {theirs[0]} stands beside it"
+                return
 
 
 def _rival(text: str, scope: Scope) -> str:

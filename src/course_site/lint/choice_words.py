@@ -17,7 +17,8 @@ from course_site.values.claim_bounds import spans_of
 
 _LARGE = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 _NUMBER = re.compile(
-    r"^\W*(?:(?:about|nearly|still|some|roughly|around|only)\s+)?(?P<digits>\d+(?:[ \xa0,]\d{3})*(?:\.\d+)?)"
+    r"^\W*(?:(?:about|nearly|still|some|roughly|around|only|the\s+(?:first|last|next))\s+)?"
+    r"(?P<digits>\d+(?:[ \xa0,]\d{3})*(?:\.\d+)?)"
     r"(?:\s*(?P<large>hundred|thousand|million|billion))?\b",
     re.IGNORECASE,
 )

@@ -34,6 +34,11 @@ _RANKS = {
     ),
 }
 _RANK = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _RANKS.items()), re.IGNORECASE)
+_BARE = re.compile(r"\b(?:fast|slow|quick)(?:er|est)\b(?!\s+than)", re.IGNORECASE)
+_SUBJECT = re.compile(
+    r"\b(?P<who>[a-z]+)(?:\s+(?:one|kernel|version|copy))?\s+(?:is|are|was|were|runs|comes\s+out)\s+(?:the\s+|\w+\s+the\s+)?$",
+    re.IGNORECASE,
+)
 # A kernel of ours may be called by what it is written in.
 _OURS = r"\b(?:Triton|CUDA(?=\s+(?:kernel|version|one)\b)|WMMA|wgmma)\b"
 _NAME = re.compile(rf"{LIBRARY}|{_OURS}", re.IGNORECASE)
@@ -77,6 +82,7 @@ def faults_of(text: str, condition: str, scope: Scope) -> Iterator[str]:
         found = _RANK.search(said)
         names = list(_NAME.finditer(said))
         if not found:
+            yield from _bare_ranking(said, names, condition, scope)
             continue
         if other := _other_kernel(said, condition, scope):
             yield f"{_quoted(said)}: speaks of {other!r}, {_UNNAMED}"
@@ -94,6 +100,30 @@ def faults_of(text: str, condition: str, scope: Scope) -> Iterator[str]:
             yield f"{_quoted(said)}: speaks of {missing[0]!r}, {_UNNAMED}"
             continue
         yield from _not_ranked(said, found, names, condition, scope)
+
+
+def _bare_ranking(said: str, names: list[re.Match[str]], condition: str, scope: Scope) -> Iterator[str]:
+    """Yield *the fastest*, *the slower one*, *slower still* of somebody whom the condition does not rank so."""
+    found = _BARE.search(said)
+    if not found or _GUESSED.search(said):
+        return
+    if other := _other_kernel(said, condition, scope):
+        yield f"{_quoted(said)}: speaks of {other!r}, {_UNNAMED}"
+        return
+    for name in names:
+        if name.end() <= found.start() and not _theirs(name[0], condition, scope):
+            yield f"{_quoted(said)}: speaks of {name[0]!r}, {_UNNAMED}"
+            return
+    subject = _SUBJECT.search(said[: found.start()])
+    who = subject["who"].casefold() if subject else ""
+    mine = {name for name in parse(condition).names if who in name.casefold().split(".")}
+    if not mine or ranks_nothing(condition):
+        return
+    bounds = list(_of_us(condition, mine, scope))
+    low, high = max((a for a, _ in bounds), default=0.0), min((b for _, b in bounds), default=math.inf)
+    is_fast = found[0].casefold().startswith(("fast", "quick"))
+    if bounds and not (high * SLACK <= 1 if is_fast else low >= SLACK):
+        yield f"{_quoted(said)}: *{found[0]}* is said of {who!r}, and its condition does not rank it so"
 
 
 def _other_kernel(said: str, condition: str, scope: Scope) -> str:

@@ -25,7 +25,7 @@ _WINS = (
     r"|(?:is|are|was|were|runs?|stays?|comes?|lies?|stands?|far|well|just|still|already|now|not)\s+(?:\w+\s+)?"
     r"(?:ahead|behind)(?!\s+(?:it|this|that|the|each|every|a|one)\b)"
     r"|ahead\s+of|neck\s+and\s+neck|on\s+(?:a\s+)?par|(?:level|even)\s+with|a\s+match\s+for|matches\s+the"
-    r"|(?:leaves?|left|falls?|fell|stays?|lags?|trails?)\s+(?:[\w’'.-]+\s+){0,4}(?:behind|standing)\b"
+    r"|(?:leaves?|left|falls?|fell|stays?|lags?|trails?)\s+(?:[\w’'.-]+\s+){0,4}(?:behind|standing|in\s+the\s+dust|far\s+back)\b"
     r"|(?:comes?|came|finish(?:es|ed)?|ends?|ended)\s+(?:in\s+)?(?:first|second|third|last)\b"
     r"|met\s+(?:its|their)\s+ma(?:ster|tch)|(?:cannot|can\s+not|can't|not|no\s+longer)\s+keep|keeps?\s+(?:up|pace)"
     r"|(?:catch(?:es)?|caught)\s+up|(?:has|have|had)\s+caught|gap\b[^.;:]{0,40}\b(?:gone|closed?s?|shut|small|tiny|nothing"

@@ -159,6 +159,8 @@ def faults_of_prose(text: str, scope: Scope, beside: str = "") -> Iterator[str]:
             *_other_sizes(made, shown, scope),
             *_other_names(made, shown, scope),
             *([f"it {upside}"] if upside else ()),
+            *_below_one(made, float(value), shown),
+            *_other_precision(made, shown),
         ):
             yield f"{{{{ {shown.expression} }}}}: {fault}"
         yield from _above_the_sheet(made, float(value), shown, scope)
@@ -452,6 +454,24 @@ def _speeds_of(shown: Shown) -> str:
     return f"speed of {found['who']}" if found else shown.lead
 
 
+_AS_MUCH = re.compile(r"^\W*times\s+(?:the\s+speed|as\s+(?:fast|quick))\b", re.IGNORECASE)
+_PRECISION = re.compile(r"(?<![a-z0-9])(?:bf16|fp16|fp8|tf32|fp32|fp64|fp4)(?![a-z0-9])", re.IGNORECASE)
+
+
+def _below_one(made: Made, value: float, shown: Shown) -> Iterator[str]:
+    """Yield *times the speed* behind a ratio below one: upside down, or a share."""
+    if value < 0.95 and _AS_MUCH.match(shown.tail) and len(made.found()) > 1 and made.unit() == ONE:
+        yield f"it is {value:.2g}, and the words behind it say *times the speed*: turn it round, or say a share"
+
+
+def _other_precision(made: Made, shown: Shown) -> Iterator[str]:
+    """Yield a value of bf16 in a sentence that speaks of fp32 alone."""
+    own = {word.casefold() for name in made.names() for word in _PRECISION.findall(name.replace("_", "."))}
+    said = {word.casefold() for word in _PRECISION.findall(f"{shown.sentence} {shown.beside}")}
+    if own and said and not own & said:
+        yield f"it is of {' and '.join(sorted(own))}, and its sentence speaks of {' and '.join(sorted(said))}"
+
+
 def upside_down(text: str, words: str, scope: Scope) -> str:
     """Return why an expression is not the share of a speed that some words say; "" where it is, or where none do.
 
@@ -542,7 +562,7 @@ def other_size(names: Iterable[str], said: set[int], scope: Scope) -> Iterator[s
         if len(sized) != 1 or int(sized[0][1][2]) in said:
             continue
         ((at, own),) = sized
-        beside = map(_SIZED.fullmatch, _neighbours(parts[:at], scope))
+        beside = map(_SIZED.fullmatch, neighbours(parts[:at], scope))
         others = said & {int(one[2]) for one in beside if one and one[1] == own[1]}
         if len(others) == 1:
             yield f"the words before it say {min(others)}, and {name} is of {own[2]}"
@@ -567,7 +587,7 @@ def other_name(name: str, called: Iterable[str], scope: Scope) -> Iterator[str]:
         return
     for word in words:
         for at in range(len(parts)):
-            if word not in _neighbours(parts[:at], scope):
+            if word not in neighbours(parts[:at], scope):
                 continue
             try:
                 other = scope.resolve(".".join([*parts[:at], word, *parts[at + 1 :]]))
@@ -583,7 +603,8 @@ def _figures(text: str) -> set[int]:
     return {int(re.sub(r"\D", "", number)) for number in re.findall(r"(?<![\w.])\d[\d\xa0,]*(?!\w)", text)}
 
 
-def _neighbours(parts: list[str], scope: Scope) -> list[str]:
+def neighbours(parts: list[str], scope: Scope) -> list[str]:
+    """Return the names that a group of a record has, of this page or of another."""
     names: object = scope.names
     if parts and parts[0] not in scope.names and (other := scope.others(parts[0])) is not None:
         names, parts = other.names, parts[1:]

@@ -239,6 +239,8 @@ def table(writer: Writer, block: Block) -> str:
     for cells in lines[1:]:
         for fault in chart_words.faults_of_row(lines[0], cells, writer.scope):
             writer.problem(f"/// table: {fault}")
+    for fault in chart_words.faults_of_table(lines[0], str(settings.get("caption", ""))):
+        writer.problem(f"/// table: {fault}")
     units = [unit_of_head(head) for head in lines[0]]
     shared = str(settings.get("caption", "")) if cards.of_one(map(" ".join, lines), writer.scope) else ""
     texts = [

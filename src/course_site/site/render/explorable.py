@@ -60,7 +60,12 @@ def explorable(writer: Writer, block: Block) -> str:
     words = {str(name): {"html": html.escape(str(said))} for name, said in settings.get("words", {}).items()}
     data |= {"words": words} if words else {}
     state = {name: said["at"] for name, said in knobs.items()}
-    shown = kind.work(state, data)
+    try:
+        shown = kind.work(state, data)
+    except KeyError as missing:
+        raise DirectiveError(
+            f"one of its data has no {missing}, and another has: take names of one group"
+        ) from None
     says = {name: str(text) for name, text in settings["says"].items()}
     row = {str(head): str(text) for head, text in settings["row"].items()}
     _tie(writer, settings, shown)
