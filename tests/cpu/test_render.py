@@ -945,6 +945,20 @@ def test_nothing_of_a_record_changes_alone(tmp_path, monkeypatch, changed, said)
     assert [line.partition(": ")[2].partition(";")[0] for line in problems(root)] == [said]
 
 
+def test_a_record_whose_run_keeps_no_seal_is_sealed_elsewhere(tmp_path, monkeypatch):
+    """A counter, a trace, an error stand in no list of runs: the seal alone tells that they were changed."""
+    root = repository(tmp_path, monkeypatch)
+    runs = [
+        {key: value for key, value in run.items() if key != "seal"}
+        for run in run_history.load(root, "nvidia-h200")
+    ]
+    write(root, "records/nvidia-h200/runs.json", json.dumps(seal({"kind": "runs", "runs": runs})))
+    assert any("keeps no seal of this run, and records/seals.txt does not" in line for line in problems(root))
+    record = Record.load(root / "records/nvidia-h200/docs/w1.ipynb")
+    write(root, "records/seals.txt", f"# Seals.\n{record.meta['checksum']} docs/w1.ipynb\n")
+    assert problems(root) == []
+
+
 def test_a_list_of_what_moved_that_is_taken_away_or_thinned_is_missed(tmp_path, monkeypatch):
     root = repository(tmp_path, monkeypatch)
     old = Record.load(root / "records/nvidia-h200/docs/w1.ipynb")

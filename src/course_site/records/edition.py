@@ -72,6 +72,11 @@ class Edition:
         """The terms that runs made apart add to every interval."""
         return run_history.between(self.runs)
 
+    @functools.cached_property
+    def earlier_seals(self) -> frozenset[str]:
+        """Seals of records that were made before their runs kept them."""
+        return run_history.earlier_seals(self.root)
+
     @property
     def card(self) -> str:
         """The GPU's own name, as its records give it; "" where no record does."""
@@ -100,7 +105,7 @@ class Edition:
             return
         record, provenance = kept.record, kept.record.meta["provenance"]
         beside = (
-            run_history.doubt(record, self.runs),
+            run_history.doubt(record, self.runs, self.earlier_seals),
             changes.doubt(record, self.moves),
             run_history.doubt_of_moves(record, self.runs, self.moves),
         )

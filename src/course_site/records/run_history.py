@@ -3,7 +3,8 @@
 records/<gpu>/runs.json keeps the medians of the last runs of every page, with the card's own number, the date
 and the commit. Two runs of the same code say how far runs lie apart; blocks of one run cannot see that.
 The file is written by `nox -s docs` on a GPU, and by no hand: it carries a checksum. Of every run it also keeps the
-seal of the whole record, so that nothing of a record can be changed there alone.
+seal of the whole record, so that nothing of a record can be changed there alone; those of older runs stand in
+records/seals.txt.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import itertools
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ SAME = 1e-9  # a number written down twice
 KEPT = 4  # runs of a page: enough for six pairs
 NAME = "runs.json"
 FIELDS = frozenset({"page", "date", "card", "commit", "code", "values"})  # of every run
-SEALED_SINCE = "2026-11-28"  # the first day from which every run keeps the seal of its record
+EARLIER = "records/seals.txt"  # seals of records from before every run kept its own
 FAR = 0.5  # a median that moved so far is noted in the list of what moved
 
 
@@ -162,8 +163,19 @@ def _numbers(record: Record) -> Iterator[tuple[str, tuple[str, float]]]:
             yield f"{name}.host_us", ("host", float(leaf["host_us"]["0.5"]))
 
 
-def doubt(record: Record, runs: Sequence[dict[str, Any]]) -> str:
-    """Contradiction between a record and the run that it was kept as; empty where the two agree."""
+def earlier_seals(root: Path) -> frozenset[str]:
+    """Return the seals of records that were made before their runs kept them."""
+    path = root / EARLIER
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return frozenset(line.split()[0] for line in lines if line and not line.startswith("#"))
+
+
+def doubt(record: Record, runs: Sequence[dict[str, Any]], earlier: Collection[str] = ()) -> str:
+    """Contradiction between a record and the run that it was kept as; empty where the two agree.
+
+    Args:
+        earlier: seals of records whose runs keep none, see `earlier_seals`.
+    """
     meta, date = record.meta, record.meta["provenance"]["date"]
     of_page = {run["date"]: run for run in runs if run["page"] == meta["id"]}
     run = of_page.get(date)
@@ -178,7 +190,10 @@ def doubt(record: Record, runs: Sequence[dict[str, Any]]) -> str:
         if kept is None or abs(kept - value) > SAME * abs(value):
             said = "unknown" if kept is None else f"{kept:.4g}"
             return f"{name} is {value:.4g} in it, and {said} in {NAME} beside it"
-    if run.get("seal", "" if date >= SEALED_SINCE else record.meta["checksum"]) != record.meta["checksum"]:
+    mine = record.meta["checksum"]
+    if "seal" not in run and mine not in earlier:
+        return f"{NAME} beside it keeps no seal of this run, and {EARLIER} does not have the record's"
+    if run.get("seal", mine) != mine:
         return f"its seal is not the one that {NAME} beside it keeps of this run"
     return ""
 
