@@ -135,6 +135,15 @@ def test_a_row_and_a_column_are_what_they_say():
     assert list(faults_of_row(head[:2], ["the library", "{{ vital.cublas:.0%}}"], scope())) == []
 
 
+def test_a_row_of_a_letter_shows_what_was_recorded_under_it():
+    page = scope()
+    page.names["flight"] = {f"v{v}": {f"r{r}": measurement(float(v * r)) for r in (1, 2)} for v in (2, 4)}
+    head = ["% of peak", "R = 1"]
+    (found,) = faults_of_row(head, ["V = 4", "{{ flight.v2.r1.of_peak:.1%}}"], page)
+    assert found == "{{ flight.v2.r1.of_peak }}: its row says V = 4, and flight.v2.r1.of_peak is of v2"
+    assert list(faults_of_row(head, ["V = 4", "{{ flight.v4.r1.of_peak:.1%}}"], page)) == []
+
+
 def test_a_table_says_which_way_is_better():
     (found,) = faults_of_table(["", "% of peak", "GB/s"], "Lower is better.")
     assert found == "it says 'Lower is better' over '% of peak', where more is better"

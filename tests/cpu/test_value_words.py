@@ -32,6 +32,7 @@ def scope():
         sizes={"n12": one(200.0), "n28": one(300.0)},
         paper={"kind": "quantity", "value": 3e-6, "unit": "s", "how": "given"},
         order=one(2.0),
+        ridge_bf16={"kind": "quantity", "value": 206.0, "unit": "FLOP/B", "how": "computed"},
     )
     page.defines |= {
         "twice": Define("twice", "2 * copy.gb_per_s", "GB/s"),
@@ -92,6 +93,7 @@ def said_of(text, beside=""):
         ("It runs at {{ last.us / ours.us:.1f }} and {{ ours.us / last.us:.1f }} times the speed.", "turn it round"),
         ("The shuffles are {{ group.tiled.us / group.naive.us:.2f }} times as fast.", "*times the speed*"),
         ("In fp32 it takes {{ by_type.bf16.us:.0f }} µs.", "it is of bf16, and its sentence speaks of fp32"),
+        ("In fp32 the ridge is at {{ ridge_bf16:.0f }} operations.", "it is of bf16, and its sentence speaks of fp32"),
         # below a floor that the same sentence names
         ("Its floor is {{ cublas.us:.0f }} µs, and it took {{ ours.us:.0f }} µs.", "below the floor"),
         # in a table

@@ -377,11 +377,26 @@ def faults_of_row(head: list[str], cells: list[str], scope: Scope) -> Iterator[s
                     yield f"{{{{ {expression} }}}} is divided by {rival}, and its column says {title!r}"
             except ExpressionError:
                 continue
+            if cell is not cells[0] and (fault := _other_letter(cells[0], text, scope)):
+                yield f"{{{{ {expression} }}}}: {fault}"
             row = re.fullmatch(r"\W*(?:[A-Z]\s*=\s*)?(\d[\d\xa0 ,]*)\W*", cells[0])
             if row and cell is not cells[0]:
                 size = int(re.sub(r"\D", "", row[1]))
                 for fault in other_size(numerator_of(text), {size}, scope):
                     yield f"{{{{ {expression} }}}}: {fault}"
+
+
+def _other_letter(head: str, text: str, scope: Scope) -> str:
+    """Return that a row of *V = 4* shows what was recorded under v2, where v4 stands beside it; "" of any other."""
+    said = re.fullmatch(r"\W*([A-Z])\s*=\s*(\d+)\W*", head)
+    for name in numerator_of(text) if said else ():
+        parts = name.split(".")
+        for at, part in enumerate(parts):
+            own = re.fullmatch(rf"{said[1].casefold()}(\d+)", part)  # type: ignore[index]
+            right = f"{said[1].casefold()}{said[2]}"  # type: ignore[index]
+            if own and part != right and right in neighbours(parts[:at], scope):
+                return f"its row says {said[0].strip()}, and {name} is of {part}"  # type: ignore[index]
+    return ""
 
 
 def _of_row(head: str, text: str, scope: Scope) -> Iterator[str]:

@@ -146,6 +146,8 @@ def faults_of_prose(text: str, scope: Scope, beside: str = "") -> Iterator[str]:
                 continue
             expression = parse(written_out(shown.expression, scope))
             resolved = [scope.resolve(name) for name in expression.names]
+            if fault := _other_precision(expression.names, shown):
+                yield f"{{{{ {shown.expression} }}}}: {fault}"
             if isinstance(expression.tree, ast.Name) and _is_plain(resolved[0]):
                 continue
             made = Made(expression, resolved, units_of_names(expression, resolved))
@@ -160,7 +162,6 @@ def faults_of_prose(text: str, scope: Scope, beside: str = "") -> Iterator[str]:
             *_other_names(made, shown, scope),
             *([f"it {upside}"] if upside else ()),
             *_below_one(made, float(value), shown),
-            *_other_precision(made, shown),
         ):
             yield f"{{{{ {shown.expression} }}}}: {fault}"
         yield from _above_the_sheet(made, float(value), shown, scope)
@@ -464,12 +465,15 @@ def _below_one(made: Made, value: float, shown: Shown) -> Iterator[str]:
         yield f"it is {value:.2g}, and the words behind it say *times the speed*: turn it round, or say a share"
 
 
-def _other_precision(made: Made, shown: Shown) -> Iterator[str]:
-    """Yield a value of bf16 in a sentence that speaks of fp32 alone."""
-    own = {word.casefold() for name in made.names() for word in _PRECISION.findall(name.replace("_", "."))}
+def _other_precision(names: Iterable[str], shown: Shown) -> str:
+    """Return that a value is of bf16, say, in a sentence that speaks of fp32 alone; "" of any other."""
+    own = {word.casefold() for name in names for word in _PRECISION.findall(name.replace("_", "."))}
     said = {word.casefold() for word in _PRECISION.findall(f"{shown.sentence} {shown.beside}")}
     if own and said and not own & said:
-        yield f"it is of {' and '.join(sorted(own))}, and its sentence speaks of {' and '.join(sorted(said))}"
+        return (
+            f"it is of {' and '.join(sorted(own))}, and its sentence speaks of {' and '.join(sorted(said))}"
+        )
+    return ""
 
 
 def upside_down(text: str, words: str, scope: Scope) -> str:
