@@ -313,8 +313,7 @@ print("x[3], *(x + 3):  ", *seen.tolist())
 # ### The same address, a different type
 #
 # The cell above contains `(const double *)x`: the same house, with a new promise about what lives in it. The long form
-# of this cast is `reinterpret_cast<const double *>(x)`. No bit moves, and nothing is converted. But the next read takes
-# a different number of bytes, and a step has a different length. Every kernel that loads 16 bytes at once uses such a
+# of this cast is `reinterpret_cast<const double *>(x)`. No bit moves, and nothing is converted. But each read now takes a different number of bytes, and so does each step to the next number. Every kernel that loads 16 bytes at once uses such a
 # cast:
 #
 # ```cuda

@@ -330,7 +330,7 @@ record(
 
 # %% [markdown] The chef is the {{ host.cpu}}, of which we have {{ host.cores:.0f}} cores (as the operating system
 # counts them). The chef did best with {{ host.used:.0f}} cores, and keeps those. The brigade is the card named under
-# the title. Each kitchen has its ingredients at home: nothing is carried from one kitchen to the other while the
+# the title. Each kitchen already has its ingredients: nothing is carried from one kitchen to the other while the
 # clock runs. And every race checks its answers. A wrong answer stops the page.
 #
 # ### One long chain

@@ -1075,8 +1075,7 @@ record(
 # Compare the product of the three factors with the percentage that was timed: {{ product.persistent:.1%}} and
 # {{ ladder.persistent.of_peak:.1%}} for our kernel, {{ product.cublas:.1%}} and {{ ladder.cublas.of_peak:.1%}} for
 # the library. In our run the two differ by {{ abs(product.persistent / ladder.persistent.of_peak - 1):.1%}} and
-# {{ abs(product.cublas / ladder.cublas.of_peak - 1):.1%}}. Clock, counters and time come from three separate visits
-# to the card, and on a different day they may differ by more: we vouch for a difference of less than 12 %. That is
+# {{ abs(product.cublas / ladder.cublas.of_peak - 1):.1%}}. The clock, the counters and the time come from three separate runs, and on a different day the two results may differ by more: we vouch for a difference of less than 12 %. That is
 # enough to say that no large factor is missing: if you want more speed, you must raise one of the three.
 # /// otherwise
 # The product of the three factors is {{ product.persistent:.1%}}, and the percentage that was timed is

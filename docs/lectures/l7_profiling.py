@@ -29,7 +29,7 @@
 # > guess → code → **profile** → read the percentage → and again.
 #
 # /// figure | docs/assets/figures/arc_loop.svg
-# alt: "The loop as a ring of four words with arrows. Guess, code, profile, read the percent, and back to guess."
+# alt: "The loop as a ring of four words with arrows. Guess, code, profile, read the percentage, and back to guess."
 # caption: The loop of day one. Today is about its third word.
 # ///
 #

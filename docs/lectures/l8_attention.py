@@ -703,7 +703,7 @@ record(
 # happens at N = 65536?
 # /// answer
 # A row takes 64 KiB, so three rows fit. For each token that passes, K and V bring 2d numbers, 4d bytes, and each row
-# does 4d operations with them. So R rows do R operations per byte: three. The recipe with four trips does 64. (If you
+# does 4d operations with them. So R rows do R operations per byte: here three. The recipe with four trips does 64 per byte. (If you
 # did the lab in Triton, you built exactly that, with one row in each program.) L2 will serve some of these bytes, but
 # it is still a poor trade. At N = 65536 a row takes 256 KiB: not even one row fits.
 # ///

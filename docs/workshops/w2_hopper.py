@@ -1171,8 +1171,8 @@ record(
 # /// answer
 # About 132 tiles run at once. In groups of 1 they form rows: at 4096 there are 16 tiles from left to right, so that is all
 # columns of B, and about 8 rows of tiles, one after the other. In groups of 16 they are 16 × 128 = 2048 rows of A and about 8 ×
-# 256 = 2048 columns of B, the closest to a square. With 64 there are only 32 rows of tiles at 4096, so the group has 32: all rows
-# of A, and about 4 × 256 columns. The closer to a square, the less is fetched for the same result; at this size L2 hides much of
+# 256 = 2048 columns of B, the closest to a square. At 4096 there are only 32 rows of tiles, so a group of 64 has just 32: all rows
+# of A, and about 4 × 256 columns of B. The closer to a square, the less is fetched for the same result; at this size L2 hides much of
 # the difference. Our run: {{ alone.g1:.0f}} TFLOP/s in groups of 1, {{ alone.g16:.0f}} in groups of 16, {{ alone.g64:.0f}} in
 # groups of 64.
 # ///

@@ -23,7 +23,7 @@
 # ///
 #
 # /// figure | docs/assets/figures/arc_loop.svg
-# alt: The loop as a ring of four words with arrows. Guess, code, profile, read the percent, and back to guess.
+# alt: The loop as a ring of four words with arrows. Guess, code, profile, read the percentage, and back to guess.
 # caption: The loop of day one. Today is its third word.
 # ///
 
@@ -200,7 +200,7 @@ record(
 # %% [markdown]
 # ## Where students trip
 #
-# - *No guess in ink.* Then every number is *about what I thought*. Do not let anybody start without the sentence.
+# - *No guess in ink.* Then every number is *about what I thought*. Do not let anybody start without a forecast in writing.
 # - *Bytes that are asked for, bytes that must move.* The floor counts the second kind. The counter shows the first, as far as the
 #   caches let them through.
 # - *The profiler's time.* It runs a kernel many times and resets things in between. Take counts from it, and times from a clock.

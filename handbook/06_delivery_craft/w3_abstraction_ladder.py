@@ -453,8 +453,8 @@ for job, answers in JOBS.items():
 # /// exercise | Rehearse
 # Explain ((4, 8), (2, 2, 2)) : ((32, 1), (16, 8, 128)) aloud, in four sentences, to somebody who has never seen CuTe. Which number do you begin with?
 # /// answer
-# Begin with the 4 and its 32: "Four lanes are side by side in a row of A, two columns apart, and 32 is two columns of 16." Then the 8 and its 1: eight rows.
-# Then the values: the next column, eight rows down, eight columns on.
+# Begin with the 4 and its 32: "Four lanes are side by side in a row of A, two columns apart, and 32 is two columns of 16." Then explain the 8 and its 1, which are eight rows.
+# Then come the values: the next column, eight rows down, eight columns on.
 # ///
 #
 # ## You can now teach

@@ -102,7 +102,7 @@ record(
 #
 # So with all heads on one card this decode waits for the *cooks* on an H200, and on paper for bytes on an H100. DeepSeek's H800 is between
 # the two: its engineers round to 2 · 128 = 256, draw the line at 128 heads, and call the decode compute-bound there
-# [^flashmla]. If you split the heads over eight cards, the decode waits for bytes again on any of these three.
+# [^flashmla]. If you split the heads over eight cards, the decode waits for bytes again, whichever of the three cards you use.
 #
 # That is a better lesson than a plain *yes*. The W4 page names its card, and on an H100 its number is to the left of the ridge. Somebody will notice. Say: *which card?* Then divide.
 #
