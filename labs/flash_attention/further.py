@@ -19,13 +19,20 @@ def lengths(draw: random.Random, slow: bool) -> list[int]:
     return sorted(draw.sample(every[:-1], 2)) if slow else every
 
 
+def long(draw: random.Random, slow: bool) -> int:
+    """Past a thousand keys, and past those that the lab weighs, where there is time."""
+    return draw.randint(513, 528) if slow else draw.randint(1041, 1056)
+
+
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     """Cases of the lab, from small ones up."""
     ragged = draw.randint(TILE + 1, 2 * TILE - 2)
-    full, causal = ",causal=False", ",causal=True"
+    few, full, causal = draw.randint(2, 9), ",causal=False", ",causal=True"
     return [
         *(Further(size(1, 1, N, flag)) for N in lengths(draw, slow) for flag in (full, causal)),
-        Further(size(2, 1, draw.randint(2, 9), full), without=("causal",)),
+        # Who keeps the flag of the last call has it here.
+        Further(size(2, 1, few, causal)),
+        Further(size(2, 1, few, full), without=("causal",)),
         Further(size(1, draw.randint(9, 12), draw.randint(2, 6), causal)),
         Further(size(draw.randint(9, 12), 1, draw.randint(2, 6), full)),
         Further(size(2, 2, draw.randint(34, 50), draw.choice((full, causal)))),
@@ -39,8 +46,8 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         Further(size(3, 23 if slow else 87, 1, full)),
         # Scores of some ten thousands, in rows whose largest lies anywhere.
         Further(size(1, 1, draw.randint(40, 60), full), times=256),
-        # NumPy has a longer one that is causal: where the lab weighs what a file holds.
-        Further(size(1, 1, draw.randint(513, 528), causal if door == "cuda" else full)),
+        # NumPy has a long one that is causal: where the lab weighs what a file holds.
+        Further(size(1, 1, long(draw, slow), causal if door == "cuda" else full)),
     ]
 
 
@@ -52,6 +59,10 @@ def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
 
     def steep(q, k, v, slope):
         slope *= 2.0**6
+
+    def own_key_only(q, k, v, slope):
+        q[:, 0] *= 2.0**16
+        slope[0] *= 2.0**24
 
     return [
         *(Further(size(1, 1, N)) for N in lengths(draw, slow)),
@@ -66,9 +77,15 @@ def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
         *twins(size(1, 2, draw.randint(5, 9)), draw, ("q", "k", "v", "slope")),
         Further(size(2, 35 if slow else 131, 1)),
         Further(size(1, 2, draw.randint(40, 60)), "slopes 64 times as large", change=steep),
+        # The largest score of a row is another key's, until the distance is taken from it.
+        Further(
+            size(1, 2, draw.randint(TILE + 1, 2 * TILE - 2)),
+            "in one head q times 2^16 and its slope times 2^24",
+            change=own_key_only,
+        ),
         # So gentle a slope that the furthest key still counts.
         Further(
-            size(1, 1, draw.randint(257, 272) if slow else draw.randint(513, 528)),
+            size(1, 1, draw.randint(257, 272) if slow else long(draw, slow)),
             "slopes 256 times as small",
             change=gentle,
         ),

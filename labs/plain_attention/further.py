@@ -48,9 +48,10 @@ def drawn(door: str, draw: random.Random, slow: bool, heads: Heads) -> list[Furt
 
     # Past any power of two that a block may have, as far as there is time for.
     if slow:
-        long = draw.randint(513, 520) if heads.one.startswith("B") else draw.randint(129, 140)
+        long = draw.randint(1041, 1048) if heads.one.startswith("B") else draw.randint(257, 264)
     else:
-        long = draw.randint(1025, 1090) if door == "numpy" else draw.randint(513, 600)
+        long = draw.randint(1041, 1100)
+    few = draw.randint(4, 9)
     past_64 = draw.randint(74, 80)  # by so many that some row has its largest score there
     dims = draw.sample((4, 16, 32), len(heads.several))
     first = draw.random() < 0.5
@@ -66,7 +67,9 @@ def drawn(door: str, draw: random.Random, slow: bool, heads: Heads) -> list[Furt
         *(Further(size(heads.one, N, 8, causal)) for N in lengths for causal in (False, True)),
         Further(size(heads.two, draw.randint(17, 24), 8, not first)),
         *(Further(size(heads.one, 3, D, first)) for D in others),
-        Further(size(heads.two, draw.randint(4, 9), 8, False), without=("causal",)),
+        # Who keeps the flag of the last call has it here.
+        Further(size(heads.two, few, 8, True)),
+        Further(size(heads.two, few, 8, False), without=("causal",)),
         Further(
             size(heads.kinds, 3, 8, False),
             "each head of another kind, one infinite",

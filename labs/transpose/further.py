@@ -1,21 +1,23 @@
-"""Cases beside the announced sizes: squares, a single row or column, long sides, and numbers to the last bit."""
+"""Cases beside the announced sizes: squares, sides about those of a tile, long sides, and numbers to the last bit."""
 
 import random
 from typing import Any
 
 from course_labs.further_cases import Further, twins
 
+TILES = 16, 32, 64
+
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     """Cases of the lab, and of its last task, from small matrices up."""
-    squares = [1, 64, draw.randint(129, 140)]
-    sides = [
-        draw.sample(range(2, 32), 2),
-        (128, 64),
-        (draw.randint(4097, 4200), 1),
-        (3, draw.randint(4097, 4200)),
-    ]
-    if not slow:
+    about = [size for tile in TILES for size in (tile - 1, tile, tile + 1)]
+    squares = [1, *((63, 64, 65) if slow else about), 129]
+    past = 128 * draw.randint(32, 33) + 1  # one past the last whole tile, whatever its size
+    sides = [draw.sample(range(2, 32), 2), (128, 64), (past, 1), (3, past)]
+    if slow:
+        sides += [draw.sample(about[-3:], 2)]
+    else:
+        sides += [(M, N) for M in about for N in about if M != N]
         sides += [(1, 66_000), (66_000, 1)]  # more than 1024 tiles
 
     def every_bit(x: Any) -> None:

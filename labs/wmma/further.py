@@ -5,6 +5,8 @@ from typing import Any
 
 from course_labs.further_cases import Further, infinite, twins
 
+F = 16  # rows and columns of a square
+
 
 def size(M: int, N: int, K: int) -> str:
     """A workload as text."""
@@ -21,7 +23,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         a[:, 0] += 0.125
 
     return [
-        *sides(draw, slow),
+        *sides(draw, slow, biased=False),
         Further(
             size(draw.randint(5, 40), draw.randint(5, 40), 256), "sums that nearly cancel", change=cancelling
         ),
@@ -30,10 +32,19 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
 
 def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
     """Cases of the last task."""
-    return sides(draw, slow)
+    return sides(draw, slow, biased=True)
 
 
-def sides(draw: random.Random, slow: bool) -> list[Further]:
+def ragged(draw: random.Random, slow: bool) -> list[tuple[int, ...]]:
+    """Sides that leave of the last squares, or of a tile, a row or column, all but one, or any other number."""
+    if slow:
+        return [(17, 31, 15), (31, 17, 33), (49, 47, 1), (47, 49, 2)]
+    every = range(1, 2 * F + 1)
+    found = list(zip(*(draw.sample(every, len(every)) for _ in "MNK"), strict=True))
+    return [(M + 2 * F, N, K) if draw.random() < 0.5 else (M, N + 2 * F, K) for M, N, K in found]
+
+
+def sides(draw: random.Random, slow: bool, biased: bool) -> list[Further]:
     """Cases of both."""
 
     def small(a: Any, *others: Any) -> None:
@@ -54,10 +65,11 @@ def sides(draw: random.Random, slow: bool) -> list[Further]:
     few, long = (lambda: draw.randint(2, 3)), draw.randint(4097, 4200)
     wide = draw.randint(1025, 1100) if slow else long
     side = draw.randint(17, 31)
+    names = ("A", "B", "the bias") if biased else ("A", "B")
     return [
-        *twins(size(side, side, side), draw),
+        *twins(size(side, side, side), draw, names),
         Further(size(64, 64, 64)),
-        *(Further(size(*sides)) for sides in ((15, 66, 31), (66, 15, 34))),
+        *(Further(size(*sides)) for sides in ((15, 66, 31), (66, 15, 34), *ragged(draw, slow))),
         Further(size(9, 11, 40), "A times 2^-10", change=small),
         Further(size(11, 9, 40), "B times 2^-10", change=small_b),
         Further(size(9, 11, 40), "A times 128", change=large),

@@ -10,7 +10,7 @@ from typing import Any
 KINDS = 5  # of heads
 SMALL, LARGE = 2.0**-30, 2.0**30
 TINY, HUGE = 2.0**-60, 2.0**60
-SLOPE = 0.125
+SLOPE = 64.0
 
 
 def heads_of_every_kind(q: Any, k: Any, v: Any, slope: Any = None, *, infinite: bool = True) -> None:
@@ -24,7 +24,8 @@ def heads_of_every_kind(q: Any, k: Any, v: Any, slope: Any = None, *, infinite: 
     count.
 
     Args:
-        slope: takes that times the distance from a score; large scores must leave room for it.
+        slope: takes that times the distance from a score. Where all scores are large it is steep, and every query sees
+            its own key alone: how such scores are rounded must not show, as in powers of 2 for those of e.
         infinite: every query sees every key.
     """
     N, D = k.shape[-2:]

@@ -43,7 +43,7 @@ def test_attention_varies_every_dimension_and_flag(door, slow, seed):
     assert all(of_two) is (door != "numpy")  # a kernel has a range of D places
     assert max(dims["D"] for dims in sizes) >= 64
     assert max(dims["B"] * dims["H"] for dims in sizes) > (64 if slow else 1024)
-    assert max(dims["N"] for dims in sizes) > (256 if slow else 512)
+    assert max(dims["N"] for dims in sizes) > 1040
     assert [case.said for case in cases if case.without] == [", causal not given"]
     assert [case.said for case in cases if case.times > 1] == [", inputs times 256"]
     groups = {
@@ -57,7 +57,7 @@ def test_norms_vary_rows_lengths_and_values(seed):
     for door, slow, alone in (("numpy", False, False), ("triton", True, False), ("cuda", False, True)):
         cases = drawn("add_rmsnorm", door, slow, seed, alone)
         sizes = [Workload.parse(case.size).dims for case in cases]
-        assert max(dims["M"] for dims in sizes) > 64
+        assert max(dims["M"] for dims in sizes) > 128
         assert 8192 < max(dims["N"] for dims in sizes) <= 16384
         assert any("all zeros" in case.told for case in cases) is not alone
         (large,) = (case for case in cases if " is " in case.told)
@@ -148,6 +148,36 @@ def test_squares_are_asked(name):
     for seed in range(10):
         sizes = [Workload.parse(case.size).dims for case in drawn(name, "numpy", False, seed)]
         assert any(len(set(dims.values())) == 1 and min(dims.values()) > 1 for dims in sizes)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_sides_about_those_of_a_tile_are_asked(alone):
+    def sizes(name, door, slow, seed):
+        return [Workload.parse(case.size).dims for case in drawn(name, door, slow, seed, alone)]
+
+    for seed in range(20):
+        for door, slow in (("numpy", False), ("triton", True), ("cuda", True)):
+            turned = {tuple(dims.values()) for dims in sizes("transpose", door, slow, seed)}
+            assert {(side, side) for side in (63, 64, 65, 129)} <= turned
+            for side in (0, 1):
+                assert any(pair[side] % 128 == 1 < pair[side] for pair in turned if pair[0] != pair[1])
+        products = sizes("wmma", "numpy", False, seed)
+        for side in "MNK":
+            assert {dims[side] % 32 for dims in products} == set(range(32))
+            assert len({dims[side] for dims in products if dims[side] > 32}) > 2
+        products = sizes("wmma", "cuda", True, seed)
+        assert all({15, 17, 31} <= {dims[side] % 32 for dims in products} for side in "MN")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_call_without_the_flag_comes_after_one_with_it(seed):
+    for name, alone in (("plain_attention", False), ("plain_attention", True), ("flash_attention", False)):
+        for slow in (False, True):
+            cases = drawn(name, "cuda" if name == "flash_attention" else "triton", slow, seed, alone)
+            (at,) = (number for number, case in enumerate(cases) if case.without)
+            before, now = (Workload.parse(case.size).dims for case in cases[at - 1 : at + 1])
+            assert before == {**now, "causal": True}
+            assert not now["causal"]
 
 
 def test_blocks_are_filled_but_for_one_and_one_more_is_left():

@@ -1085,6 +1085,8 @@ def test_a_numpy_door_watches_arrays(tmp_path):
         allowed=head + "    np.cumsum(y).sum()\n    return x - (-y)\n",
         turned=head + "    return x.T - (-y)\n",
         kept=head + "    z = x.copy()\n    z -= -y\n    return z.copy()\n",
+        met_again=head.replace("def", "LAST = {}\n\n\ndef")
+        + "    if LAST.get('x') is not x:\n        LAST.update(x=x, z=x - (-y))\n    return LAST['z'].copy()\n",
         product=head + "    return x @ y\n",
         copied=head + "    u = np.zeros(3, dtype=x.dtype)\n    u[: len(x)] = x[:3]\n    return u @ u\n",
         unwrapped=head + "    return np.asarray(x) @ np.array(y)\n",
@@ -1109,6 +1111,7 @@ def test_a_numpy_door_watches_arrays(tmp_path):
         "allowed": "right",
         "turned": "right",
         "kept": "right",
+        "met_again": "cached result",
         "product": "not yours",
         "copied": "not yours",
         "unwrapped": "not yours",
@@ -1330,6 +1333,14 @@ def test_other_ways_to_walk_along_the_tiles_are_right_too(tmp_path):
     }
     assert answer not in texts.values()
     actual = graded(tmp_path, lab, **texts)
+
+    score = "s = q @ K_tile.T - slope * np.abs(row - key)"
+    last_task = lab.solution("numpy").read_text()
+    assert score in last_task
+    rounded = f"{score.replace('= ', '= ((')}) * 1.4426950408889634).astype(np.float32)"
+    base_two = last_task.replace(score, rounded).replace("K_tile.T  #", "K_tile.T * 1.4426950408889634  #")
+    (of_last_task,) = graded(tmp_path, lab, last=base_two.replace("np.exp(", "np.exp2(")).values()
+    assert (of_last_task.found, of_last_task.alone.found) == (RIGHT, RIGHT), of_last_task.text
 
     assert {name: verdict.text.splitlines()[0] for name, verdict in actual.items()} == dict.fromkeys(
         texts, "right: correct on every size tried; no speed claim: this machine has no GPU"
