@@ -31,9 +31,9 @@ def rows_of_every_kind(x, g, r):
     """Change the third row and those after it, and g: signs and sizes that usual rows do not have.
 
     Rows of numbers below the smallest normal one, of one number throughout, of negative ones, of large ones, and of
-    numbers that nearly cancel. In an eighth row the largest number of y is about 1.5 times the smallest number of 16
-    bits: who divides by it once it is rounded is off by a quarter. In g a zero, negative numbers, a small and a large
-    one.
+    numbers that nearly cancel. In an eighth row the largest number of y lies between the smallest number of 16 bits and
+    its double: who divides by it once it is rounded is off by a quarter. In g a zero, negative numbers, a small and a
+    large one.
     """
     for n in range(x.shape[1]):
         x[2, n], r[2, n] = (n % 50 + 1) * 2.0**-24, (n % 7) * 2.0**-24
