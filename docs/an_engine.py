@@ -30,7 +30,7 @@
 # 2. `request.py` knows what somebody asked for, and how much of the answer is written.
 # 3. `scheduler.py` decides what runs in the next step. It is the shift leader.
 # 4. `paged.py` is the model over a cache in pages.
-# 5. `engine.py` is the loop: plan a step, compute it, choose a token for everybody who is due one, send it out.
+# 5. `engine.py` is the loop: plan a step, compute it, choose a token for everybody who is due one, and send it out.
 #
 # A sixth file, `graphs.py`, replays small steps; [the race](#the-race) explains how.
 #
@@ -250,8 +250,8 @@ record(
 #
 # /// claim | w4.full.our_step.us / w4.full.our_step.T < 0.95 * 1000 * took.bus.decode
 # Most of the gap comes from a choice that you have met before. With one row, a step in which only the attention kernel is ours reaches
-# {{ one_token.decode.our_attention.of_peak:.0%}} of the data sheet's bandwidth. The step with five kernels per layer reaches {{ one_token.decode.our_step.of_peak:.0%}}. The former
-# runs many small kernels between its multiplies, and so does the engine's step. With {{ w4.bus.rows:.0f}} rows and {{ w4.bus.held:.0f}}
+# {{ one_token.decode.our_attention.of_peak:.0%}} of the data sheet's bandwidth. The step with five kernels per layer reaches {{ one_token.decode.our_step.of_peak:.0%}}. A step of
+# the first kind runs many small kernels between its multiplies, and so does the engine's step. With {{ w4.bus.rows:.0f}} rows and {{ w4.bus.held:.0f}}
 # tokens in the cache of each, [W4](workshops/w4_serving.py#a-step-against-its-floor) runs a step with five kernels per layer in
 # {{ w4.full.our_step.ms / w4.full.our_step.T:.1f}} ms. That step does more work than the engine's, in less time.
 # /// otherwise
@@ -688,7 +688,7 @@ record(
 #    and the other two share six short ones, so it is done after 50. Sorting helps the coach most, but who knows beforehand how
 #    long an answer will be?
 # 3. In the first order the eight new requests fit into the three seats beside the last long answer, so the bus needs 70 as before. The coach
-#    needs two more batches of 10, 100 + 20 = 120. The tail of the bus, where one long answer was alone, is now filled: 120 : 70
+#    needs two more batches of 10, so 100 + 20 = 120. The tail of the bus, where one long answer was alone, is now filled: 120 : 70
 #    instead of 100 : 70. A bus gains most while somebody is still waiting at the stop.
 # ///
 #

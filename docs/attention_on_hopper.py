@@ -266,7 +266,7 @@ record(
 # be kept together.
 #
 # /// claim | 0.95 * order.dealt.tflops < order.longest.tflops < 1.05 * order.dealt.tflops
-# On this shape the two are level. Asking is for shapes whose lengths do not form such a line, above all for packed sequences: texts of
+# On this shape the two are level. Asking is meant for shapes whose lengths do not form such a line, above all for packed sequences: texts of
 # different lengths, one after the other.
 # ///
 # ///
@@ -460,7 +460,7 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # /// claim | race.d128.full.n16384.wgmma.sm_mhz < 0.95 * sheet_mhz and ideas.d128.all.sm_mhz < 0.95 * sheet_mhz
 # The peak on the data sheet assumes a clock of {{ sheet_mhz:.0f}} MHz [^lockwood-h100]. In all of these races the card
 # reported that it was at a limit: nearly always the power limit, at some {{ race.d128.full.n16384.wgmma.power_w:.0f}} W, and
-# at d = 64 now and then the limit of heat. Then it lowers the clock. At N = 16384, d = 128, full, a reading for k06_wgmma
+# at d = 64 now and then the thermal limit. Then it lowers the clock. At N = 16384, d = 128, full, a reading for k06_wgmma
 # gives {{ race.d128.full.n16384.wgmma.sm_mhz:.0f}} MHz, and one in the race of the ideas gives {{ ideas.d128.all.sm_mhz:.0f}}. Of
 # what the tensor cores can do at those clocks, k06_wgmma reaches {{ race.d128.full.n16384.wgmma.of_peak * sheet_mhz / race.d128.full.n16384.wgmma.sm_mhz:.0%}}
 # and {{ ideas.d128.all.of_peak * sheet_mhz / ideas.d128.all.sm_mhz:.0%}}. A reading is one moment of a clock that
@@ -615,8 +615,8 @@ record(
 #
 # And the percentage of peak? At d = 128, full, k04_wgmma reaches {{ backward.d128.full.wgmma.of_peak:.0%}} of it, and at d = 64 it
 # reaches {{ backward.d64.full.wgmma.of_peak:.0%}}.
-# The reasons are [those of the forward pass](#how-near-to-the-peak-and-why-no-nearer): a card at its limit, with a clock that was read at {{ backward.d128.full.wgmma.sm_mhz:.0f}}
-# MHz here, and exponentials: a step needs as many of them for its five products as a step of the forward pass needs for two. In addition
+# The reasons are [those of the forward pass](#how-near-to-the-peak-and-why-no-nearer). The card is at its limit, with a clock that was read at {{ backward.d128.full.wgmma.sm_mhz:.0f}} MHz
+# here. And there are the exponentials: a step needs as many of them for its five products as a step of the forward pass needs for two. In addition
 # there is the sum of dQ, which all blocks share; the run did not count what it costs.
 #
 # The row *always in one order* is for anyone who must get the same bits twice. Sums of floats depend on their order,

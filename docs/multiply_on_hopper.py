@@ -49,7 +49,7 @@
 # - [intensity.square.n512 < ridge and intensity.square.n1024 >= ridge] One
 # - [intensity.square.n1024 < ridge] Two or more
 # /// reveal
-# {{ intensity.square.n512:.0f}} operations per byte at 512, {{ intensity.square.n1024:.0f}} at 1024, and above a ridge of {{ ridge:.0f}}
+# {{ intensity.square.n512:.0f}} operations per byte at 512, {{ intensity.square.n1024:.0f}} at 1024, and above the ridge, {{ ridge:.0f}},
 # bytes are no longer the limit. All larger squares are bound by arithmetic.
 # ///
 #

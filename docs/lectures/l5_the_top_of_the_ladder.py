@@ -1058,7 +1058,7 @@ record(
 #   - ["waiting for each other", "{{ vital.persistent.barrier:.2f }}", "{{ vital.cublas.barrier:.2f }}"]
 #   - ["waiting a fixed number of ticks", "{{ vital.persistent.wait:.2f }}", "{{ vital.cublas.wait:.2f }}"]
 #   - ["ready, but a different one was issued", "{{ vital.persistent.not_selected:.2f }}", "{{ vital.cublas.not_selected:.2f }}"]
-# caption: Counters of one launch of 4096 × 4096 × 4096. Waiting is in ticks for each instruction issued, over all warps of a scheduler. Clock and power under load, ours and the library's, are {{ load.persistent.mhz:.0f }} and {{ load.cublas.mhz:.0f }} MHz, {{ load.persistent.watt:.0f }} and {{ load.cublas.watt:.0f }} W.
+# caption: Counters of one launch of 4096 × 4096 × 4096. Waiting is given in ticks for each instruction issued, over all warps of a scheduler. Clock and power under load, ours and the library's, are {{ load.persistent.mhz:.0f }} and {{ load.cublas.mhz:.0f }} MHz, {{ load.persistent.watt:.0f }} and {{ load.cublas.watt:.0f }} W.
 # ///
 #
 # /// define | product.persistent = load.persistent.mhz / l1.card.clock_mhz * vital.persistent.issued * vital.persistent.share

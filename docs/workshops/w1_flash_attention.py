@@ -355,7 +355,7 @@ print("the two answers agree:", np.allclose(O, P @ V))
 # ## Is it right?
 #
 # Check correctness first, and only then look at the clock. Each kernel gets fresh random inputs, and its answer is
-# compared with the same formula in float64. What counts is the *worst* element. N is 1000, which is not a multiple of
+# compared with the same formula in float64. What matters is the *worst* element. N is 1000, which is not a multiple of
 # any tile size here.
 #
 # Three more kernels have joined. *Tuned Triton* is our fast kernel: the same loop, with q in registers as in yours and,
@@ -501,7 +501,7 @@ record(
 
 # %% [markdown]
 # Why is it not a factor of 4096? Because every kernel must carry something. Compare the square with Q, K, V and O, which every
-# kernel must carry. A row of the square has N numbers and a row of Q has d, so what counts is N/d. The *storage* of
+# kernel must carry. A row of the square has N numbers and a row of Q has d, so what matters is N/d. The *storage* of
 # both squares is gone, all {{ 2 * by_hand.square / 1e9:.1f }} GB of it. The *traffic* fell only by the factor above. These are
 # two different statements.
 #
@@ -980,5 +980,5 @@ record(
 # workshop opens the toolbox: specialists that only fetch, and ping-pong. To see how far attention can be taken on
 # this card, idea by idea, and how the backward pass works, read [Attention, as far as it
 # goes](../attention_on_hopper.py). To see how far you have come, from Ann's receipt to this loop, look at [one
-# picture](../lectures/l8_attention.py#one-query-by-hand). How the clock, the checks and the counters work is explained in [how
-# every number here is measured](../how_we_measure.py). [The ledger](../numbers.md) lists each number with its spread.
+# picture](../lectures/l8_attention.py#one-query-by-hand). [How every number here is measured](../how_we_measure.py)
+# explains how the clock, the checks and the counters work. [The ledger](../numbers.md) lists each number with its spread.

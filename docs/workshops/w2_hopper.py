@@ -790,7 +790,7 @@ record(
 # - [2 <= gap.roles / step.roles < 8] A handful
 # - [gap.roles / step.roles >= 8] Eight or more
 # /// reveal
-# {{ gap.roles / step.roles:.1f}}, and a block has 64 steps at K = 4096. The gap is {{ gap.roles:,.0f}} cycles; without roles it is {{ gap.wide:,.0f}}.
+# {{ gap.roles / step.roles:.1f}} steps, and a block has 64 of them at K = 4096. The gap is {{ gap.roles:,.0f}} cycles; without roles it is {{ gap.wide:,.0f}}.
 # ///
 #
 # So let a block *stay*. Start as many blocks as there are SMs, and let each walk over many tiles of C: a **persistent** kernel.
@@ -1133,7 +1133,7 @@ record(
 #
 # This rung also shows why there are *two* consumers. With one consumer, a thread would hold 256 sums, more registers than it can have.
 # The sums *spill* to memory: {{ code.one_consumer.LDL:.0f}} lines of `LDL` in its machine code, where k08 has {{ code.roles.LDL:.0f}},
-# and {{ alone.one_consumer:.0f}} TFLOP/s. A good idea in the wrong place.
+# and a speed of {{ alone.one_consumer:.0f}} TFLOP/s. It is a good idea in the wrong place.
 #
 # ### k11: one delivery for two blocks
 #
@@ -1233,5 +1233,5 @@ record(alone=Race(field, PROBLEM, square(4096)).burst(rounds=4))
 # You don't beat cuBLAS at math [^shankhdhar2024]. You beat it at logistics.
 #
 # **Where this leads.** Attention has the same ring with a different meal in it: [Attention, as far as it
-# goes](../attention_on_hopper.py). How the clocks, checks and counters of all other pages work is explained in [how
-# every number here is measured](../how_we_measure.py). [The ledger](../numbers.md) lists each number with its spread.
+# goes](../attention_on_hopper.py). [How every number here is measured](../how_we_measure.py)
+# explains how the clocks, checks and counters of all other pages work. [The ledger](../numbers.md) lists each number with its spread.

@@ -642,7 +642,7 @@ record(
 #   - [a long report, "30 000", "300", "{{ pays.report.prefill:.2f}}", "{{ pays.report.attention:.2f}}", "{{ pays.report.decode:.2f}}", "{{ pays.report.cache:.2f}}", "{{ pays.report.alone:.1f}}"]
 #   - [an agent, "8 200", "400", "{{ pays.agent.prefill:.2f}}", "{{ pays.agent.attention:.2f}}", "{{ pays.agent.decode:.2f}}", "{{ pays.agent.cache:.2f}}", "{{ pays.agent.alone:.1f}}"]
 #   - ["the agent, preface kept", "200", "400", "{{ pays.kept.prefill:.2f}}", "{{ pays.kept.attention:.2f}}", "{{ pays.kept.decode:.2f}}", "{{ pays.kept.cache:.2f}}", "{{ pays.kept.alone:.1f}}"]
-# caption: Floors, at the roofs of the data sheet. No server reaches them; what counts is their order. In the last column one user is alone in every step.
+# caption: Floors, at the roofs of the data sheet. No server reaches these floors; what matters is their order. In the last column one user is alone in every step.
 # ///
 # ///
 #
