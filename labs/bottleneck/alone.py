@@ -5,7 +5,7 @@ The readings are made up, so that each has one cause and no more; none was count
 
 import random
 from bisect import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from course_profile import measurement as r
 from course_profile.diagnosis import diagnose
@@ -75,6 +75,33 @@ READINGS = {
         "stalls": {"long_scoreboard": 0.9},
     },
     "a kernel that issues in most of its ticks": {"issue": 75.0, "stalls": {"wait": 0.8}},
+    "a kernel that computes at its roof and moves its bytes again": {
+        "of_peak": 0.93,
+        "bound": "compute",
+        "counted_bytes": 3000,
+        "dram_busy": 60.0,
+        "memory_busy": 65.0,
+        "stalls": {"wait": 0.6},
+    },
+    "a kernel whose multiprocessors must be full, and whose warps wait a fixed time": {
+        "bound": "compute",
+        "sm_busy": 96.0,
+        "dram_busy": 5.0,
+        "stalls": {"wait": 0.8},
+    },
+    "a kernel whose multiprocessors are full of other work": {
+        "sm_busy": 96.0,
+        "dram_busy": 30.0,
+        "stalls": {"wait": 0.3},
+    },
+    "a kernel that moves three bytes for one while memory is half busy": {
+        "counted_bytes": 3000,
+        "dram_busy": 60.0,
+        "memory_busy": 65.0,
+        "stalls": {"long_scoreboard": 0.3},
+    },
+    "a kernel with a short wait and a long one": {"stalls": {"barrier": 0.1, "wait": 0.7}},
+    "a kernel with a long wait and a short one": {"stalls": {"barrier": 0.7, "wait": 0.1}},
 }
 
 
@@ -88,7 +115,7 @@ def cases() -> list[dict]:
     return found
 
 
-# The limits at which a sign changes what it says. No reading comes near one of them.
+# The limits at which a sign changes what it says.
 LIMITS = {
     "of_peak": (0.0, 0.9, 1.0),
     "dram_busy": (0.0, 50.0, 70.0, 80.0, 100.0),
@@ -97,10 +124,17 @@ LIMITS = {
     "issue": (0.0, 60.0, 100.0),
 }
 MARGIN = 0.1  # of the way between two limits
+HAIR = 1e-6  # of a limit
+# Beside these limits a rule looks at more than the task says.
+LEFT_OPEN = {
+    ("a kernel whose warps wait for memory that has room", "dram_busy"),
+    ("a kernel whose multiprocessors are full", "sm_busy"),
+}
+LEAST = 10**8  # bytes that must move, half as many again of which are a limit
 
 
 def drawn(draw: random.Random) -> list[dict]:
-    """The same readings with other numbers, each on the same side of every limit.
+    """The same readings with other numbers, each on the same side of every limit, and then at the limits.
 
     Near the lower one, near the upper one, and twice anywhere between.
     """
@@ -120,7 +154,31 @@ def drawn(draw: random.Random) -> list[dict]:
             given = _redrawn(case["with"]["reading"], draw, between)
             if diagnose(_as_the_rules_read(given)).name == case["expect"]:
                 found.append({**case, "with": {"reading": given}, "job": f"{case['job']}, other numbers"})
-    return found
+    return [*found, *_at_the_limits()]
+
+
+def _at_the_limits() -> Iterator[dict]:
+    """Each reading with one of its signs at a limit, a hair below it and a hair above it.
+
+    Those for which the rules have two causes, or look at more, are left out.
+    """
+    for job, more in READINGS.items():
+        usual = {**QUIET, **more}
+        at: list[tuple[str, dict]] = []
+        for share in (1 - HAIR, 1.0, 1 + HAIR):
+            for sign, limits in LIMITS.items():
+                at += [(sign, {sign: share * limit}) for limit in limits[1:-1]]
+            again = {"least_bytes": LEAST, "counted_bytes": round(1.5 * share * LEAST)}
+            at.append(("counted_bytes", again))
+            if len(usual["stalls"]) == 1:  # of several the shares are rounded when they are added up
+                at.append(("stalls", {"stalls": dict.fromkeys(usual["stalls"], 0.5 * share)}))
+        for sign, new in at:
+            given = {**usual, **new}
+            given["memory_busy"] = max(given["memory_busy"], given["dram_busy"])
+            found = diagnose(_as_the_rules_read(given))
+            if len(found.findings) < 2 and (job, sign) not in LEFT_OPEN:
+                job_at = f"{job}, {sign} at a limit"
+                yield {"call": "cause", "with": {"reading": given}, "expect": found.name, "job": job_at}
 
 
 def _redrawn(given: dict, draw: random.Random, between: Callable[[float, float], float]) -> dict:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from course_labs.diagnosis import READ, WRITE, Suspect
+from course_labs.further_cases import Further, opposites
 from course_profile import measurement as r
 from course_profile.diagnosis import RULES
 
@@ -56,6 +58,44 @@ COUNTERS = {
     **{r.STALL.format(reason): f"warps that wait: {reason}" for reason in r.REASONS},
 }
 
+
+def far_rows(x: Any) -> None:
+    """Move each row of a softmax far away from 0, to either side."""
+    for row, by in zip(x, (-200.0, 200.0, -5000.0), strict=True):
+        row += by
+
+
+def whole(x: Any) -> None:
+    """Make the numbers of a sum whole, most of them below 0."""
+    x[...] = (9 * x).round() - 7
+
+
+def any_factor(draw: random.Random) -> list[Further]:
+    """Draw chains whose factor is 1, 0, 2 or negative, and chains beside 1, where a formula loses its digits."""
+
+    def change(x: Any, a: Any) -> None:
+        x[...] = (8 * x).round() - 14
+        for n in range(len(a)):
+            a[n] = (1.0, 0.0, -1.0, 2.0, -2.0)[n % 5]
+
+    def beside(x: Any, a: Any) -> None:
+        for n in range(len(a)):
+            a[n] = 1 + (2.0**-12, -(2.0**-12), 2.0**-10)[n % 3]
+
+    def step_by_step(x: Any, a: Any, *, chains: int, steps: int) -> Any:
+        x, a = x.double(), a.double()
+        for _ in range(steps):
+            x = a * x + 1
+        return x
+
+    odd = f"dtype=float32,N=5,C=2,K={2 * draw.randint(3, 4) + 1}"
+    even = f"dtype=float32,N=3,C=2,K={2 * draw.randint(4, 5)}"
+    return [
+        Further(odd, "factors 1, 0, -1, 2, -2", change=change, exact=True, reference=step_by_step),
+        Further(even, "factors beside 1", change=beside, reference=step_by_step),
+    ]
+
+
 SUSPECTS = (
     Suspect(
         "softmax",
@@ -69,6 +109,13 @@ SUSPECTS = (
             f"dtype=float32,M={draw.randint(129, 140)},N={draw.randint(5, 9)}",
             f"dtype=float32,M=2,N={draw.randint(1025, 2047)}",
             f"dtype=float32,M=3,N={draw.randint(8193, 12000)}",
+            # How far a row lies from 0 is rounded as often as its numbers are scaled before they are subtracted.
+            Further(
+                f"dtype=float32,M=3,N={draw.choice((5, 6, 7, 9))}",
+                "rows far from 0",
+                change=far_rows,
+                slack=64,
+            ),
         ),
     ),
     Suspect(
@@ -98,6 +145,9 @@ SUSPECTS = (
             f"dtype=float32,N={draw.randint(5121, 9000)}",
             f"dtype=float32,N={2048 * draw.randint(17, 19) + 1}",
             f"dtype=float32,N={draw.randint(2_170_000, 2_200_000)}",
+            Further(
+                f"dtype=float32,N={draw.randint(30, 60)}", "whole numbers below 0", change=whole, exact=True
+            ),
         ),
     ),
     Suspect(
@@ -111,6 +161,7 @@ SUSPECTS = (
         further=lambda draw: (
             f"dtype=float32,N={draw.randint(9, 40)},C={draw.randint(5, 8)},K={2 * draw.randint(9, 20)}",
             f"dtype=float32,N={draw.randint(1025, 1500)},C={draw.randint(17, 33)},K={2 * draw.randint(2, 5)}",
+            *any_factor(draw),
         ),
     ),
     Suspect(
@@ -139,6 +190,7 @@ SUSPECTS = (
         further=lambda draw: (
             f"dtype=float32,N={draw.randint(5121, 9000)}",
             f"dtype=float32,N={1024 * draw.randint(65, 78) + 1}",
+            opposites(f"dtype=float32,N={draw.randint(30, 60)}"),
         ),
     ),
 )

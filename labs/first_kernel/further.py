@@ -3,17 +3,27 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, scaled, twins
+from course_labs.further_cases import Further, opposites, scaled, twins
 
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
-    """Cases of the lab, from short lists up.
+    """Cases of the lab: the sum of two zeros keeps their sign."""
+    return [opposites(f"dtype=float32,N={draw.randint(26, 60)}"), *_sizes(draw, slow)]
+
+
+def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
+    """Cases of the last task, whose sums may begin at 0; they are counted as the others are."""
+    return [opposites(f"dtype=float32,N={draw.randint(26, 60)}", exact=False), *_sizes(draw, slow)]
+
+
+def _sizes(draw: random.Random, slow: bool) -> list[Further]:
+    """Lists of any length, from short ones up.
 
     What is left after the last whole block is one number, all but one, or nothing, whatever power of two a block has.
     The longest list takes more than 256 programs of 1024 numbers, or more than 1024 where each takes little time.
     """
     return [
-        *twins("dtype=float32,N=257", draw),
+        *twins("dtype=float32,N=2049", draw),
         Further("dtype=float32,N=1022"),  # two more than whole groups of four
         Further("dtype=float32,N=1023"),
         Further("dtype=float32,N=1024", "both of a sum equal, or each the other's negative", change=alike),
@@ -32,6 +42,3 @@ def alike(x: Any, *others: Any) -> None:
     else:  # pairs of neighbours
         x[1::4] = x[::4]
         x[3::4] = -x[2::4]
-
-
-further_alone = further  # sums of pairs are counted as the others are

@@ -41,9 +41,14 @@ def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
         over *= 2.0**-20
         under *= 2.0**-20
 
+    def hidden(over: Any, under: Any, mask: Any) -> None:
+        over[0, 1], under[1, 2] = float("inf"), float("-inf")
+        mask[0, 1], mask[1, 2] = 0.0, 1.0
+
     size = f"dtype=float32,H={draw.randint(3, 8)},W={draw.randint(9, 30)}"
     return [
         *further(door, draw, slow),
         Further(size, "the mask 0 or 1", change=all_or_nothing),
         Further(size, "both pictures nearly black", change=dark),
+        Further(size, "infinities where the mask hides them", change=hidden),
     ]

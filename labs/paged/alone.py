@@ -33,6 +33,7 @@ def cases() -> list[Play]:
         of("a long one against two short ones", [[0, 1, 2], [3], [4, 5]], [12, 1, 5], 3),
         of("a long one against two that cost more", [[0, 1, 2], [3, 4], [5]], [9, 8, 4], 3),
         of("two that share a beginning", [[0, 1, 2], [0, 1, 3], [4, 5, 6]], [9, 10, 12], 2),
+        of("the same lengths, and nothing shared", [[0, 1, 2], [7, 8, 3], [4, 5, 6]], [9, 10, 12], 2),
         of(
             "three that share a page, which comes free only when all have left",
             [[0, 1], [0, 2], [0, 3]],

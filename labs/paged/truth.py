@@ -86,7 +86,7 @@ def gathers() -> list[Play]:
         return Play(f"a sequence by chance in pages of {page_tokens}", run, again=1)
 
     def long(asked: Asked, draw: random.Random) -> None:
-        page_tokens, length = draw.choice((16, 32, 64)), draw.randint(4097, 5000)
+        page_tokens, length = draw.choice((4, 8)), draw.randint(4097, 5000)
         used = in_use(length, page_tokens)
         look_at_keys(asked, pool_of(used, page_tokens, draw), draw.sample(range(used), used), length)
 
@@ -99,7 +99,7 @@ def gathers() -> list[Play]:
         pages, table = pool_of(5, 4, draw), draw.sample(range(1, 5), 3)
         look_at_keys(asked, pages, table, 11)
         here, there = pages[table[1]], pages[table[2]]
-        here[1], there[2] = there[2], here[1]
+        here[1], there[1] = there[1], here[1]  # neither the first row nor the last
         look_at_keys(asked, pages, table, 11)
 
     return [
@@ -124,7 +124,7 @@ def look_at_keys(asked: Asked, pages: Pool, table: list[int], length: int) -> No
     page_tokens = len(pages[0])
     rubbish = len(table) > in_use(length, page_tokens)
     try:
-        answer = asked.call("keys", pages, table, length, arrays=2)
+        answer = asked.call("keys", pages, table, length, arrays=2, writes=True)
     except Broken as broken:
         if not rubbish:
             raise
@@ -191,8 +191,9 @@ def look_at_append(asked: Asked, length: int, page_tokens: int, draw: random.Ran
     numbers = draw.sample(range(count), count)
     own, free, others = numbers[:used], numbers[used : used + 2], numbers[used + 2 :]
     table = [*own, *others]  # after its own pages come some that others hold
-    key, opens = [-1.0, -2.0], length % page_tokens == 0
-    answer = asked.call("append", pages, table, length, key, arrays=2, take=free)
+    # A key that no row of the pool is.
+    key, opens = [round(-draw.uniform(1, 9), 3) for _ in range(NUMBERS)], length % page_tokens == 0
+    answer = asked.call("append", pages, table, length, key, arrays=2, take=free, writes=True)
     if answer.taken and not opens:
         why = f"token {length} has room on page {own[-1]}, and a page was taken for it"
         raise Slip("page too many", why)
@@ -474,6 +475,16 @@ def beginnings() -> list[Play]:
     def long(asked: Asked, draw: random.Random) -> None:
         text = [draw.randrange(WORDS) for _ in range(draw.randint(4200, 5000))]
         look_at_shared(asked, *parted(text, 0, draw), draw.choice((1, 16)))
+        # A token short of two pages: a hair, where so many make a page.
+        page_tokens = draw.randint(2000, 2100)
+        look_at_shared(asked, *parted(text[: 2 * page_tokens - 1], 8, draw), page_tokens)
+
+    def again(asked: Asked, draw: random.Random) -> None:
+        mine = [draw.randrange(WORDS) for _ in range(40)]
+        theirs = list(mine)
+        look_at_shared(asked, mine, theirs, 4)
+        theirs[18], theirs[19] = theirs[19], theirs[18]
+        look_at_shared(asked, mine, theirs, 4)
 
     return [
         of("two that begin differently", [5, 1, 2], [6, 1, 2], 1),
@@ -485,6 +496,7 @@ def beginnings() -> list[Play]:
         of("the same text, and a word more", [3, 1, 4, 1, 5, 9, 2, 6, 5], [3, 1, 4, 1, 5, 9, 2, 6], 4),
         of("two whose digits are alike", [1, 23, 4, 5], [12, 3, 4, 5], 2),
         of("a token that begins with another's digits", [7, 12, 4], [7, 123, 4], 2),
+        Play("the same texts again, and two tokens have changed places", again),
         Play("forty pairs by chance", by_chance, again=3),
         Play("thirty pairs of longer texts by chance", words, again=1),
         Play("two texts that part after more than 4096 tokens", long, long=True),
@@ -569,7 +581,14 @@ def ends() -> list[Play]:
         # All are there at first, and in the end none but 66 whose pages run out at last.
         whole = max(needed(requests, step, 16) for step in range(1, last + 1))
         look_at_end(asked, requests, whole - 1, 16)
+        # A token more than whole pages: a hair, where so many make a page.
+        pages, page_tokens = draw.randint(2, 4), draw.randint(2000, 3000)
+        look_at_end(asked, [(pages * page_tokens - 1, 5)], pages, page_tokens)
         look_at_end(asked, requests[-66:], needed(requests[-66:], last, 16) - 1, 16)
+
+    def again(asked: Asked, _: random.Random) -> None:
+        look_at_end(asked, [(1, 9), (9, 1), (1, 9), (1, 9)], 9, 4)
+        look_at_end(asked, [(1, 9), (9, 9), (1, 1), (1, 9)], 9, 4)
 
     return [
         of("one that fits", [(1, 3)], 1, 4),
@@ -581,6 +600,7 @@ def ends() -> list[Play]:
         of("the six slips, 7 pages of 4", slips, 7, 4),
         of("the six slips, 11 pages of 2", slips, 11, 2),
         of("a prompt that is longer than all pages", [(2, 2), (40, 1)], 8, 4),
+        Play("four, and then two of them write as much as the other did", again),
         Play("forty rooms by chance", by_chance, again=3),
         Play("forty larger rooms by chance", rooms, again=1),
         Play("more than 100 requests and 1000 steps", long, long=True),

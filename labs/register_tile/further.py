@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, scaled, twins
+from course_labs.further_cases import Further, huge_and_tiny, scaled, twins, zeros_and_infinities
 
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
@@ -27,6 +27,8 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         *(Further(size(*sides)) for sides in ((7, 66, 18), (66, 7, 11))),
         scaled(size(5, 7, 33), 2.0**-20),
         scaled(size(7, 5, 32), 2.0**10),
+        huge_and_tiny(size(9, 10, 34)),
+        zeros_and_infinities(size(9, 10, 34)),
         Further(size(9, 10, 33), "an infinity in A", change=infinity_in_a),
         Further(size(9, 10, 33), "an infinity in B", change=infinity_in_b),
         Further(size(few(), few(), long)),

@@ -27,7 +27,15 @@ def drawn(draw: random.Random) -> list[dict]:
     rings = sorted(
         (draw.randrange(2 ** draw.randint(1, 9)), draw.randint(1, draw.choice((12, 100)))) for _ in range(80)
     )
-    return [turned(draw.randrange(places), tiles, places) for tiles, places in rings]
+    found = [turned(draw.randrange(places), tiles, places) for tiles, places in rings]
+    # As many tiles as come before the place's next turn, and one more: the quotient is a hair past a whole number.
+    for places, turns in (
+        (draw.randint(2000, 3000), draw.randint(1, 4)),
+        (draw.randint(10**5, 2 * 10**5), 1),
+    ):
+        place = draw.randrange(places // 2)
+        found += [turned(place, place + turns * places + more, places) for more in (0, 1)]
+    return found
 
 
 def turned(place: int, tiles: int, places: int) -> dict:

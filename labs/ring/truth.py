@@ -74,7 +74,9 @@ def drawn(draw: random.Random) -> list[dict]:
         for line, does in lines.items()
         for _ in range(3)
     ]
-    sizes = [(draw.randint(1, 9), draw.randint(1, draw.choice((4, 16, 64)))) for _ in range(30)]
+    sizes = [(draw.randint(1, 9), draw.randint(1, draw.choice((4, 16, 64, 3000)))) for _ in range(40)]
+    # A quotient that is a hair below a whole number, or above it: whoever rounds by a trick is on the wrong side of it.
+    sizes += [(draw.randint(2, 9), draw.randint(2000, 3000)), (1, draw.randint(2 * 10**6, 3 * 10**6))]
     tiles = [(draw.randrange(2 ** draw.randint(3, 14)), places) for _, places in sizes]
     # The last tile of a round, and the first of the next.
     tiles = sorted([*tiles, *((places * turn - by, places) for turn, places in sizes for by in (1, 0))])
@@ -86,14 +88,24 @@ def drawn(draw: random.Random) -> list[dict]:
         for most in (3, 10, 30, 1000)
         for _ in range(20)
     ]
-    # What is left over is one square, or all but one.
+    # What is left over is one square, or all but one; of many squares that is a hair.
+    mosts = *[20] * 20, *[3000] * 4, 3 * 10**6
+    sides = [
+        (draw.randint(1, most), draw.randint(2, most)) if most == 20 else _slow(most, draw) for most in mosts
+    ]
     strips += [
         (order, trip, cook)
-        for order, cook in ((draw.randint(1, 20), draw.randint(2, 20)) for _ in range(20))
+        for order, cook in sides
         for trip in (max(order, cook) * draw.randint(2, 6) - order - cook + by for by in (-1, 0, 1))
         if trip >= 0
     ]
     return [*lines, *bits, *(stands(*ring) for ring in plays), *(needed(*s) for s in sorted(strips, key=sum))]
+
+
+def _slow(most: int, draw: random.Random) -> tuple[int, int]:
+    """Squares of both sides, of which either may be the slower one, with nearly as many squares as asked."""
+    slower, other = draw.randint(2 * most // 3, most), draw.randint(1, most // 2)
+    return draw.choice(((slower, other), (other, slower)))
 
 
 def marked(line: str, does: str, job: str) -> dict:
@@ -171,10 +183,24 @@ def drawn_rings(draw: random.Random) -> Iterator[tuple[str, list[int], list[int]
         if slip not in ("all bits right", "any bits"):
             where = f", {whose} at tile {at}: {slip}"
         yield f"a ring of {places}, {tiles} tiles{where}", producer, consumer, places
-    for tiles in (draw.randint(65, 80), draw.randint(81, 99)):  # past the end of whoever counts turns
-        places = draw.randint(10, 40)
+    # Past the end of whoever counts turns, or has room for so many places.
+    rings = [(draw.randint(10, 40), draw.randint(65, 80)), (draw.randint(10, 40), draw.randint(81, 99))]
+    for places, tiles in [*rings, (draw.randint(130, 140), draw.randint(1030, 1100))]:
         job = f"a ring of {places}, {tiles} tiles, all bits right"
         yield job, names(tiles, places, 1), names(tiles, places, 0), places
+    at = draw.randint(400, 500)
+    job = f"a ring of {places}, {tiles} tiles, the consumer at tile {at}: nothing more"
+    yield job, names(tiles, places, 1), names(at, places, 0), places
+    # Two that differ in the middle alone: an answer kept by length, sum and ends shows.
+    places, rounds = draw.randint(3, 6), draw.randint(6, 9)
+    tiles, at = 2 * places * rounds, places * rounds
+    producer, consumer = names(tiles, places, 1), names(tiles, places, 0)
+    yield f"a ring of {places}, {tiles} tiles, all bits right", list(producer), list(consumer), places
+    for who, bits in (("the producer", producer), ("the consumer", consumer)):
+        bits[at - 1], bits[at] = bits[at], bits[at - 1]
+        told = f"{who}'s bits of tiles {at - 1} and {at} exchanged"
+        yield f"a ring of {places}, {tiles} tiles, {told}", list(producer), list(consumer), places
+        bits[at - 1], bits[at] = bits[at], bits[at - 1]
 
 
 def rings() -> list[tuple[str, list[int], list[int], int]]:

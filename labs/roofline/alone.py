@@ -42,15 +42,30 @@ def cases() -> list[dict]:
 def drawn(draw: random.Random) -> list[dict]:
     """Chains of any length, on cards of any speed: copies, kernels at either roof, and kernels beside the ridge."""
     found = []
-    for length in (1, 2, 3, draw.randint(4, 9), draw.randint(20, 30)):
+    for length in (1, 2, 3, draw.randint(4, 9), draw.randint(20, 30), draw.randint(130, 160)):
         bandwidth, peak = draw.uniform(20, 9000), draw.uniform(0.1, 3000)
         steps = []
         for _ in range(length):
             n_bytes = draw.randint(1, 10 ** draw.randint(1, 11))
             flops = n_bytes * peak * 1e3 / bandwidth * draw.choice((0, 0.01, 0.9, 1.1, 1000))
             steps.append((n_bytes, int(flops)))
+        if length > 3:
+            # One kernel twice in a row; and two chains that differ in the middle alone, with the same sums.
+            at = length // 2
+            steps[at - 1] = steps[at - 2] = (10**10, 0)
+            steps[at] = (1, int(1e10 * peak * 1e3 / bandwidth))
         card = Machine("a card that nobody sells", "any", "", bandwidth, {"fp32": peak}, 0, "")
         found.append(_case(f"a chain of {length}", steps, card, "fp32"))
+        if length > 3:
+            (bytes_before, flops_before), (bytes_after, flops_after) = steps[at - 1 : at + 1]
+            steps = [
+                *steps[: at - 1],
+                (bytes_before, flops_after),
+                (bytes_after, flops_before),
+                *steps[at + 1 :],
+            ]
+            told = f"a chain of {length} as before, but the operations of two neighbours exchanged"
+            found.append(_case(told, steps, card, "fp32"))
     return found
 
 

@@ -109,9 +109,9 @@ def drawn(draw: random.Random) -> list[dict]:
     cards = [(draw.uniform(20, 9000), draw.uniform(0.1, 3000)) for _ in range(5)]
     for gb_per_s, tflops in [(draw.uniform(0.1, 0.9), draw.uniform(0.001, 0.009)), *cards]:
         ridge = tflops * 1e3 / gb_per_s
-        # Beside the ridge, far from it, and without any operation.
-        for side in (0.0, 0.01, 0.9, 0.99, 1.01, 1.1, 1000.0):
-            n_bytes = draw.randint(10**6, 10**11)
+        # Beside the ridge, a hair from it, far from it, and without any operation.
+        for side in (0.0, 0.01, 0.9, 0.99, 1 - 1e-5, 1 + 1e-5, 1.01, 1.1, 1000.0):
+            n_bytes = draw.randint(10**6 if abs(side - 1) > 1e-3 else 10**10, 10**11)
             flops = int(side * ridge * n_bytes)
             given = {"n_bytes": n_bytes, "flops": flops, "gb_per_s": gb_per_s, "tflops": tflops}
             job = f"{n_bytes} bytes and {flops} operations, on a card with {gb_per_s:.6g} GB/s and {tflops:.6g} TFLOP/s"
@@ -120,7 +120,9 @@ def drawn(draw: random.Random) -> list[dict]:
                 {"call": "floor_us", "with": given, "expect": us, "job": job},
                 {"call": "roof", "with": given, "expect": "compute" if side > 1 else "memory", "job": job},
             ]
-    for share in (draw.uniform(0.001, 0.02), draw.uniform(0.02, 0.5), draw.uniform(0.5, 0.999)):
+    # A time below the floor, of a clock that is wrong, gives more than 100.
+    bounds = (0.00001, 0.0001), (0.001, 0.02), (0.02, 0.5), (0.5, 0.999), (1.01, 1.5)
+    for share in (draw.uniform(low, high) for low, high in bounds):
         measured = draw.uniform(1, 1e4)
         given = {"floor_us": share * measured, "measured_us": measured}
         job = f"a run of {measured:.6g} µs with a floor of {share * measured:.6g}"

@@ -1,8 +1,16 @@
 """Cases beside the announced sizes: each side alone long, squares, small and large numbers, infinities."""
 
 import random
+from typing import Any
 
-from course_labs.further_cases import Further, infinite, scaled, twins
+from course_labs.further_cases import (
+    Further,
+    huge_and_tiny,
+    infinite,
+    scaled,
+    twins,
+    zeros_and_infinities,
+)
 
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
@@ -20,7 +28,9 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         Further(size(few(), few(), 33)),
         scaled(size(6, 7, 31), 2.0**-20),
         scaled(size(7, 6, 66), 2.0**10),
-        *infinite(size(5, 6, 129), inputs=2),
+        huge_and_tiny(size(5, 6, 130)),
+        zeros_and_infinities(size(5, 6, 130)),
+        *infinite(size(33, 34, 97), inputs=2),
         Further(size(few(), few(), long)),
         Further(size(wide, few(), few())),
         Further(size(few(), wide, few())),
@@ -30,6 +40,10 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
 def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
     """Cases of the last task."""
 
+    def above(a: Any) -> None:
+        a[1:-1] = 0.0
+        a[0, 1], a[-1, 2] = float("inf"), float("inf")
+
     def size(M: int, K: int) -> str:
         return f"dtype=float32,M={M},K={K}"
 
@@ -38,8 +52,9 @@ def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
         *twins(size(side, side), draw),
         *(Further(size(M, draw.randint(1, 3))) for M in (2, 32, 65)),
         Further(size(draw.randint(2, 3), 33)),
-        scaled(size(31, 31), 2.0**-20),
+        scaled(size(31, 31), 2.0**-50),
         scaled(size(5, 64), 2.0**10),
+        Further(size(34, 33), "an infinity that meets zeros", change=above),
         *infinite(size(5, 129), inputs=1),
         Further(size(draw.randint(2, 3), draw.randint(4097, 4200))),
         Further(size(M, draw.randint(1, 2))),

@@ -66,7 +66,7 @@ class Suspect:
         reason: what it waits for, one of the profiler's names.
         proofs: counters of which each proves it alone.
         tries: sizes for a machine without a GPU.
-        further: draws further sizes, with numbers that nobody announced.
+        further: draws further sizes, with numbers that nobody announced, and further cases.
         shorter: whether an answer may do with less arithmetic than the problem's words: bytes alone are a floor then.
     """
 
@@ -78,7 +78,7 @@ class Suspect:
     proofs: tuple[str, ...]
     tries: tuple[str, ...]
     shorter: bool = False
-    further: Callable[[random.Random], Sequence[str]] = lambda draw: ()
+    further: Callable[[random.Random], Sequence[str | Further]] = lambda draw: ()
 
     @property
     def entry(self) -> str:
@@ -390,7 +390,9 @@ class Fix(Grader):
         super().__init__(lab, "triton", needs_gpu, compile, environment)
 
     def _drawn_further(self) -> Callable[[random.Random], Sequence[Further]]:
-        return lambda draw: [Further(size) for size in self._sizes(draw)]
+        return lambda draw: [
+            case if isinstance(case, Further) else Further(case) for case in self._sizes(draw)
+        ]
 
     def _timed(self, function: Any) -> Verdict:
         from course_judge.timing import NoTime, Times

@@ -30,6 +30,8 @@ class Further:
         change: changes the inputs in place; they are tensors, or arrays of NumPy.
         without: options that are not given, so that their default counts.
         exact: no rounding is allowed, and the sign of a zero counts.
+        slack: so many times the usual error is allowed.
+        reference: the truth, where the problem's own formula has none for such inputs.
     """
 
     size: str
@@ -38,6 +40,8 @@ class Further:
     change: Callable[..., None] | None = None
     without: tuple[str, ...] = ()
     exact: bool = False
+    slack: int = 1
+    reference: Callable[..., Any] | None = None
 
     def of(self, problem: Any) -> Any:
         """Return a problem, or its truth in NumPy, with the inputs and options of this case."""
@@ -57,10 +61,16 @@ class Further:
         def max_error(workload: Any) -> float:
             if self.exact:
                 return 0.0
-            allowed = float(problem.max_error(workload))
+            allowed = self.slack * float(problem.max_error(workload))
             return max(allowed, min(allowed * self.times**2, MOST_ERROR))
 
-        return dataclasses.replace(problem, make_inputs=make_inputs, options=options, max_error=max_error)
+        return dataclasses.replace(
+            problem,
+            make_inputs=make_inputs,
+            options=options,
+            max_error=max_error,
+            reference=self.reference or problem.reference,
+        )
 
     @property
     def said(self) -> str:
@@ -103,10 +113,28 @@ def scaled(size: str, by: float) -> Further:
     return Further(size, f"inputs times {by:g}", change=change)
 
 
-def infinite(size: str, inputs: int) -> list[Further]:
-    """Return a case for each input, of a size whose K is one past a tile: an infinity in the last number but one.
+def opposites(size: str, *, exact: bool = True) -> Further:
+    """Return a case of sums of two numbers, of two lists or of neighbours: infinities that cancel, NaN, zeros."""
+    inf, nan = float("inf"), float("nan")
+    pairs = (
+        *((inf, -inf), (-inf, inf), (inf, inf), (-inf, -inf), (inf, 1.0), (-1.0, -inf)),
+        *((nan, 1.0), (-1.0, nan), (nan, inf), (1.5, -1.5), (0.0, -0.0), (-0.0, 0.0)),
+        *(() if not exact else ((-0.0, -0.0),)),
+    )
 
-    If the rest of the last tile is left as it was, and multiplied by 0, it makes NaN.
+    def change(x: Any, *others: Any) -> None:
+        left, right = (x, others[0]) if others else (x[::2], x[1::2])
+        for n in range(len(left)):
+            left[n], right[n] = pairs[n % len(pairs)]
+
+    return Further(size, "infinities, NaN and zeros", change=change, exact=exact)
+
+
+def infinite(size: str, inputs: int) -> list[Further]:
+    """Return a case for each input, of a size whose K is one past a tile: infinities before the last number.
+
+    If the rest of the last tile is left as it was, and multiplied by 0, they make NaN; also where several tiles take
+    turns, for each row of A, or column of B, has its own, 16 before the one above.
 
     Args:
         inputs: 1 for A alone, 2 for A and B.
@@ -115,11 +143,42 @@ def infinite(size: str, inputs: int) -> list[Further]:
     def into(which: int) -> Callable[..., None]:
         def change(*matrices: Any) -> None:
             K = matrices[0].shape[1]
-            matrices[which][(K - 2, 0) if which else (0, K - 2)] = float("inf")
+            for line, k in zip(range(matrices[which].shape[which]), range(K - 2, -1, -16), strict=False):
+                matrices[which][(k, line) if which else (line, k)] = float("inf")
 
         return change
 
-    return [Further(size, f"an infinity in {'AB'[which]}", change=into(which)) for which in range(inputs)]
+    return [Further(size, f"infinities in {'AB'[which]}", change=into(which)) for which in range(inputs)]
+
+
+def zeros_and_infinities(size: str) -> Further:
+    """Return a case of a product whose every factor meets a 0: what infinities make with it is NaN.
+
+    A is 0 in the first half of K, and B in the second; whoever leaves out what is 0, a tile or a number, finds no NaN.
+    Numbers of two parts have an infinity in one of them.
+    """
+
+    def change(a: Any, b: Any) -> None:
+        K = a.shape[1]
+        a[:, : K // 2] = 0.0
+        b[K // 2 :] = 0.0
+        for line, part in ((0, 0), (1, -1)):
+            a.reshape(*a.shape[:2], -1)[line, K - 1, part] = float("inf")
+            b.reshape(*b.shape[:2], -1)[0, line, part] = float("inf")
+
+    return Further(size, "infinities that meet zeros", change=change)
+
+
+def huge_and_tiny(size: str) -> Further:
+    """Return a case of a product of usual size: where numbers of A are past 1e30, those of B are about 1e-30."""
+
+    def change(a: Any, b: Any) -> None:
+        half = a.shape[1] // 2
+        for by, ks in ((2.0**100, slice(half)), (2.0**-100, slice(half, None))):
+            a[:, ks] *= by
+            b[ks] *= 1 / by
+
+    return Further(size, "numbers past 1e30 times numbers about 1e-30", change=change)
 
 
 def twins(size: str, draw: random.Random, names: Sequence[str] = ()) -> list[Further]:
@@ -132,7 +191,7 @@ def twins(size: str, draw: random.Random, names: Sequence[str] = ()) -> list[Fur
         names: of the inputs, where each of them has its turn; otherwise one does, by chance.
     """
     kept: list[Any] = []
-    place = draw.uniform(0.3, 0.9)
+    place = draw.uniform(0.4, 0.6)
 
     def at(flat: Any) -> int:
         last = len(flat) - 1

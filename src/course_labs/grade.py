@@ -67,6 +67,7 @@ LIBRARY_SECONDS = 0.3
 DRAWN_MOST = 4096  # all dimensions of a size multiplied, where an interpreter or a loop walks over them
 COMPILE_SECONDS = 20.0
 LONGEST = 2000  # characters of what a student's process says
+LONGEST_LIST = 400  # characters of a list that it was given
 
 
 class CannotGrade(RuntimeError):
@@ -592,7 +593,7 @@ class Grader:
         cases = [*self.cases, *self._drawn(random.Random(secrets.randbits(64)))]
         for case in cases:
             given = case["with"]
-            call = f"{case['call']}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+            call = f"{case['call']}({', '.join(f'{name}={_told(value)}' for name, value in given.items())})"
             self._size = case["job"]
             answer = stranger.ask(Case(case["call"], given))
             expected, got = case["expect"], answer.value
@@ -606,6 +607,14 @@ class Grader:
                 return Verdict("wrong", text, self._size, hints.NEXT_BY_HAND)
         why = f"correct in all {len(cases)} cases; no speed claim: this lab is done by hand"
         return Verdict(RIGHT, why)
+
+
+def _told(value: Any) -> str:
+    """Return an argument as a complaint has it: of a long list its two ends."""
+    text = repr(value)
+    if not isinstance(value, list) or len(text) <= LONGEST_LIST:
+        return text
+    return f"{text[: LONGEST_LIST // 2]} … {text[-LONGEST_LIST // 4 :]}"
 
 
 def _count(workload: Any) -> int:

@@ -107,15 +107,28 @@ class Asked:
     def __init__(self, stranger: Stranger) -> None:
         self._stranger = stranger
 
-    def call(self, name: str, *given: Any, arrays: int = 0, take: Sequence[int] | None = None) -> Answer:
+    def call(
+        self,
+        name: str,
+        *given: Any,
+        arrays: int = 0,
+        take: Sequence[int] | None = None,
+        writes: bool = False,
+    ) -> Answer:
         """Call a function.
 
         Args:
             arrays: so many of the first arguments come as arrays to a file that imports NumPy.
             take: pages that a function gives one after the other, which is the last argument.
+            writes: whoever asks looks at what became of the arguments.
+        Raises:
+            Slip: an argument is no longer what it was.
         """
         taken = None if take is None else tuple(take)
-        return _answer(self._stranger.ask(PlayCall(name, given, arrays, taken)))
+        answer = _answer(self._stranger.ask(PlayCall(name, given, arrays, taken)))
+        if not writes and list(answer.after) != _as_lists(given):
+            raise Slip("input modified", f"an argument of {name} has changed", f"`{name}` only reads.")
+        return answer
 
     def make(self, name: str, *given: Any, at: int = 0) -> None:
         """Make an object of a class; what follows is done with it.
@@ -132,6 +145,11 @@ class Asked:
             may: the name of an error that may come.
         """
         return _answer(self._stranger.ask(Do(name, given, may, at)))
+
+
+def _as_lists(value: Any) -> Any:
+    """Return a value as it comes back: every tuple in it is a list."""
+    return [_as_lists(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _answer(played: Played) -> Answer:

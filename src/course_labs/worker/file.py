@@ -273,8 +273,12 @@ class Worker:
     # --- a lab by hand ---------------------------------------------------------------------------
 
     def _by_hand(self, case: Case) -> Returned:
+        before = {name: repr(value) for name, value in case.given.items()}
         with self.watch.watching():
             got = getattr(self._module, case.call)(**case.given)
+        for name, value in case.given.items():
+            if repr(value) != before[name]:
+                raise Rejected("input modified", f"{case.call}: {name} is not what it was before the call")
         if got is None:
             return Returned()
         if isinstance(got, bool) or not isinstance(got, int | float | str):
