@@ -511,8 +511,8 @@ extern "C" __global__ void scale() {
 # %% [markdown]
 # ## Five more words, for the top of the ladder
 #
-# The kernels of [L5](lectures/l5_the_top_of_the_ladder.py) and [L6](lectures/l6_tensor_cores.py) use five things that
-# Python does not have. Come back when you meet the first of them.
+# The kernels of [L5](lectures/l5_the_top_of_the_ladder.py) and [L6](lectures/l6_tensor_cores.py) use five language
+# features that Python does not have. Come back when you meet the first of them.
 #
 # ### A template: the same function, written twice
 #

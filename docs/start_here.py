@@ -76,7 +76,7 @@
 # - `const float* x` is the address of the first number of `x`. The GPU gets addresses, not lists. Nothing
 #   in an address says how long the list is, so the length is passed separately.
 # - `blockIdx.x` is the number of the table, `blockDim.x` the seats per table, `threadIdx.x` the number of the seat. The
-#   line with all three asks the question *which pair is mine?* The number is computed in 64 bits, because a list can be
+#   line with all three asks the question *which pair is mine?* The answer is computed in 64 bits, because a list can be
 #   longer than 32 bits can count.
 # - The `if` sends the spare cooks home: their `i` is N or more.
 # - The last line is the whole dish: two reads, one addition, one write.
@@ -369,11 +369,11 @@ record(sweep=sweep)
 # ///
 #
 # /// claim | sweep.cuda.n16.us < 1.5 * sweep.cuda.n12.us
-# With 2<sup>16</sup> numbers instead of 2<sup>12</sup>, you ask for much more work. The time hardly follows:
+# From 2<sup>12</sup> to 2<sup>16</sup> numbers the work is multiplied by 16. The time hardly follows:
 # {{ sweep.cuda.n12.us:.1f }} µs for the short list, {{ sweep.cuda.n16.us:.1f }} µs for the longer one. So you are not
 # paying for the work.
 # /// otherwise
-# With 2<sup>16</sup> numbers instead of 2<sup>12</sup>, you ask for much more work, and the time goes from
+# From 2<sup>12</sup> to 2<sup>16</sup> numbers, the work is multiplied by 16, and the time goes from
 # {{ sweep.cuda.n12.us:.1f }} µs to {{ sweep.cuda.n16.us:.1f }} µs.
 # ///
 # ///

@@ -336,7 +336,7 @@ print("torch:     ", matrix.sum(dim=1).tolist())
 # - [x] Each *column* loses the largest of some row
 # /// reveal
 # Each column loses the largest of the row with the same number. A missing axis is put in *front*, so `top` is laid
-# along the rows. If the tile were not square, you would get an error, and you would be glad of that error. Write
+# along the rows. If the tile were not square, you would get an error, and be glad of it. Write
 # `top[:, None]`.
 # ///
 
@@ -482,7 +482,7 @@ print("atomic_add:      ", counted(True))
 #   `tl.atomic_add(board_ptr, tl.sum(x))`.
 #
 # For floats there is a fourth rule. Sums are rounded, and the order of the additions changes from run to run, so the
-# last digits may differ from run to run.
+# last digits may differ.
 #
 # ## Whole numbers have a limit
 #

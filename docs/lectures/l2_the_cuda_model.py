@@ -454,9 +454,9 @@ record(
 #
 # /// claim | grey.written_out.us > 3 * grey.cuda.us
 # The line that everybody writes takes {{ grey.written_out.us / grey.cuda.us:.1f }} times as long as our kernel. The
-# card's counters show why: it runs {{ traffic.written_out.kernels }} kernels and moves {{ traffic.written_out.gb:.1f }}
-# GB through the hall, where ours moves {{ traffic.cuda.gb:.1f }} GB. What are the extra bytes? With a pencil you find
-# two causes.
+# card's counters show why: that line runs {{ traffic.written_out.kernels }} kernels and moves
+# {{ traffic.written_out.gb:.1f }} GB through the hall, where ours moves {{ traffic.cuda.gb:.1f }} GB. What are the
+# extra bytes? With a pencil you find two causes.
 #
 # - *Two colours for nothing.* A product needs one colour, 4 bytes of every 12, and memory hands out whole pieces. So
 #   each of the three products fetches the whole picture, {{ traffic.cuda.read_gb:.1f }} GB, where one fetch would be
@@ -622,7 +622,7 @@ record(rows=timed(rows), shapes=timed(shapes))
 # {{ rows.t1024.us:.0f }} µs with 128, 256, 512 and 1024 threads. So try a few, and start with 256.
 # ///
 #
-# Now change the shape of the block. It has 256 threads each time, arranged in different ways.
+# Now change the shape of the block: keep its 256 threads, but arrange them in different ways.
 #
 # /// predict | 256 × 1, 16 × 16 or 1 × 256 threads: is one block much slower than 256 × 1 for this picture?
 # - [shapes.w1.us / shapes.w256.us >= 1.5 and shapes.w16.us / shapes.w256.us < 1.5] Yes, 1 × 256
@@ -866,9 +866,9 @@ record(
 #
 # Is that a lot? Compare the cost of an order with the work that the order starts. [The first page](../start_here.py)
 # measured a vector add of 2<sup>12</sup> numbers, between two marks on the GPU: {{ start.sweep.cuda.n12.us:.1f }} µs.
-# Writing the order takes the host {{ order.ours.us / start.sweep.cuda.n12.us:.1f }} times as long. The large picture
-# above takes {{ grey.cuda.us:.0f }} µs, and the time to write an order is {{ order.ours.us / grey.cuda.us:.0%}} of
-# that. So orders cost too much only when kernels are small.
+# Writing the order takes the host {{ order.ours.us / start.sweep.cuda.n12.us:.1f }} times as long as that. The large
+# picture above takes {{ grey.cuda.us:.0f }} µs, and the time to write an order is {{ order.ours.us / grey.cuda.us:.0%}}
+# of that. So orders cost too much only when kernels are small.
 #
 # /// exercise | A word, a thousand orders
 # A language model with 80 layers runs 12 small kernels in each layer to produce one word for one reader. With PyTorch's
@@ -949,8 +949,8 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # ///
 #
 # The price of a graph is less freedom. A graph holds addresses and sizes, not variables: to compute with different
-# numbers, copy these numbers into the *same* tensors and replay the graph. During a capture, Python may neither ask for
-# a result nor branch on a result. That is why engines keep one graph for each batch size.
+# numbers, copy the new numbers into the *same* tensors and replay the graph. During a capture, Python may neither ask
+# for a result nor branch on a result. That is why engines keep one graph for each batch size.
 #
 # /// exercise | What may be captured?
 # Which of these are allowed inside a capture? (a) `y = torch.relu(x)`, (b) `if x.sum() > 0:`, (c) `x.cpu()`,

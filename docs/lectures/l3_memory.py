@@ -372,7 +372,7 @@ record(
 # trays. A byte that is used ten times should be carried down the hall only once.
 #
 # /// exercise | How often must it be used?
-# According to the table, all the trays together hand out how many times as many bytes as the pantry? What does the
+# According to the table, how many times as many bytes do all the trays together hand out as the pantry? What does the
 # ratio tell you about a kernel that reads every byte from the pantry and then exactly once from the tray?
 # /// answer
 # On this card they hand out about {{ per_clock.shared * card.sms / reading.k4194304:.0f }} times as many. So a single
@@ -981,7 +981,7 @@ record(
 # PyTorch's own way to write out a transpose, `x.t()` copied into fresh memory, takes
 # {{ turn.torch.us / turn.vectorised.us:.2f }} times as long here. Do not read too much into this result: it is for one
 # shape, one type and one release of PyTorch. PyTorch's routine copies tensors of every shape, type and stride; our
-# kernel does one job. And most often `x.t()` alone is enough, which moves no data.
+# kernel does one job. And most often you need only `x.t()`, which moves no data.
 # /// otherwise
 # PyTorch's own way to write out a transpose takes {{ turn.torch.us / turn.vectorised.us:.2f }} times as long as our
 # vectorised kernel.
@@ -1334,7 +1334,7 @@ record(
 #   - ["**shuffles, 16-byte loads**", "{{ short.vectorised.us:.0f }}", "{{ short.vectorised.error * 1e6:.2f }}", "{{ sums.vectorised.us:.0f }}", "**{{ sums.vectorised.of_peak:.1%}}**"]
 #   - [Triton, "{{ short.triton.us:.0f }}", "{{ short.triton.error * 1e6:.2f }}", "{{ sums.triton.us:.0f }}", "{{ sums.triton.of_peak:.1%}}"]
 #   - [torch.sum, "{{ short.torch.us:.0f }}", "{{ short.torch.error * 1e6:.2f }}", "{{ sums.torch.us:.0f }}", "{{ sums.torch.of_peak:.1%}}"]
-# caption: The error is that of the shorter sum, relative to that sum. Percent of peak is for the longer sum.
+# caption: The error is that of the shorter sum, relative to that sum. Percent of peak is that of the longer sum.
 # ///
 #
 # /// claim | 0.8 < sums.shuffle.us / sums.tree.us < 1.25 and 0.7 < (short.atomics.us / 16) / sums.tree.us < 1.2
@@ -1433,8 +1433,8 @@ record(
 # - [0.45 <= fuse.cuda.us / fuse.eager.us < 0.53] Half remains
 # - [fuse.cuda.us / fuse.eager.us < 0.45] Less than half remains
 # /// reveal
-# A share of {{ fuse.cuda.us / fuse.eager.us:.2f }} of the time remains: the two kernels take {{ fuse.eager.us:.0f }}
-# µs, and the fused kernel takes {{ fuse.cuda.us:.0f }} µs.
+# The fused kernel takes {{ fuse.cuda.us / fuse.eager.us:.2f }} of the time: {{ fuse.cuda.us:.0f }} µs, where the two
+# kernels take {{ fuse.eager.us:.0f }} µs.
 #
 # /// table
 # columns: [bias + GELU, "GB, by hand", "GB, counted", "time, µs", "% of peak"]

@@ -29,7 +29,7 @@
 #
 # /// figure | docs/assets/figures/sgemm_one_number.svg
 # alt: "Three grids. A on the left with row m marked, B above with column n marked, C where they meet, with one number marked. At each of the K steps one number of A and one of B are fetched, multiplied, and added to the sum: eight bytes for one multiply-add."
-# caption: How one number of C is computed. All the others are computed in the same way.
+# caption: This is how one number of C is computed. All the others are computed in the same way.
 # ///
 #
 # Think of a patient cook at her board. For every dish she fetches an ingredient from A and one from B, chops them
@@ -110,7 +110,7 @@ record(
 # A is 1 × 4096, and B is 4096 × 4096. How many FLOP per byte does their product take, at best? On which side of the
 # ridge is this job?
 # /// answer
-# The product takes 2 × 4096² FLOP, and B alone has 4 × 4096² bytes: half a FLOP per byte. That is far to the memory
+# The product takes 2 × 4096² FLOP, and B alone has 4 × 4096² bytes: half a FLOP per byte. That is far on the memory
 # side of the ridge, and no tile can help, because each number of B is used only *once*. You get reuse only when both M
 # and N are large.
 # ///
@@ -208,7 +208,7 @@ record(hand=hand, hall=hall)
 # multiply-adds that an SM can do in one tick. Here is the first row by hand:
 #
 # - *By shared memory.* The 32 words of A are 4096 words apart. 32 divides 4096, so all 32 words are in one bank (a
-#   window), which takes 32 wavefronts. The word of B is the same for all lanes, which takes one wavefront. That makes
+#   window), which takes 32 wavefronts. All lanes want the same word of B, which takes one wavefront. That makes
 #   33 wavefronts for 32 multiply-adds, or 32 ÷ 33 = {{ hand.naive.by_tray:.2f }} multiply-adds per tick.
 # - *By issue slots.* Each multiply-add needs two loads. So a multiply-add gets one slot in three: 128 ÷ 3 =
 #   {{ hand.naive.by_calls:.0f }}.
@@ -595,8 +595,8 @@ record(
 # {{ vital.shared_tiles.hall:.2f }} bytes were counted. But there were only {{ vital.coalesced.hall:.2f }} bytes before:
 # L1 had already been serving the reuse within a block, although nobody had asked it to. The tile did save instructions:
 # there were {{ vital.coalesced.instructions:.1f }} before, and there are {{ vital.shared_tiles.instructions:.1f }} now.
-# It also reduced the waiting for L1 and whatever is beyond L1: that was {{ waits.coalesced.hall:.0%}} of all waiting
-# before, and is {{ waits.shared_tiles.hall:.0%}} now.
+# It also reduced the waiting for L1 and whatever is beyond L1, from {{ waits.coalesced.hall:.0%}} of all waiting to
+# {{ waits.shared_tiles.hall:.0%}}.
 # /// otherwise
 # Shared memory gains a factor of {{ ladder.coalesced.us / ladder.shared_tiles.us:.2f }} here. The kernel fetches
 # {{ vital.shared_tiles.hall:.2f }} bytes from L2 per multiply-add, compared with {{ vital.coalesced.hall:.2f }}
@@ -947,7 +947,7 @@ for rung, kinds in found.items():
 #   - [register column, "{{ ladder.register_column.of_peak:.0%}}", "{{ vital.register_column.calls:.0%}}", "{{ vital.register_column.tray:.0%}}", "{{ vital.register_column.l2:.0%}}", "{{ vital.register_column.hbm:.0%}}"]
 #   - [register tile, "{{ ladder.register_tile.of_peak:.0%}}", "{{ vital.register_tile.calls:.0%}}", "{{ vital.register_tile.tray:.0%}}", "{{ vital.register_tile.l2:.0%}}", "{{ vital.register_tile.hbm:.0%}}"]
 #   - ["*cuBLAS*", "{{ ladder.cublas.of_peak:.0%}}", "{{ vital.cublas.calls:.0%}}", "{{ vital.cublas.tray:.0%}}", "{{ vital.cublas.l2:.0%}}", "{{ vital.cublas.hbm:.0%}}"]
-# caption: "The column of the lanes is the percent of the data sheet's peak, by the clock. The others are the percent of what the unit could do, counted."
+# caption: "The column of the lanes gives the percentage of the data sheet's peak, by the clock. The others give the percentage of what the unit could do, as counted."
 # ///
 #
 # /// claim | max(vital.naive.l2, vital.coalesced.l2, vital.shared_tiles.l2, vital.register_column.l2, vital.register_tile.l2) < 0.4 and max(vital.naive.hbm, vital.coalesced.hbm, vital.shared_tiles.hbm, vital.register_column.hbm, vital.register_tile.hbm) < 0.4 and vital.cublas.calls > 0.7
@@ -1018,7 +1018,7 @@ for rung, kinds in found.items():
 # - [ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < 0.7 and ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us)] The coalesced one
 # - [ugly.naive.n1023.us / sizes.naive.n1024.us < 0.7 and ugly.naive.n1023.us / sizes.naive.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.coalesced.n1023.us / sizes.coalesced.n1024.us)] The naive one
 # /// reveal
-# The naive kernel is: it takes {{ ugly.naive.n1023.ms:.2f }} ms at 1023, and {{ sizes.naive.n1024.ms:.2f }} ms at 1024.
+# The naive kernel will: it takes {{ ugly.naive.n1023.ms:.2f }} ms at 1023, and {{ sizes.naive.n1024.ms:.2f }} ms at 1024.
 # You know enough to say why.
 # ///
 
