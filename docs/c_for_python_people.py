@@ -624,7 +624,7 @@ extern "C" __global__ void too_long() {
 # A load of 16 bytes needs an address that is a multiple of 16. A float may begin at any multiple of 4, and so may a
 # list of floats. `alignas(16)` in front of a list says: begin at a multiple of 16.
 #
-# /// predict | One char, then four floats: 17 bytes. How large is a struct of these, without alignas and with alignas(16) before the floats?
+# /// predict | One char and four floats are 17 bytes. How large is a struct of these, without alignas and with alignas(16) before the floats?
 # - [ ] 17 and 17
 # - [x] 20 and 32
 # - [ ] 20 and 20
@@ -672,7 +672,7 @@ print(
 # `auto bring = [&](int tile) { … };` is a function without a name of its own, stored in the variable `bring`. Python's
 # `lambda` and its inner functions are its cousins. The square brackets say how the lambda sees the variables around it.
 #
-# /// predict | n is 1. Two lambdas that add n to k are made, and then n becomes 100. What do they return for 5? And what would Python say?
+# /// predict | n is 1. Two lambdas that add n to k are made, and then n becomes 100. What do they return for 5? And what would Python return?
 # `seen` is made with `[&]`, `kept` with `[=]`.
 #
 # - [ ] 6 and 6, and Python 6
@@ -800,7 +800,7 @@ extern "C" __global__ void pair(int *packed, float first, float second) {
 # | `#ifndef BM` … `#endif` | only if nobody has defined `BM`; the launcher may |
 # | `wmma::mma_sync` | the `mma_sync` of the library `wmma` |
 # | `a ^ b`, `a << 4`, `a & 7` | exclusive or, bits moved up by four, the lowest three bits |
-# | `copy(0), close();` | a comma: first the one, then the other |
+# | `copy(0), close();` | a comma: first one, then the other |
 #
 # /// exercise | Read a line of L6
 # `template <int N> __device__ inline void wait_for_all_but() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }`.

@@ -32,7 +32,7 @@
 # Follow one number from left to right.
 #
 # 1. **Check.** The kernel gets fresh random inputs. Its answer is compared with a truth worked out in double precision.
-#    No right answer, no stopwatch.
+#    Without a right answer, nothing is timed.
 # 2. **Time.** The kernel runs many times, taking turns with its competitors. We keep the samples, not a verdict. Then its last
 #    answer is checked again.
 # 3. **Record.** The samples go into a file, with the card, its clocks, its power, the versions, the date,
@@ -138,7 +138,7 @@ record(
 #
 #     > {{ refused.same_memory }}
 #
-#     The first answer is **still held** when we ask for the second. They must not share memory.
+#     The first answer is **still held** when we ask for the second. The two must not share memory.
 #
 # 10. **View returned** stores the answer column by column and renames the axes. The answer looks right, and whoever
 #     reads it next pays for the reordering.
@@ -239,7 +239,7 @@ record(
 # %% [markdown]
 # ## The clock
 #
-# It tasted right. Now the stopwatch. We have seven habits, each a defence against one way of fooling yourself.
+# It tasted right. Now take the stopwatch. We have seven habits, each a defence against one way of fooling yourself.
 #
 # **A cold cache.** The GPU keeps whatever it used last in its L2 cache, a shelf that all rooms share. Time the same
 # call again, and the ingredients are already on the shelf. Real programs do other things between two calls. So before
@@ -357,15 +357,15 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 # | *computed* bytes | the least that the problem must move, worked out from its shapes |
 # | *counted* bytes | the bytes that the memory chips really moved, read from the card's own counters |
 #
-# Note the last two. A kernel that fetches the same number ten times moves ten times the bytes, but the
+# Note the last two rows. A kernel that fetches the same number ten times moves ten times the bytes, but the
 # problem still needs it once. *Computed* bytes make the yardstick; *counted* bytes explain the gap. A page
 # always says which one it shows. The counters need the tool `ncu` and permission to use it; where they are missing you
 # see no counted number at all, rather than a guess.
 #
-# One fine point. The last writes may still sit in the L2 cache when the clock stops. So the floor below which we
-# *refuse* a number leaves out as many written bytes as the L2 can hold: it must never turn an honest kernel away. The
-# *percentage* counts every byte. For jobs not much larger than the cache, the percentage can therefore be a little too
-# high, which is why our headlines use far larger sizes.
+# There is one fine point. The last writes may still sit in the L2 cache when the clock stops. So the floor below which
+# we *refuse* a number leaves out as many written bytes as the L2 can hold: it must never turn an honest kernel away.
+# The *percentage* counts every byte. For jobs not much larger than the cache, the percentage can therefore be a little
+# too high, which is why our headlines use far larger sizes.
 
 # %% [markdown]
 # ## When a sentence fails
@@ -513,7 +513,7 @@ record(multiply=multiply)
 # ## The card has a limit
 #
 # Every card has a power limit, and enforces the limit itself: a card that draws too much power lowers its own clock. A
-# short job can be over before that happens. A long one cannot.
+# short job can be over before that happens. A long job cannot.
 #
 # Let the card rest. Then multiply bf16 matrices of 8192 × 8192, one straight after the other, for six seconds.
 # Meanwhile, read the card's power and its clock.
@@ -637,7 +637,7 @@ record(
 # A tensor core does the same work whatever the numbers are. There is no shortcut for zero. So here is a
 # question that sounds silly.
 #
-# /// predict | The same multiply, the same kernel, but both matrices are all zeros. Is it faster?
+# /// predict | Run the same multiply with the same kernel, but with matrices of zeros. Is it faster?
 # - [zeros.tflops >= 1.1 * multiply.bf16.n8192.tflops] Yes, a lot: a tenth or more
 # - [1.03 * multiply.bf16.n8192.tflops <= zeros.tflops < 1.1 * multiply.bf16.n8192.tflops] Yes, a little
 # - [zeros.tflops < 1.03 * multiply.bf16.n8192.tflops] No, work is work
@@ -678,9 +678,9 @@ record(
 #
 # - **A forger.** A record is sealed, and whatever it states more than once must agree: samples and quantiles, errors
 #   and their limits, its date, and its commit, which must contain every file as it ran. The files that were kept beside
-#   the record when it was made must agree with it, too. That keeps accidents out. A determined forger who knows this
-#   project can still write a record that agrees with itself. There is one remedy against such a forger, and only you
-#   can apply it: run the command beside a number again.
+#   the record when it was made must agree with it, too. The seal keeps accidents out. A determined forger who knows
+#   this project can still write a record that agrees with itself. There is one remedy against such a forger, and only
+#   you can apply it: run the command beside a number again.
 # - **Few cards.** These numbers come from one card of its kind, in one machine. A different card of the same model may
 #   be a little better or worse. Every run teaches us how much cards differ; [the ledger](numbers.md) says what we know
 #   so far.

@@ -421,7 +421,7 @@ record(sweep=sweep)
 # | your card | capability | vector add | matrix kernels | what it lacks |
 # |---|---|---|---|---|
 # | V100, GTX 10 and older | 7.0 and below | no: CUDA 13 no longer compiles for these | no | a current toolkit |
-# | Turing: T4, RTX 20 | 7.5 | both roads compile | Triton compiles them, but without tensor cores; it promises support only from Ampere on | bf16 in hardware, asynchronous copies |
+# | Turing: T4, RTX 20 | 7.5 | both kernels compile | Triton compiles them, but without tensor cores; it promises support only from Ampere on | bf16 in hardware, asynchronous copies |
 # | Ampere: A100 · A10, RTX 30 | 8.0 · 8.6 | yes | tensor cores in fp16, bf16, TF32 | TMA; FP8. On 8.6 a block also has less shared memory |
 # | Ada: L4, L40S, RTX 40 | 8.9 | yes | the same, and FP8 | TMA |
 # | **Hopper: H100, H200** | **9.0** | **yes** | **`wgmma`, fed by TMA: the whole course** | FP4 |
@@ -459,7 +459,7 @@ record(sweep=sweep)
 # PYTHONPATH=src python -m course_kernels.measure vector_add/k01_cuda --workload dtype=float32,N=268435456
 # ```
 #
-# First predict. A GPU is built of many *multiprocessors*, the rooms of the kitchen. A table is set in one room and
+# Predict first. A GPU is built of many *multiprocessors*, the rooms of the kitchen. A table is set in one room and
 # stays there. One multiprocessor of your GPU seats at most 2048 threads and at most 32 blocks at a time
 # (fewer threads on 8.6, 8.9 and 12.0). With 32 cooks to a table, how many cooks are in a room?
 # /// answer
@@ -488,9 +488,9 @@ record(sweep=sweep)
 # {{ l2.adds.plain.of_peak:.0%}}: [the second lecture](lectures/l2_the_cuda_model.py#vector-add-once-more) has the
 # table.
 #
-# Two traps. N need not be a multiple of four: let the last threads add the rest one by one. And a `float4` must
-# start at a multiple of 16 bytes, but a slice such as `x[1:]` does not. `src/course_kernels/copy/k01_vectorised.cu`
-# handles both.
+# There are two traps. N need not be a multiple of four: let the last threads add the rest one by one. And a `float4`
+# must start at a multiple of 16 bytes, but a slice such as `x[1:]` does not.
+# `src/course_kernels/copy/k01_vectorised.cu` handles both.
 # ///
 #
 # /// exercise | Half the bytes

@@ -223,7 +223,7 @@ for masked in (False, True):
 # `mask` is a row of True and False values, as long as the row of places. In NumPy `x[mask]` makes a *shorter* array. In
 # Triton the row keeps its length, and a seat whose mask is False sits still: it neither reads nor writes.
 #
-# But a row that keeps its length must have *something* in those seats. With `other` you say what. Without `other`,
+# But a row that keeps its length must have *something* in those seats. You choose it with `other`. Without `other`,
 # Triton promises nothing about those seats [^triton-masked].
 #
 # /// predict | The list is −3, −2, −5, in a tile of four. The seat without a number gets a zero. What is the largest?

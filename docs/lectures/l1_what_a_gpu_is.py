@@ -53,7 +53,7 @@ for i, who in enumerate(("Ann", "Ben")):
 # line for every item. So an M × K grid times a K × N grid takes M × N × K multiply-adds. Everything else on this page
 # starts from this count.
 #
-# /// predict | Two grids of 1000 by 1000. How many multiply-adds are in their product?
+# /// predict | You multiply two grids of 1000 by 1000. How many multiply-adds does that take?
 # These are modest grids: a photo has more numbers.
 #
 # - [ ] A thousand
@@ -396,11 +396,11 @@ record(
 # /// claim | chain.cpu < 0.85 * chain.gpu
 # **The GPU loses.** Its one cook takes {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
 # {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks, if the clock runs at its highest rate, and nobody can make a step
-# shorter. The other {{ card.sms * card.lanes - 1:,.0f}} lanes stand idle.
+# shorter. The other {{ card.sms * card.lanes - 1:,.0f}} lanes are idle.
 # /// otherwise
 # The GPU's cook takes {{ chain.gpu / chain.cpu:.1f}} times as long as the chef. A step takes
 # {{ chain.gpu * card.clock_mhz / steps:.1f}} ticks of its clock. The other {{ card.sms * card.lanes - 1:,.0f}} lanes
-# stand idle: here all the lanes together achieve no more than one lane does.
+# are idle: here all the lanes together achieve no more than one lane does.
 # ///
 #
 # /// claim | chain.numpy > 1.5 * chain.cpu and chain.numpy > 0.8 * chain.gpu
@@ -419,7 +419,7 @@ record(
 # Double every number of a list: `y = 2 * x`. Every number is a separate dish, so the brigade can help. But the
 # brigade has to be called, and somebody must wait until the last cook is back.
 #
-# /// predict | A list of 1024 numbers. Who is done first?
+# /// predict | The list has 1024 numbers. Who is done first?
 # Both run the same line of PyTorch. We give the GPU the order and wait for its answer.
 #
 # - [lists.cpu.n1024 < 0.7 * lists.gpu.n1024] The CPU, clearly
@@ -612,7 +612,7 @@ record(
 # Can you reach the peak? Give the lanes nothing but multiply-adds, without a list and without the pantry. Every thread
 # holds eight totals in its registers and does `total = total * a + 1` on each, thousands of times.
 #
-# /// predict | A kernel that does nothing but multiply-adds in registers. What percentage of peak does it reach?
+# /// predict | A kernel does nothing but multiply-adds in registers. What percentage of peak does it reach?
 # The kernel needs hardly any memory. We know of nothing that holds it back.
 #
 # - [fma.of_peak < 0.65] About a half
@@ -684,9 +684,9 @@ record(
 # 1. A lane needs as many chains as a step takes ticks: about {{ chain.gpu * card.clock_mhz / steps:.0f}}.
 # 2. {{ card.lanes:.0f}} lanes with {{ chain.gpu * card.clock_mhz / steps:.1f}} chains each, in warps of 32, make
 #    {{ card.lanes / 32 * chain.gpu * card.clock_mhz / steps:.1f}} warps. Round that up; {{ card.warps:.0f}} warps fit.
-# 3. An eighth as many. But each quarter of the SM needs its own warps, so take at least one for each. So there are two
-#    ways to keep a stove hot: many cooks, or cooks with several pots each. *Chains in flight = latency × throughput.*
-#    It is a law about queues, named after John Little, and it holds for memory as well.
+# 3. It needs an eighth as many. But each quarter of the SM needs its own warps, so take at least one for each. So there
+#    are two ways to keep a stove hot: many cooks, or cooks with several pots each. *Chains in flight = latency ×
+#    throughput.* It is a law about queues, named after John Little, and it holds for memory as well.
 # ///
 
 # %% [markdown]
@@ -852,8 +852,8 @@ record(jobs=jobs)
 # Now drag a job of your own along the roof, and try different cards.
 #
 # /// explorable | roofline
-# ask: "Two operations for each byte: memory holds this job up. How many must it do before arithmetic does? Then try another card, or the tensor cores: which way does the ridge move?"
-# alt: "A roof over jobs, both axes logarithmic: it rises with the operations for each byte up to the ridge and is flat from there. The six measured jobs lie under it. Yours is on the slope, at two operations for each byte."
+# ask: "With two operations for each byte, memory holds this job up. How many operations for each byte does it take until arithmetic holds it up? Then try another card, or the tensor cores: which way does the ridge move?"
+# alt: "A roof over jobs, both axes logarithmic: it rises with the operations for each byte up to the ridge and is flat from there. The six measured jobs are under it. Yours is on the slope, at two operations for each byte."
 # knobs:
 #   place: {label: "Operations for each byte:", at: 40}
 #   card: {label: Card, at: h200}

@@ -1136,7 +1136,7 @@ for work in (one_stream, two_streams):
 # caption: The road has two steps, and there are two ways to take them.
 # ///
 #
-# Here is the whole road for the vector add of the first page. First PTX.
+# Here is the whole road for the vector add of the first page. The first stop is PTX.
 
 # %%
 from course_kernels.cuda.architecture import arch_of

@@ -89,7 +89,7 @@ print("the slips:", *slips)
 print("the walk: ", *walk, "and back at", box)
 
 # %% [markdown]
-# /// predict | From the hands to the tray: {{ hop.shared:.0f }} ticks of the clock. How many to the pantry?
+# /// predict | A trip from the hands to the tray takes {{ hop.shared:.0f }} ticks of the clock. How many does a trip to the pantry take?
 # - [hop.hbm < 100] About 60
 # - [100 <= hop.hbm < 300] About 150
 # - [hop.hbm >= 300] 300 or more
@@ -464,7 +464,7 @@ record(
 # depends only on where the 32 jars are.
 #
 # /// figure | docs/assets/figures/sectors.svg
-# alt: "Above: 32 lanes want 32 neighbouring numbers. They lie in four boxes, and every jar is used. Below: 32 lanes want every eighth number. They lie in 32 boxes, and one jar of each is used."
+# alt: "Above: 32 lanes want 32 neighbouring numbers. They are in four boxes, and every jar is used. Below: 32 lanes want every eighth number. They are in 32 boxes, and one jar of each is used."
 # caption: Both orders ask for 128 bytes. One takes four boxes, the other thirty-two.
 # ///
 #
@@ -719,7 +719,7 @@ record(
 # says:
 #   one: "All 32 threads want the same {wanted} bytes: one box. {share} % of what is carried is wanted."
 #   all: "The warp wants {wanted} bytes, and {sectors} boxes hold just these: {share} % of what is carried is wanted."
-#   some: "The warp wants {wanted} bytes. They are in {sectors} boxes, in {lines} cache lines, so {carried} bytes are carried: {share} % of them wanted."
+#   some: "The warp wants {wanted} bytes. They are in {sectors} boxes, in {lines} cache lines, so {carried} bytes are carried: {share} % of them are wanted."
 #   measured: "Measured at this stride, for reading and writing: {time} times as long as at stride 1."
 #   near: "The nearest walk that was measured has stride {near}, 4 bytes each, and begins at the first element: {time} times as long as at stride 1."
 # row:
@@ -741,7 +741,7 @@ record(
 #
 # By hand again: lane k wants the word k × stride. The longest queue decides.
 #
-# /// predict | Stride 32 makes everybody queue at one window. And stride 33?
+# /// predict | Stride 32 makes everybody queue at one window. What does stride 33 do?
 # - [turns.bank.s33 <= 1.5] As good as stride 1
 # - [1.5 < turns.bank.s33 <= 33] As bad as stride 32, or nearly
 # - [turns.bank.s33 > 33] Worse than stride 32
@@ -1340,7 +1340,7 @@ record(
 # /// claim | 0.8 < sums.shuffle.us / sums.tree.us < 1.25 and 0.7 < (short.atomics.us / 16) / sums.tree.us < 1.2
 # Why did the shuffles save nothing? Do the arithmetic. The atomics took {{ short.atomics.us / 1e3:.1f }} ms for
 # 2<sup>24</sup> additions to one address: {{ short.atomics.us * 1e3 / 16777216:.2f }} ns each, one after another. In
-# the tree and in the shuffle kernel each block sends one sum, so at 2<sup>28</sup> numbers 2<sup>20</sup> sums stand in
+# the tree and in the shuffle kernel each block sends one sum, so at 2<sup>28</sup> numbers 2<sup>20</sup> sums wait in
 # that line, for {{ short.atomics.us / 16:.0f }} µs. The tree took {{ sums.tree.us:.0f }} µs. Whatever a block did
 # before it joined the line, with a tray or without, it did while other blocks stood in line. *You sped up a part that
 # nobody was waiting for.* You will make that mistake again, and only arithmetic like this will reveal it.
@@ -1428,7 +1428,7 @@ record(
 )
 
 # %% [markdown]
-# /// predict | Half the bytes. What happens to the time?
+# /// predict | The fused kernel moves half the bytes. What happens to the time?
 # - [fuse.cuda.us / fuse.eager.us >= 0.53] More than half remains
 # - [0.45 <= fuse.cuda.us / fuse.eager.us < 0.53] Half remains
 # - [fuse.cuda.us / fuse.eager.us < 0.45] Less than half remains

@@ -376,7 +376,7 @@ record(
 # caption: Neighbours in the warp read numbers of A that are far apart.
 # ///
 #
-# /// predict | 33 wavefronts for 32 multiply-adds. What percentage of peak will it reach?
+# /// predict | The kernel takes 33 wavefronts for 32 multiply-adds. What percentage of peak will it reach?
 # - [ladder.naive.of_peak < 0.03] About 1, or less
 # - [0.03 <= ladder.naive.of_peak < 0.2] About 10
 # - [ladder.naive.of_peak >= 0.2] About 30
@@ -466,7 +466,7 @@ record(
 # caption: The arithmetic is the same, and so are the numbers that are asked for; only the neighbours differ.
 # ///
 #
-# /// predict | The same multiply-adds, the same 8 bytes asked for with each. How many times as fast will it be?
+# /// predict | The kernel does the same multiply-adds and asks for the same 8 bytes with each. How many times as fast will it be?
 # - [ladder.naive.us / ladder.coalesced.us < 1.4] As fast as before
 # - [1.4 <= ladder.naive.us / ladder.coalesced.us < 5] About twice
 # - [ladder.naive.us / ladder.coalesced.us >= 5] About ten times, or more
@@ -968,7 +968,7 @@ for rung, kinds in found.items():
 #   - [register column, "{{ waits.register_column.hall:.0%}}", "{{ waits.register_column.hall_queue:.0%}}", "{{ waits.register_column.tray:.0%}}", "{{ waits.register_column.tray_queue:.0%}}", "{{ waits.register_column.barrier:.0%}}", "{{ waits.register_column.turn:.0%}}"]
 #   - [register tile, "{{ waits.register_tile.hall:.0%}}", "{{ waits.register_tile.hall_queue:.0%}}", "{{ waits.register_tile.tray:.0%}}", "{{ waits.register_tile.tray_queue:.0%}}", "{{ waits.register_tile.barrier:.0%}}", "{{ waits.register_tile.turn:.0%}}"]
 #   - ["*cuBLAS*", "{{ waits.cublas.hall:.0%}}", "{{ waits.cublas.hall_queue:.0%}}", "{{ waits.cublas.tray:.0%}}", "{{ waits.cublas.tray_queue:.0%}}", "{{ waits.cublas.barrier:.0%}}", "{{ waits.cublas.turn:.0%}}"]
-# caption: "Shares of the waiting. L1 means L1 and everything beyond it. The last column is the good one: the warp could have been issued, but another warp was. The rest, up to 100%, consists of waits of a fixed length and waits for a lane that is taken."
+# caption: "The numbers are shares of the waiting. L1 means L1 and everything beyond it. The last column is the good one: the warp could have been issued, but another warp was. The rest, up to 100%, consists of waits of a fixed length and waits for a lane that is taken."
 # ///
 #
 # /// claim | waits.naive.hall_queue > 0.7 and waits.shared_tiles.tray_queue > 0.25 and waits.register_column.tray > 0.25 and waits.register_tile.turn > 0.3 and vital.register_tile.calls < 0.7

@@ -124,7 +124,7 @@ record(slips=slips)
 # /// claim | l2.grey.triton.us < 0.97 * l2.grey.cuda.us
 # The grey kernel that they type in CUDA C++ is at {{ l2.grey.cuda.of_peak:.0%}} of peak, and the one in Triton takes
 # {{ l2.grey.triton.us / l2.grey.cuda.us:.0%}} of its time. Your students typed both. Do not explain it
-# away: most likely the Triton kernel has more bytes under way, and that is the next lecture.
+# away: most likely the Triton kernel has more bytes in flight, and that is the next lecture.
 # /// otherwise
 # The grey kernel that they type in CUDA C++ is at {{ l2.grey.cuda.of_peak:.0%}} of peak, the one in Triton at {{ l2.grey.triton.of_peak:.0%}}.
 # ///

@@ -133,8 +133,8 @@ record(
 # ## Where students trip
 #
 # /// callout | trip
-# **"Occupancy must be high."** What is it for? Bytes under way. One seat in eight with full hands reached {{ l3.flight.v8.r1.of_peak:.0%}} of peak, every seat
-# with one vector each {{ l3.flight.v1.r8.of_peak:.0%}}. Both have 32 KiB under way on an SM.
+# **"Occupancy must be high."** What is it for? Bytes in flight. One seat in eight with full hands reached {{ l3.flight.v8.r1.of_peak:.0%}} of peak, every seat
+# with one vector each {{ l3.flight.v1.r8.of_peak:.0%}}. Both have 32 KiB in flight on an SM.
 # ///
 #
 # - *"L2 is a memory space."* A cache. No address names it. (*Five memory spaces* with L1 and L2 among them is on many slides.)

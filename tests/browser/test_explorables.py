@@ -140,7 +140,7 @@ def test_by_keyboard_a_walk_has_the_time_that_was_measured(opened: Any, measured
         page.keyboard.press("ArrowRight")
     ratio = measured["l3.stride.s8"]["median"] / measured["l3.stride.s1"]["median"]
     expect(figure.locator(".says")).to_contain_text(
-        "They lie in 32 boxes, in 8 cache lines, so 1,024 bytes are carried"
+        "They are in 32 boxes, in 8 cache lines, so 1,024 bytes are carried"
     )
     expect(figure.locator(".says a.value")).to_have_text(f"{ratio:.1f}")
     assert "l3.stride.s8" in figure.locator(".says a.value").get_attribute("href")

@@ -1,4 +1,4 @@
-/* Little's law: bytes under way, and the bandwidth that they allow. Twin of charts/explorables/littles_law.py. */
+/* Little's law: bytes in flight, and the bandwidth that they allow. Twin of charts/explorables/littles_law.py. */
 (function () {
   "use strict";
   var digits = PercentOfPeak.digits, at = PercentOfPeak.at;

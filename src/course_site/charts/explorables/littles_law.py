@@ -1,4 +1,4 @@
-"""Little's law: the bytes under way on a multiprocessor, and the bandwidth of a copy that they allow."""
+"""Little's law: the bytes in flight on a multiprocessor, and the bandwidth of a copy that they allow."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def work(state: State, data: Data) -> Shown:
 
 
 def _place(key: str, data: Data) -> float:
-    """KiB under way on each multiprocessor where it was measured."""
+    """KiB in flight on each multiprocessor where it was measured."""
     return float(16 * int(key[1]) * LANES * SEATS * data["seats"][key]["value"] / 1024)
 
 
