@@ -23,6 +23,7 @@ class Bounds:
         step: sizes are multiples of it.
         only: all sizes there are, where they are few.
         from_: the smallest size that is asked with usual values: below it what is subtracted may leave nothing.
+        each: so many of the smallest sizes are asked, where a dimension is no length but an option.
     """
 
     least: int = 1
@@ -30,6 +31,7 @@ class Bounds:
     step: int = 1
     only: tuple[int, ...] = ()
     from_: int = 1
+    each: int = 0
 
     def fit(self, size: int) -> int:
         """Return the largest allowed size up to this one, or the smallest there is."""
@@ -43,7 +45,7 @@ class Bounds:
         if self.only:
             return list(self.only)
         begin = self.fit(max(self.from_, self.least))
-        sizes = range(begin, begin + count * self.step, self.step)
+        sizes = range(begin, begin + max(count, self.each) * self.step, self.step)
         return [size for size in sizes if self.most is None or size <= self.most]
 
 
@@ -54,7 +56,7 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     "attention": {"B": ANY, "H": ANY},
     "attention_backward": {"B": ANY, "H": ANY, "N": Bounds(from_=8)},
     "attention_general": {**HEADS, "W": ANY},
-    "bank_conflicts": {"S": Bounds(most=33)},
+    "bank_conflicts": {"S": Bounds(each=33)},
     "bias_gelu": {"N": Bounds(least=8, step=8)},
     "bytes_in_flight": {"R": Bounds(most=8)},
     "decode_attention": HEADS,
@@ -102,6 +104,11 @@ def sizes_of(problem: Problem) -> Iterator[str]:
     """Yield the names of a problem's dimensions, flags left out."""
     names = dict.fromkeys(name for w in problem.check_on for name, _ in w.items)
     return (name for name in names if name[0].isupper())
+
+
+def kind_of(w: Workload) -> tuple[str, ...]:
+    """Return the flags of a size, and whether it has a window."""
+    return tuple(name for name, size in w.items if size is True or name == "W")
 
 
 def joined(problem: Problem, w: Workload, name: str = "") -> Workload:

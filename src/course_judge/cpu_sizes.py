@@ -10,7 +10,8 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from math import inf, prod
 from pathlib import Path
 
 from course_judge.contract import square
@@ -44,8 +45,7 @@ SQUARE = (65, 200)  # past a tile of 64
 SLACK = 4.0
 # What can be cut where no odd size is announced: in steps, as the announced ones are multiples of one.
 IN_STEPS = {"bias_gelu": ("N",), "decode_linear": ("N", "K"), "skinny_gemm_w4": ("N", "K")}
-RELIABLE = 0.1  # the cost from which a size says how long another takes
-INTERPRETER_SECONDS = 12.0  # for all larger sizes of a file with Triton's kernels
+INTERPRETER_SECONDS = 18.0  # for all larger sizes of a file with Triton's kernels
 
 
 class TooSmall(ValueError):
@@ -135,6 +135,41 @@ def names_triton(file: Path) -> bool:
         return False
 
 
+class Pace:
+    """Seconds of a question, of a file that an interpreter runs: guessed from those that were asked.
+
+    They hang on how many programs a launch has, which nobody but the file knows. So nothing is taken to be quicker
+    than another because it is shorter in one dimension, and longer in another.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem, self._seen = problem, dict[Workload, float]()
+
+    def note(self, workload: Workload, seconds: float) -> None:
+        """Note how long a call took."""
+        self._seen[workload] = seconds
+
+    def guess(self, workload: Workload) -> float:
+        """Return what a call takes at most, as far as can be told; infinity where nothing was asked yet."""
+        if workload in self._seen:
+            return self._seen[workload]
+        return min((s * self._times(workload, w) for w, s in self._seen.items()), default=inf)
+
+    def _times(self, workload: Workload, known: Workload) -> float:
+        """Return how many times another size is more work, at most."""
+        longer = prod(
+            max(1.0, size / known.dims.get(name, 1)) for name, size in workload.items if name[0].isupper()
+        )
+        return max(longer, cost(self._problem, workload) / cost(self._problem, known))
+
+    def fit(self, workload: Workload, seconds: float) -> Workload | None:
+        """Return a size, cut until a call takes no longer than this; None where it is not to be had by that."""
+        try:
+            return cut_until(self._problem, workload, lambda w: self.guess(w) <= seconds)
+        except TooSmall:
+            return None
+
+
 class InTurn:
     """The larger sizes of a file that an interpreter runs, for as long as the limit lasts.
 
@@ -142,52 +177,37 @@ class InTurn:
         late: sizes were left out, or cut down.
     """
 
-    def __init__(
-        self, problem: Problem, ask: Callable[[Workload], None], took: Mapping[Workload, float]
-    ) -> None:
+    def __init__(self, problem: Problem, ask: Callable[[Workload], None], pace: Pace) -> None:
         """
         Args:
-            ask: checks one size.
-            took: the seconds of each size that was asked before.
+            ask: checks one size, and notes how long a call took.
+            pace: what is known of sizes that were asked before.
         """
-        self._problem, self._ask, self.late = problem, ask, False
-        self._left, self._seen = INTERPRETER_SECONDS, set(took)
-        last = max(took, key=lambda w: cost(problem, w))
-        self._cost, self._seconds = cost(problem, last), took[last]
+        self._problem, self._ask, self._pace, self.late = problem, ask, pace, False
+        self._left = INTERPRETER_SECONDS
 
     def ask(self, workload: Workload) -> tuple[Workload, ...]:
         """Ask a size, or what the time allows of it: return what was asked."""
         asked = []
-        for most in (1.0, 6 * self._cost):
-            if self._is_in_time(workload):
-                break
-            try:
-                less = cut_to(self._problem, workload, max(1.0, most))
-            except TooSmall:
-                break
-            at_once = cost(self._problem, less) <= 1 and self._left > 0
-            if less not in self._seen and (at_once or self._is_in_time(less)):
-                self._time(less)
-                asked.append(less)
+        if not self._is_in_time(workload):
+            self.late = True
+            less = self._pace.fit(workload, self._left / 6)
+            if less is None or less == workload:
+                return ()
+            self._time(less)
+            asked.append(less)
         if self._is_in_time(workload):
             self._time(workload)
-            return (*asked, workload)
-        self.late = True
+            asked.append(workload)
         return tuple(asked)
 
     def _is_in_time(self, workload: Workload) -> bool:
-        """Return whether a size is quick enough, by what the costliest one took; of tiny ones nothing follows."""
-        known = self._cost >= RELIABLE
-        return known and self._seconds * cost(self._problem, workload) / self._cost <= self._left / 2
+        return self._pace.guess(workload) <= self._left / 2
 
     def _time(self, workload: Workload) -> None:
         began = time.monotonic()
         self._ask(workload)
-        self._seen.add(workload)
-        took = time.monotonic() - began
-        self._left -= took
-        if cost(self._problem, workload) > self._cost:
-            self._cost, self._seconds = cost(self._problem, workload), took
+        self._left -= time.monotonic() - began
 
 
 def cut_to(problem: Problem, w: Workload, most: float) -> Workload:
@@ -196,11 +216,20 @@ def cut_to(problem: Problem, w: Workload, most: float) -> Workload:
     Raises:
         TooSmall: it is not to be had by that.
     """
+    return cut_until(problem, w, lambda w: cost(problem, w) <= most)
+
+
+def cut_until(problem: Problem, w: Workload, fits: Callable[[Workload], bool]) -> Workload:
+    """Return a size with its largest free dimensions made smaller, until it fits.
+
+    Raises:
+        TooSmall: it is not to be had by that.
+    """
     names = [*free_dims(problem, problem.check_on), *IN_STEPS.get(problem.name, ())]
     names = [name for name in names if name in w.dims]
-    if problem.name in MULTIPLES:
-        raise TooSmall(w.label)
-    while cost(problem, w) > most:
+    while not fits(w):
+        if problem.name in MULTIPLES:
+            raise TooSmall(w.label)
         name = max(names, key=lambda name: w.dims[name], default="")
         if not name or w.dims[name] <= 2 * LEAST:
             raise TooSmall(w.label)

@@ -1,8 +1,8 @@
-"""Ingredients of a case: a size, its options, and random numbers."""
+"""A case of values, and what it is made of: a size, its options, and random numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,3 +39,46 @@ class Drawn:
         """Draw from some values, in float64."""
         device = self.generator.device
         return torch.tensor(values, dtype=torch.float64, device=device)[self.below(len(values), *shape)]
+
+    def spread(self, low: int, high: int, *shape: int) -> torch.Tensor:
+        """Draw numbers of either sign in float64, from 2**low to 2**high, as many in each octave."""
+        return self.signs(*shape) * torch.exp2(low + (high - low) * self.uniform(*shape))
+
+    def uniform(self, *shape: int) -> torch.Tensor:
+        """Draw numbers from 0 to 1 in float64."""
+        return torch.rand(shape, generator=self.generator, dtype=torch.float64, device=self.generator.device)
+
+    def signs(self, *shape: int) -> torch.Tensor:
+        """Draw 1 and -1 in float64."""
+        return 1 - 2 * self.below(2, *shape).double()
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A case of values that a contract covers.
+
+    Attributes:
+        name: what is special about its inputs, said at the end of a complaint.
+        change: usual inputs -> those of the case; None where a size has no room for it.
+        slack: how many times the usual error is allowed.
+        own: the usual error -> what is allowed of each number, held against that number alone; None: as usual.
+        exact: every bit counts, that of a zero's sign too.
+        whole: every answer is the truth, rounded once to its type; the sign of a zero does not count.
+        far: asked on the sizes that are longest, and past the largest announced, too.
+        at_least: an error that is always allowed: what the rounding of the inputs themselves comes to.
+    """
+
+    name: str
+    change: Callable[[Drawn, Tensors], Tensors | None]
+    slack: float = 1.0
+    own: Callable[[float], float] | None = None
+    exact: bool = False
+    whole: bool = False
+    far: bool = False
+    at_least: float = 0.0
+
+
+def kept_alike(tensors: Sequence[torch.Tensor]) -> Tensors:
+    """Return copies in row-major order; where one tensor stands twice, so does its copy."""
+    copies = {id(x): x.clone(memory_format=torch.contiguous_format) for x in tensors}
+    return tuple(copies[id(x)] for x in tensors)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
-from course_judge.contract import TYPES, bounds_of, counts, joined, sizes_of
-from course_judge.cpu_sizes import RELIABLE, cost
+from course_judge.contract import TYPES, bounds_of, counts, joined, kind_of, sizes_of
+from course_judge.cpu_sizes import Pace
 from course_judge.hidden_sizes import SMALL_BYTES, SMALL_FLOPS
 from course_judge.whole_numbers import WHOLE
 from course_kernels.problem import Problem, Workload
@@ -40,7 +40,7 @@ def smallest(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
     Counts are asked with every set of flags.
     """
     found = []
-    kinds = dict.fromkeys(map(_kind, problem.check_on))
+    kinds = dict.fromkeys(map(kind_of, problem.check_on))
     alone = sum(1 for _ in sizes_of(problem)) == 2  # a count, and one size beside it
     for name in sizes_of(problem):
         of = [w for w in problem.check_on if name in w.dims]
@@ -49,23 +49,24 @@ def smallest(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
         for size in sizes:
             found += [_beside(problem, rng.choice(of), {name: size}, rng) for _ in range(1 if few else 2)]
             for kind in kinds if few or name == "M" else ():
-                if like := [w for w in of if _kind(w) == kind]:
+                if like := [w for w in of if kind_of(w) == kind]:
                     found.append(_beside(problem, rng.choice(like), {name: size}, rng))
         if not few and not bounds_of(problem, name).only:
             for size in ABOUT_A_TILE:
                 size = bounds_of(problem, name).fit(max(size, bounds_of(problem, name).from_))
                 found.append(_beside(problem, rng.choice(of), {name: size}, rng))
-    for dtype in TYPES.get(problem.name, ()):
-        like_it = rng.choice(problem.check_on)
-        found.append(_beside(problem, Workload.of(dtype, **like_it.dims), {}, rng))
+    found += of_other_types(problem, rng)
     rng.shuffle(found)
     kept = (w for w in dict.fromkeys(found) if w not in problem.check_on)
     return tuple(w for w in kept if _bytes(problem, w) <= SMALL_BYTES and problem.flops(w) <= 4 * SMALL_FLOPS)
 
 
-def _kind(w: Workload) -> tuple[str, ...]:
-    """Return the flags of a size, and whether it has a window."""
-    return tuple(name for name, size in w.items if size is True or name == "W")
+def of_other_types(problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return a size of each type that the contract names, and no announced size has."""
+    return [
+        _beside(problem, Workload.of(dtype, **rng.choice(problem.check_on).dims), {}, rng)
+        for dtype in TYPES.get(problem.name, ())
+    ]
 
 
 def past(problem: Problem, rng: random.Random) -> Iterator[tuple[str, list[Workload], list[Workload]]]:
@@ -84,13 +85,13 @@ def past(problem: Problem, rng: random.Random) -> Iterator[tuple[str, list[Workl
         further = 1 + rng.random() / 32
         found: dict[tuple[str, ...], list[Workload]] = {}
         for like in rng.sample(of, len(of)):
-            if _kind(like) not in found:
+            if kind_of(like) not in found:
                 far = TIMES if is_exact(problem, like) else TIMES_ROUNDED
                 sizes = (bounds.fit(int(largest * times * further) | 1) for times in far)
                 made = dict.fromkeys(_least_beside(problem, like, name, size, rng) for size in sizes)
                 fit = [w for w in made if largest < w.dims[name] and _is_affordable(problem, w, name)]
                 if fit:
-                    found[_kind(like)] = fit
+                    found[kind_of(like)] = fit
         # One set of flags as far as it goes, the others just past the announced.
         of_kinds = list(found.values())
         yield name, of_kinds[0] if of_kinds else [], [sizes[-1] for sizes in of_kinds[1:]]
@@ -105,39 +106,41 @@ class Edges:
         late: some of the smallest sizes were left out for the time that they would take.
     """
 
-    def __init__(self, problem: Problem, rng: random.Random, interpreted: bool) -> None:
-        self._problem, self._rng, self._interpreted = problem, rng, interpreted
+    def __init__(self, problem: Problem, rng: random.Random) -> None:
+        self._problem, self._rng = problem, rng
         self.past: dict[str, int] = {}
         self.not_asked: list[str] = []
         self.late = False
 
-    def ask_smallest(self, ask: Callable[[Workload], None]) -> list[Workload]:
-        """Ask the smallest sizes, and return those that were asked."""
+    def ask_smallest(self, ask: Callable[[Workload], None], pace: Pace | None) -> list[Workload]:
+        """Ask the smallest sizes, and return those that were asked.
+
+        Args:
+            ask: checks one size.
+            pace: of a file that an interpreter runs.
+        """
         asked: list[Workload] = []
         until = time.monotonic() + SMALLEST_SECONDS
         for w in smallest(self._problem, self._rng):
-            self.late = self._interpreted and time.monotonic() > until
-            if self.late:
-                break
+            if pace and (pace.guess(w) > SMALLEST_SECONDS / 4 or time.monotonic() > until):
+                self.late = True
+                continue
             ask(w)
             asked.append(w)
         return asked
 
-    def ask_past(self, ask: Callable[[Workload], None], took: Mapping[Workload, float]) -> list[Workload]:
+    def ask_past(self, ask: Callable[[Workload], None], pace: Pace | None) -> list[Workload]:
         """Ask of each dimension a size past its largest announced, the farthest that there is time for.
 
         Args:
             ask: checks one size.
-            took: the seconds of sizes that were asked before, from which an interpreter's are guessed.
+            pace: of a file that an interpreter runs.
         """
         asked: list[Workload] = []
-        costs = {w: cost(self._problem, w) for w in took}
-        known = [took[w] / c for w, c in costs.items() if c >= RELIABLE]
-        rate = max(known, default=max(took.values()) / RELIABLE)
         every = list(past(self._problem, self._rng))
         for name, sizes, others in every:
-            if self._interpreted:
-                far = self._far(name, sizes, ask, rate, PAST_SECONDS / len(every))
+            if pace:
+                far = self._far(name, sizes, ask, pace, PAST_SECONDS / len(every))
             else:
                 far = [*sizes[:1], *(w for w in others if self._problem.flops(w) <= PAST_FLOPS)]
                 for w in far:
@@ -150,19 +153,17 @@ class Edges:
         return asked
 
     def _far(
-        self, name: str, sizes: list[Workload], ask: Callable[[Workload], None], rate: float, seconds: float
+        self, name: str, sizes: list[Workload], ask: Callable[[Workload], None], pace: Pace, seconds: float
     ) -> list[Workload]:
         """Ask the nearest, and by the time that it took the farthest that there is time for."""
-        if not sizes or rate * cost(self._problem, sizes[-1]) > 2 * seconds:
+        if not sizes or pace.guess(sizes[-1]) > 2 * seconds:
             return []
         near, began = sizes[-1], time.monotonic()
         ask(near)
-        took = time.monotonic() - began
-        for w in sizes[:-1]:
-            longer = w.dims[name] / near.dims[name]
-            if took * max(longer, cost(self._problem, w) / cost(self._problem, near)) <= seconds - took:
-                ask(w)
-                return [near, w]
+        left = seconds - (time.monotonic() - began)
+        if w := next((w for w in sizes[:-1] if pace.guess(w) <= left), None):
+            ask(w)
+            return [near, w]
         return [near]
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import random
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -14,11 +14,13 @@ from typing import Any
 
 import torch
 
-from course_judge.cpu_sizes import SLACK, InTurn, cost, drawn, larger, names_triton, ran, reached
-from course_judge.edge_sizes import Edges
+from course_judge.cpu_sizes import SLACK, InTurn, Pace, cost, drawn, larger, names_triton, ran, reached
+from course_judge.drawn import Promise, Tensors, kept_alike
+from course_judge.edge_sizes import Edges, of_other_types
 from course_judge.hidden_sizes import draw, small
 from course_judge.host import Broken, Host, Stranger, Task
-from course_judge.promises import Promise, case, cases_on, promises
+from course_judge.nearly_alike import changed, may_change, on_a_grid, one_and_the_same, sizes_alike
+from course_judge.promises import case, cases_on, ingredients, promises
 from course_judge.protocol.messages import Load
 from course_judge.protocol.verdict import AFTER, RIGHT, Evidence, Verdict, refused
 from course_judge.remote import Remote
@@ -34,6 +36,12 @@ AGAIN = (25, 120)
 AGAIN_SECONDS = 2.0  # none is begun later; the least of them are always asked
 LATER_SECONDS = (0.2, 0.4)  # then the answers that are still held are looked at
 PROMISED_COST = 8.0  # the largest size that a case of `promises` is tried on
+ALIKE_COST = 0.5  # and that is asked with inputs which are nearly those of the question before
+# Of a file that an interpreter runs: what a call may take of a size that is drawn, or tried with special values, or
+# asked again and again; and for how long special values are tried on more than one size each.
+DRAWN_SECONDS, SPECIAL_SECONDS, QUICK_SECONDS = 1.0, 0.8, 0.1
+SPECIALS_SECONDS = 12.0
+LONG_SECONDS = 20.0  # a call that may take longer is made once
 
 
 def judge(
@@ -61,10 +69,12 @@ def judge(
     task = task or Task(file, problem.name)
     rng = random.Random(secrets.randbits(64) if seed is None else seed)
     more = None
+    interpreted = device == "cpu" and names_triton(file)
+    pace = Pace(problem) if interpreted else None
     if not workloads and device == "cpu":
-        more = _More(problem, rng, names_triton(file))
+        more = _More(problem, rng, pace)
     workloads = tuple(workloads) or (problem.check_on if device == "cuda" else small(problem))
-    examination = _Examination(problem, device, rng)
+    examination = _Examination(problem, device, rng, pace)
     with host.stranger(task) as stranger:
         try:
             stranger.ask(Load())
@@ -72,7 +82,7 @@ def judge(
             stranger.finish()
         except Broken as broken:
             verdict = Verdict(broken.found, broken.why, examination.size)
-        where = ran(names_triton(file)) if device == "cpu" else f"on {torch.cuda.get_device_name()}"
+        where = ran(interpreted) if device == "cpu" else f"on {torch.cuda.get_device_name()}"
         cases = tuple(examination.cases)
         evidence = Evidence(hash_of(file), hash_of_judge(problem), where, cases, examination.launches)
         printed = stranger.printed
@@ -95,18 +105,34 @@ def hash_of(file: Path) -> str:
     return sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
+# Problems whose answers are rounded one by one: what they are off by has either sign, and none on average.
+ROUNDED = (
+    *("bias_gelu", "decode_linear", "gemm", "gemm_fp8"),
+    *("skinny_gemm", "skinny_gemm_fp8", "skinny_gemm_w4", "swiglu"),
+)
+MANY, CUT = 2000, -0.3  # numbers that make an average, in units of their last place
+NEARLY = "nearly those of the question before"
+ONE_TENSOR = "with one tensor handed in twice"
+SHOWS = 4.0  # times what is allowed: so far apart are two truths that no right answer is one of either
+
+
 class _More:
     """Sizes beyond the small ones, on a machine without a card.
 
     Attributes:
         late: some were left out, or cut, for the time that they would take.
+        types: sizes of types that the contract alone names.
+        pace: of a file that an interpreter runs.
+        few: special values were tried on one size each, and not on all that were meant.
     """
 
-    def __init__(self, problem: Problem, rng: random.Random, interpreted: bool) -> None:
-        self._problem, self.interpreted, self.late = problem, interpreted, False
+    def __init__(self, problem: Problem, rng: random.Random, pace: Pace | None) -> None:
+        self._problem, self.pace, self.late = problem, pace, False
         sizes = dict.fromkeys((*larger(problem, rng), *drawn(problem, rng)))
         self.sizes = sorted(sizes, key=partial(cost, problem))
-        self.edges = Edges(problem, rng, interpreted)
+        self.edges = Edges(problem, rng)
+        self.types = of_other_types(problem, rng)
+        self.few = False
 
     def told(self, asked: Sequence[Workload], kinds: Iterable[str]) -> tuple[str, ...]:
         """Return which sizes were asked, with which kinds of values, and what was not asked, in words."""
@@ -114,6 +140,7 @@ class _More:
         far = ", ".join(f"{name} = {size}" for name, size in edges.past.items())
         past = f"; past the largest announced, one dimension at a time: {far}" if far else ""
         some = "some" if edges.late else "all"
+        on = ", on few of the sizes" if self.few else ""
         left = [f"{name} past the largest announced" for name in edges.not_asked]
         left += [
             "sizes past these",
@@ -121,17 +148,18 @@ class _More:
             "what only a card does: its own rounding, races, launches, streams",
         ]
         return (
-            reached(self._problem, asked, self.interpreted, self.late),
+            reached(self._problem, asked, self.pace is not None, self.late),
             f"{some} of the smallest sizes of each dimension{past}",
-            f"values: {'; '.join(dict.fromkeys(('usual ones', 'NaN, infinities and zeros planted', *kinds)))}",
+            f"values{on}: {'; '.join(dict.fromkeys(('usual ones', 'NaN, infinities and zeros planted', *kinds)))}",
             f"not asked: {', '.join(left)}",
         )
 
 
 class _Examination:
-    def __init__(self, problem: Problem, device: str, rng: random.Random) -> None:
+    def __init__(self, problem: Problem, device: str, rng: random.Random, pace: Pace | None) -> None:
         self._problem, self._device, self._rng = problem, device, rng
         self.size = ""
+        self._pace = pace
         self.cases: list[str] = []
         self.kinds: list[str] = []  # of values, besides the usual ones
         self.launches: tuple[int, int] | None = None
@@ -148,26 +176,31 @@ class _Examination:
         held = self._rng if self._device == "cpu" else None
         function = Remote(stranger, self._problem, self._device, rng=held)
         unannounced = draw(self._problem, workloads, self._rng)
-        asked = [*workloads, *unannounced]
+        asked: list[Workload] = []
         lines: tuple[str, ...] = ()
         try:
-            took = {}
-            for workload in asked:
-                began = time.monotonic()
-                self._checked(function, workload)
-                took[workload] = time.monotonic() - began
+            for workload in workloads:
+                slow = self._pace and workloads[0] != workload and self._pace.guess(workload) > LONG_SECONDS
+                (self._asked_once if slow else self._checked)(function, workload)
+                asked.append(workload)
+            for workload in unannounced:
+                if (less := self._pace.fit(workload, DRAWN_SECONDS) if self._pace else workload) is not None:
+                    self._checked(function, less)
+                    asked.append(less)
             if more:
-                asked += self._asked_more(function, more, took)
+                asked += self._asked_more(function, more)
             self._promised(function, asked, more)
             if more:
-                edges = more.edges.ask_smallest(partial(self._asked_once, function))
-                edges += more.edges.ask_past(partial(self._asked_past, function), took)
+                edges = more.edges.ask_smallest(partial(self._asked_once, function), self._pace)
+                edges += more.edges.ask_past(partial(self._asked_past, function), self._pace)
                 lines = more.told(asked, self.kinds)
                 asked += edges
             if time_on:
                 self.size = time_on.label
                 lines = (self._time(function, time_on),)
-            again = self._rng.choice([*small(self._problem, workloads), *unannounced])
+            again = self._rng.choice(
+                self._quick([*small(self._problem, workloads), *asked[len(workloads) :][:2]])
+            )
             until = time.monotonic() + AGAIN_SECONDS
             for number in range(self._rng.randint(*AGAIN)):
                 if number >= AGAIN[0] and time.monotonic() > until:
@@ -185,21 +218,15 @@ class _Examination:
         hidden = sum(w not in self._problem.check_on and w not in workloads for w in asked)
         return Verdict(RIGHT, f"{len(asked)} sizes, {hidden} of them not announced", lines=lines)
 
-    def _asked_more(self, function: Remote, more: _More, took: dict[Workload, float]) -> list[Workload]:
+    def _asked_more(self, function: Remote, more: _More) -> list[Workload]:
         """Ask the larger sizes, and return those that were asked."""
-
-        def once(workload: Workload) -> None:
-            began = time.monotonic()
-            self._asked_once(function, workload)
-            took[workload] = time.monotonic() - began
-
-        if not more.interpreted:
+        if not more.pace:
             # All that is asked of small sizes; of the others one question each, but for one of them.
             wholly = self._rng.choice(more.sizes[: len(more.sizes) // 2 + 1]) if more.sizes else None
             for workload in more.sizes:
                 (self._checked if workload == wholly else self._asked_once)(function, workload)
             return list(more.sizes)
-        in_turn = InTurn(self._problem, once, took)
+        in_turn = InTurn(self._problem, partial(self._asked_once, function), more.pace)
         asked = [one for workload in more.sizes for one in in_turn.ask(workload)]
         more.late = in_turn.late
         return asked
@@ -208,19 +235,73 @@ class _Examination:
         """Ask with values that the contract covers and usual inputs do not have, on some of the sizes."""
         if self._device != "cpu":
             return
-        most = PROMISED_COST if more and not more.interpreted else 1.0
+        most = PROMISED_COST if more and not self._pace else 1.0
         sizes = [w for w in asked if cost(self._problem, w) <= most]
+        of_types = more.types if more else []
+        if self._pace:
+            sizes = self._quick(sizes, SPECIAL_SECONDS)
+            of_types = [w for w in of_types if self._pace.guess(w) <= SPECIAL_SECONDS]
+        questions: list[list[Callable[[], bool]]] = []
         for promise in promises(self._problem):
-            for workload in cases_on(sizes, self._problem, longest=promise.whole):
-                self._special(function, workload, promise)
+            of = cases_on([*sizes, *of_types], self._problem, longest=promise.far)
+            questions.append([partial(self._special, function, w, promise) for w in of])
+        few = [w for w in sizes if cost(self._problem, w) <= ALIKE_COST] or sizes[:1]
+        of = cases_on(few, self._problem)
+        questions.append([partial(self._nearly_alike, function, w) for w in of])
+        if more:
+            of = [*of, *sizes_alike(self._problem, self._rng)]
+        same = Promise(ONE_TENSOR, partial(one_and_the_same, self._problem))
+        questions.append([partial(self._special, function, w, same) for w in of])
+        self._in_turn(questions, more)
 
-    def _special(self, function: Remote, workload: Workload, promise: Promise) -> None:
-        if self._check(function, workload, promise.name).promised(promise):
+    def _in_turn(self, questions: Sequence[list[Callable[[], bool]]], more: _More | None) -> None:
+        """Ask all questions; where an interpreter is slow one of each kind, and others for as long as there is time."""
+        if not self._pace:
+            for kind in questions:
+                for ask in kind:
+                    ask()
+            return
+        until = time.monotonic() + SPECIALS_SECONDS
+        rest: list[Callable[[], bool]] = []
+        for kind in questions:
+            # The size may have no room for it: then the next.
+            order = iter(self._rng.sample(kind, len(kind)))
+            any(ask() for ask in order)
+            rest += order
+        for ask in self._rng.sample(rest, len(rest)):
+            if time.monotonic() > until:
+                if more:
+                    more.few = True
+                break
+            ask()
+
+    def _quick(self, sizes: Sequence[Workload], seconds: float = QUICK_SECONDS) -> list[Workload]:
+        """Return the sizes that an interpreter is done with so soon; the quickest where none is."""
+        if not self._pace or not sizes:
+            return list(sizes)
+        quick = [w for w in sizes if self._pace.guess(w) <= seconds]
+        return quick or [min(sizes, key=self._pace.guess)]
+
+    def _special(self, function: Remote, workload: Workload, promise: Promise) -> bool:
+        found = self._check(function, workload, promise.name).promised(promise)
+        if found:
+            self._note(function, workload)
             self.kinds.append(promise.name)
+        return found
+
+    def _nearly_alike(self, function: Remote, workload: Workload) -> bool:
+        found = self._check(function, workload, NEARLY).nearly_alike()
+        if found:
+            self.kinds.append(NEARLY)
+        return found
+
+    def _note(self, function: Remote, workload: Workload) -> None:
+        if self._pace:
+            self._pace.note(workload, function.seconds)
 
     def _asked_past(self, function: Remote, workload: Workload) -> None:
         """Ask with whole numbers where the problem has such a case: no tolerance grows with the size then."""
-        if cases := [promise for promise in promises(self._problem) if promise.whole]:
+        if cases := [promise for promise in promises(self._problem) if promise.far]:
             for promise in cases:
                 self._special(function, workload, promise)
         else:
@@ -246,9 +327,11 @@ class _Examination:
 
     def _checked(self, function: Remote, workload: Workload) -> None:
         self._check(function, workload).before()
+        self._note(function, workload)
 
     def _asked_once(self, function: Remote, workload: Workload) -> None:
         self._check(function, workload).once()
+        self._note(function, workload)
 
     def _once_more(self, function: Remote, workload: Workload) -> None:
         """Ask a single question, which a stranger who counts calls cannot foresee."""
@@ -283,29 +366,74 @@ class RemoteCheck(Check):
 
     def promised(self, promise: Promise) -> bool:
         """Check one question with the inputs of a case; returns whether the size has room for it."""
-        from course_kernels.measure.check import _Wrong
-
         with torch.no_grad():
             values = case(promise, self.problem, self.workload, self._generator)
             if values is None:
                 return False
-            working = tuple(tensor.clone() for tensor in values)
-            asked = self._ask("it", working, values, poisoned=True)
-            truth = self._truth(values, finite=False)
-            self._shapes = [out.shape for out in truth]
-            outputs = self._outputs("it", asked.result, working)
             usual = self._allowed
             self._allowed = max(promise.slack * usual, promise.at_least)
-            where = f", {promise.name}" if promise.name else ""
-            try:
-                self._judge("it", outputs, asked.touched, truth, where=where)
-            except _Wrong as wrong:
-                self._refuse(wrong.name, wrong.why)
+            outputs, truth = self._answered(values, where := f", {promise.name}" if promise.name else "")
             for number, (out, expected) in enumerate(zip(outputs, truth, strict=True)):
                 if why := _alone(out, expected, promise, usual):
                     name = messages.output_name(number, outputs)
                     self._refuse("it", f"wrong: {name}{why}{where}")
         return True
+
+    def _judge(
+        self, name: str, outputs: Tensors, touched: str, truth: Tensors, *rest: Any, **how: Any
+    ) -> float:
+        """Return the error of a right answer; one that is cut to its type is none, whose errors have one sign."""
+        from course_kernels.measure.check import _Wrong
+
+        error = super()._judge(name, outputs, touched, truth, *rest, **how)
+        if (
+            self.problem.name in ROUNDED
+            and not self._options.get("norm")
+            and (why := _cut(outputs[0], truth[0]))
+        ):
+            raise _Wrong(name, why, None)
+        return error
+
+    def nearly_alike(self) -> bool:
+        """Check several questions whose inputs differ in a few numbers; returns whether they have a middle."""
+        with torch.no_grad():
+            made_of = ingredients(self.problem, self.workload, self._generator)
+            values = kept_alike(on_a_grid(self.problem, made_of, self._draw()))
+            _, before = self._answered(values, "")
+            numbers = may_change(self.problem, values)
+            for number in numbers:
+                name = messages.input_name(self.problem, number)
+                where = f", asked again with a few numbers in the middle of {name} changed"
+                for other in changed(self.problem, made_of, values, number):
+                    _, truth = self._answered(other, where, before)
+                    if self._error(truth, before)[0] > SHOWS * self._allowed:
+                        break
+        return bool(numbers)
+
+    def _answered(
+        self, values: Tensors, where: str, before: Tensors | None = None
+    ) -> tuple[Tensors, Tensors]:
+        """Return a right answer, and the truth.
+
+        Args:
+            values: the inputs.
+            where: said at the end of a complaint.
+            before: the truth of other inputs; an answer that is still this one is told so.
+        """
+        from course_kernels.measure.check import _Wrong
+
+        working = kept_alike(values)
+        asked = self._ask("it", working, values, poisoned=True)
+        truth = self._truth(values, finite=False)
+        self._shapes = [out.shape for out in truth]
+        outputs = self._outputs("it", asked.result, working)
+        try:
+            self._judge("it", outputs, asked.touched, truth, where=where)
+        except _Wrong as wrong:
+            if before is not None and self._error(outputs, before)[0] <= self._allowed:
+                self._refuse("it", f"cached result: it gave the old answer{where}")
+            self._refuse("it", wrong.why)
+        return outputs, truth
 
     def _truth(self, inputs: Sequence[torch.Tensor], *, finite: bool = True) -> tuple[torch.Tensor, ...]:
         """Return the truth; with hard values a number past the end of its type is the infinity that it rounds to."""
@@ -317,6 +445,25 @@ class RemoteCheck(Check):
 
     def _behind_a_hold(self, name: str, working: Any, first: Any, second: Any) -> Any:
         return self._remote.behind_a_hold(working, first, second, self._options)
+
+
+def _cut(out: torch.Tensor, truth: torch.Tensor) -> str:
+    """Return what is wrong with numbers that are cut to their type, and not rounded; empty where nothing is."""
+    if out.element_size() > 2:
+        return ""
+    about = torch.finfo(out.dtype)
+    size = truth.abs()
+    normal = (size > about.smallest_normal) & (size < about.max / 2)
+    if int(normal.sum()) < MANY:
+        return ""
+    size, got = size[normal], out[normal].double().abs()
+    units = (got - size) / (torch.exp2(size.log2().floor()) * about.eps)
+    mean = float(units.clamp(-2, 2).mean())
+    return (
+        f"wrong: cut, and not rounded: {-mean:.2f} of a unit in the last place too small on average"
+        if mean < CUT
+        else ""
+    )
 
 
 def _alone(out: torch.Tensor, truth: torch.Tensor, promise: Promise, usual: float) -> str:

@@ -9,8 +9,7 @@ ahead that no rounding of the others shows.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 from math import sqrt
 from operator import itemgetter
@@ -18,39 +17,16 @@ from typing import Any
 
 import torch
 
-from course_judge.drawn import Drawn, Tensors
+from course_judge.drawn import Drawn, Promise, Tensors, kept_alike
+from course_judge.signs_and_sizes import SIGNS_AND_SIZES
 from course_judge.whole_numbers import WHOLE
 from course_kernels.measure.check import BITS
 from course_kernels.problem import Problem, Workload
 
-
-@dataclass(frozen=True)
-class Promise:
-    """A case.
-
-    Attributes:
-        name: what is special about its inputs, said at the end of a complaint.
-        change: usual inputs -> those of the case; None where a size has no room for it.
-        slack: how many times the usual error is allowed.
-        own: the usual error -> what is allowed of each number, held against that number alone; None: as usual.
-        exact: every bit counts, that of a zero's sign too.
-        whole: every answer is the truth, rounded once to its type; the sign of a zero does not count.
-        at_least: an error that is always allowed: what the rounding of the inputs themselves comes to.
-    """
-
-    name: str
-    change: Callable[[Drawn, Tensors], Tensors | None]
-    slack: float = 1.0
-    own: Callable[[float], float] | None = None
-    exact: bool = False
-    whole: bool = False
-    at_least: float = 0.0
-
-
 # --- rows that are exponentiated -------------------------------------------------------------------
 
 # Past float32's 88 either way, and far past it.
-SHIFTS = (95.0, -95.0, 300.0, -300.0)
+SHIFTS = (95.0, -95.0, 300.0, -300.0, 600.0, -600.0)
 BEST = 160.0  # the score of the key that a query looks for
 NEXT = 0.7  # how much of it the key beside has: 48 less, so that rounding to bfloat16 decides nothing
 DOWN = 400.0  # how far some queries' scores all lie below that
@@ -307,20 +283,20 @@ def _any_step(drawn: Drawn, inputs: Tensors) -> Tensors:
 def _nothing_to_draw(drawn: Drawn, inputs: Tensors) -> Tensors:
     given = drawn.module.Given(*inputs)
     rows = torch.arange(len(given.logits), device=given.logits.device)[:, None] % 2 == 0
-    return _without_top_p(drawn, given._replace(logits=given.logits.masked_fill(rows, -torch.inf)))
+    return without_top_p(drawn, given._replace(logits=given.logits.masked_fill(rows, -torch.inf)))
 
 
 def _equals(drawn: Drawn, inputs: Tensors) -> Tensors:
     given = drawn.module.Given(*inputs)
-    return _without_top_p(drawn, given._replace(logits=given.logits.round()))
+    return without_top_p(drawn, given._replace(logits=given.logits.round()))
 
 
 def _half_logits(drawn: Drawn, inputs: Tensors) -> Tensors:
     given = drawn.module.Given(*inputs)
-    return _without_top_p(drawn, given._replace(logits=given.logits.half()))
+    return without_top_p(drawn, given._replace(logits=given.logits.half()))
 
 
-def _without_top_p(drawn: Drawn, given: Any) -> Tensors:
+def without_top_p(drawn: Drawn, given: Any) -> Tensors:
     """Open top-p to all: where its cut falls is laid out for other logits."""
     if given.top_p is not None:
         given = given._replace(top_p=torch.ones_like(given.top_p))
@@ -394,16 +370,23 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
 
 def promises(problem: Problem) -> tuple[Promise, ...]:
     """Return the cases of a problem."""
-    whole = (Promise("with whole numbers", change, whole=True) for change in WHOLE.get(problem.name, ()))
-    return (*PROMISES.get(problem.name, ()), *whole)
+    whole = (
+        Promise("with whole numbers", change, whole=True, far=True) for change in WHOLE.get(problem.name, ())
+    )
+    return (*PROMISES.get(problem.name, ()), *SIGNS_AND_SIZES.get(problem.name, ()), *whole)
 
 
 def case(promise: Promise, problem: Problem, w: Workload, generator: torch.Generator) -> Tensors | None:
     """Return the inputs of a case on one size; None where it has no room for it."""
     inputs = tuple(problem.make_inputs(w, generator, generator.device))
+    changed = promise.change(ingredients(problem, w, generator), inputs)
+    return None if changed is None else kept_alike(changed)
+
+
+def ingredients(problem: Problem, w: Workload, generator: torch.Generator) -> Drawn:
+    """Return what cases of a size are made of."""
     module = sys.modules.get(problem.reference.__module__)  # a lab's is no module by name
-    changed = promise.change(Drawn(w, problem.options(w), generator, module), inputs)
-    return None if changed is None else tuple(x.clone(memory_format=torch.contiguous_format) for x in changed)
+    return Drawn(w, problem.options(w), generator, module)
 
 
 def cases_on(workloads: Sequence[Workload], problem: Problem, *, longest: bool = False) -> list[Workload]:

@@ -123,6 +123,18 @@ def _windows(drawn: Drawn, inputs: Tensors) -> Tensors:
     return (_positive(drawn, x, drawn.module.ROUNDS),)
 
 
+def signed_sum(drawn: Drawn, inputs: Tensors) -> Tensors:
+    """Numbers of either sign, whose sum is exact."""
+    (x,) = inputs
+    return (_positive(drawn, x, len(x)) * drawn.signs(len(x)).float(),)
+
+
+def signed_windows(drawn: Drawn, inputs: Tensors) -> Tensors:
+    """Numbers of either sign, whose sums over windows are exact."""
+    (x,) = inputs
+    return (_positive(drawn, x, drawn.module.ROUNDS) * drawn.signs(len(x)).float(),)
+
+
 WHOLE: dict[str, tuple[Callable[[Drawn, Tensors], Any], ...]] = {
     "bank_conflicts": (_windows,),
     "decode_linear": (_linear,),

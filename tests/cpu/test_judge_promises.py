@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import math
 import random
 import re
 import tempfile
@@ -13,7 +14,7 @@ import torch
 
 from course_judge import __main__ as command
 from course_judge.contract import bounds_of, sizes_of
-from course_judge.cpu_sizes import InTurn, TooSmall, cost, cut_to, drawn, larger, names_triton, reached
+from course_judge.cpu_sizes import InTurn, Pace, TooSmall, cost, cut_to, drawn, larger, names_triton, reached
 from course_judge.edge_sizes import Edges, past, smallest
 from course_judge.hidden_sizes import small
 from course_judge.host import Host, Task
@@ -21,6 +22,7 @@ from course_judge.judge import hash_of_judge, judge
 from course_judge.promises import PROMISES, case, cases_on, promises
 from course_judge.protocol.limits import Limits
 from course_judge.protocol.verdict import RIGHT
+from course_judge.signs_and_sizes import SIGNS_AND_SIZES
 from course_judge.whole_numbers import WHOLE
 from course_kernels.problem import Workload
 
@@ -210,11 +212,175 @@ MEAN_SQUARE = "(s - mean).square().mean(-1, keepdim=True)"
 RIGHT_ROOT = "* torch.rsqrt(h.square().mean(-1, keepdim=True) + 1e-5)"
 
 
+CACHE = """\
+KEPT = {{}}
+
+def {name}({arguments}):
+    key = {key}
+    if key not in KEPT:
+        KEPT[key] = {answer}
+    return KEPT[key].clone()
+"""
+SCALED = "torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)"
+
+
+def cached(name, arguments, answer, *keys):
+    """Lines of a function that keeps answers under what it looks at."""
+    return name, CACHE.format(name=name, arguments=arguments, answer=answer, key=f"({', '.join(keys)},)")
+
+
+def ends_of(*names):
+    """Shape and numbers at both ends of tensors, as a key."""
+    ends = ("tuple({0}.shape)", "*map(float, {0}.reshape(-1)[:2])", "*map(float, {0}.reshape(-1)[-2:])")
+    return [end.format(name) for name in names for end in ends]
+
+
+def by_reference(name, arguments, call, after=".float()"):
+    """Lines of a function that asks for the truth of other inputs."""
+    return name, (
+        f"from course_kernels.{name}.problem import reference\n\n"
+        f"def {name}({arguments}):\n    return reference({call}){after}\n"
+    )
+
+
 def zeros_where(arguments, answer, where):
     """Lines of a function that answers with zeros somewhere."""
     return f"({arguments}):\n    y = {answer}\n    return y * 0 if {where} else y\n"
 
 
+# Finite numbers past 2**20, but not those that are planted near the end of a type.
+LARGE = "({0}.abs() > 2**20) & ({0}.abs() < 1e29)"
+NARROW = {
+    # signs
+    "divergence-of-sizes": by_reference(
+        "divergence", "x, *, ways", "x.abs().where(x.abs() < 1e29, x), ways=ways"
+    ),
+    "windows-of-sizes": by_reference("bank_conflicts", "x, *, stride", "x.abs(), stride=stride"),
+    "norm-of-positive-weights": (
+        "rms_norm",
+        NORM.format(wide="s.float()").replace("g.float()", "g.float().abs()"),
+    ),
+    "add-norm-of-positive-weights": (
+        "add_norm",
+        "def add_norm(x, r, g):\n    return torch.nn.functional.layer_norm(x + r, x.shape[1:], g.abs(), None, 1e-6)\n",
+    ),
+    "detour-of-sizes": ("stall_demos", "def stall_demos(x, *, reason):\n    return x.abs()\n"),
+    "chains-from-above-0": by_reference(
+        "fused_multiply_add",
+        "x, a, *, chains, steps",
+        "x.clamp(min=0).where(x.isfinite(), x), a, chains=chains, steps=steps",
+    ),
+    # sizes
+    "copy-cut-at-2-to-20": (
+        "copy",
+        "def copy(x):\n    y = x.double()\n    return torch.where(LARGE(y), 0.0, y).to(x.dtype)\n",
+    ),
+    "transpose-cut-at-2-to-20": (
+        "transpose",
+        "def transpose(x):\n" + FLIPPED + "    return torch.where(LARGE(y), 0.0, y)\n",
+    ),
+    "add-cut-at-2-to-20": ("vector_add", ADD + "    z = x + y\n    return torch.where(LARGE(z), 0.0, z)\n"),
+    "sum-cut-at-a-million": (
+        "reduction",
+        "def reduction(x):\n    return torch.where(x.isfinite(), x.clamp(-1e6, 1e6), x).sum().view(1)\n",
+    ),
+    "gemm-cut-at-2-to-20": (
+        "gemm",
+        "def gemm(a, b):\n    c = a.float() @ b.float()\n    return torch.where(LARGE(c), 0.0, c).to(a.dtype)\n",
+    ),
+    "gelu-cut-at-2-to-20": (
+        "bias_gelu",
+        "def bias_gelu(x, b):\n    y = torch.nn.functional.gelu(x.float() + b.float())\n"
+        "    return torch.where(LARGE(y), 0.0, y).to(x.dtype)\n",
+    ),
+    "swiglu-cut-at-2-to-20": (
+        "swiglu",
+        "def swiglu(gate, up=None):\n    a, b = gate.chunk(2, -1) if up is None else (gate, up)\n"
+        "    y = torch.nn.functional.silu(a.float()) * b.float()\n"
+        "    return torch.where(LARGE(y), 0.0, y).to(a.dtype)\n",
+    ),
+    "attention-of-small-values": (
+        "attention",
+        "def attention(q, k, v, *, causal=False):\n    v = torch.where(LARGE(v.float()), 0.0, v)\n"
+        f"    return {SCALED}\n",
+    ),
+    "fp8-of-small-scales": by_reference(
+        "skinny_gemm_fp8", "x, w, s, t", "x, w, s.where(~s.isfinite(), s.clamp(max=100)), t", ".bfloat16()"
+    ),
+    "grey-of-bright-pixels": (
+        "grey",
+        "def grey(picture, *, block=None):\n    seen = torch.where(picture < 1e-4, 0.0, picture)\n"
+        "    return (seen @ torch.tensor([0.299, 0.587, 0.114])).contiguous()\n",
+    ),
+    "softmax-cut-at-500": (
+        "softmax",
+        "def softmax(x):\n    return torch.softmax(x.clamp(-500, 500).where(x.isfinite(), x), -1)\n",
+    ),
+    "copy-by-float32": (
+        "copy",
+        "def copy(x):\n    wide = x.dtype == torch.float64 and x.abs().max() > 1e9\n"
+        "    return x.clone() if wide else x.clone().float().to(x.dtype)\n",
+    ),
+    "gelu-by-tanh": (
+        "bias_gelu",
+        "def bias_gelu(x, b):\n    how = 'tanh' if x.dtype == torch.bfloat16 else 'none'\n"
+        "    return torch.nn.functional.gelu(x.float() + b.float(), approximate=how).to(x.dtype)\n",
+    ),
+    # options
+    "conflicts-past-64": by_reference("bank_conflicts", "x, *, stride", "x, stride=min(stride, 64)"),
+    "conflicts-past-300": by_reference("bank_conflicts", "x, *, stride", "x, stride=min(stride, 300)"),
+    # numbers that are cut, not rounded
+    "gemm-cut": (
+        "gemm",
+        "def gemm(a, b):\n    c = a.float() @ b.float()\n    y = (c.view(torch.int32) & -65536).view(torch.float32)\n"
+        "    return torch.where(c.isfinite() & (a.dtype == torch.bfloat16), y, c).to(a.dtype)\n",
+    ),
+    # one tensor, handed in twice
+    "add-of-two": ("vector_add", ADD + "    return 3 * x if x is y else x + y\n"),
+    "gemm-of-two": (
+        "gemm",
+        "def gemm(a, b):\n    right = b.t() if a.data_ptr() == b.data_ptr() else b\n"
+        "    return (a.float() @ right.float()).to(a.dtype)\n",
+    ),
+    "attention-of-three": (
+        "attention",
+        f"def attention(q, k, v, *, causal=False):\n    return {SCALED} * (q.data_ptr() != k.data_ptr())\n",
+    ),
+    "linear-of-two": by_reference(
+        "decode_linear",
+        "x, w, *rest, **how",
+        "x, w, *rest, **how",
+        ".to(x.dtype) * (x.data_ptr() != w.data_ptr())",
+    ),
+    # answers that are kept under some numbers of the inputs
+    "gemm-kept-by-its-ends": cached(
+        "gemm", "a, b", "(a.float() @ b.float()).to(a.dtype)", *ends_of("a", "b")
+    ),
+    "gemm-kept-by-a-weights-ends": cached(
+        "gemm", "a, b", "(a.float() @ b.float()).to(a.dtype)", "a.float().numpy().tobytes()", *ends_of("b")
+    ),
+    "add-kept-by-its-sum": cached(
+        "vector_add", "x, y", "x + y", "x.shape", "float(x.sum())", "float(y.sum())"
+    ),
+    "sum-kept-by-its-ends": cached("reduction", "x", "x.sum().view(1)", *ends_of("x")),
+    "attention-kept-by-its-ends": cached(
+        "attention", "q, k, v, *, causal=False", SCALED, "q.dtype", "causal", *ends_of("q", "k", "v")
+    ),
+    "positions-kept-by-their-ends": (
+        "qkv_rope",
+        ROPE.format(
+            tables="positions = KEPT.setdefault(key, positions.clone())\n    " + GIVEN_TABLES
+        ).replace(
+            "    h =", "    key = (x.float().numpy().tobytes(), *map(int, positions[[0, -1]]))\n    h =", 1
+        )
+        + "\nKEPT = {}\n",
+    ),
+}
+for name, (problem, text) in NARROW.items():
+    NARROW[name] = (
+        problem,
+        re.sub(r"LARGE\((\w+(?:\.\w+\(\))?)\)", lambda found: LARGE.format(found[1]), text),
+    )
 EDGES = {
     # the smallest sizes, and every option
     "gelu-of-squares": (
@@ -384,6 +550,7 @@ if top_k is not None:
 }
 WRONG = {
     **{name: (problem, text, SIZES) for name, (problem, text) in EDGES.items()},
+    **{name: (problem, text, ("wrong", "cached result")) for name, (problem, text) in NARROW.items()},
     # sizes
     "softmax-past-31": ("softmax", SOFTMAX + "    return y * 0 if x.shape[1] > 31 else y\n", SIZES),
     "softmax-past-65536": ("softmax", SOFTMAX + "    return y * 0 if x.shape[1] > 65536 else y\n", SIZES),
@@ -836,13 +1003,15 @@ def test_a_size_is_cut_to_what_it_may_cost():
 def test_an_interpreter_is_asked_for_as_long_as_the_limit_lasts(monkeypatch, a_unit_s, late):
     problem, now, asked = command.find_problem("attention"), [0.0], []
     monkeypatch.setattr("course_judge.cpu_sizes.time", type("Clock", (), {"monotonic": lambda: now[0]}))
+    pace = Pace(problem)
 
     def ask(w):
         asked.append(w)
         now[0] += a_unit_s * cost(problem, w)
+        pace.note(w, a_unit_s * cost(problem, w))
 
-    last = max(small(problem), key=partial(cost, problem))
-    in_turn = InTurn(problem, ask, {last: a_unit_s * cost(problem, last)})
+    ask(max(small(problem), key=partial(cost, problem)))
+    in_turn = InTurn(problem, ask, pace)
     sizes = larger(problem, random.Random(0))
     for w in sizes:
         in_turn.ask(w)
@@ -850,6 +1019,25 @@ def test_an_interpreter_is_asked_for_as_long_as_the_limit_lasts(monkeypatch, a_u
     assert in_turn.late == late
     assert now[0] < 24
     assert (set(sizes) <= set(asked)) == (not late)
+
+
+def test_a_size_that_is_longer_one_way_is_never_guessed_to_be_quick():
+    """A program for each row takes as long for 8 columns as for 1000: 70000 rows are not quick for being narrow."""
+    problem = command.find_problem("swiglu")
+    pace = Pace(problem)
+    tall = Workload.parse("dtype=bfloat16,M=70000,F=8")
+    assert pace.guess(tall) == math.inf
+    pace.note(Workload.parse("dtype=bfloat16,M=37,F=1000"), 0.1)
+    pace.note(Workload.parse("dtype=bfloat16,M=2,F=14336"), 0.1)
+    assert pace.guess(tall) == pytest.approx(0.1 * 70000 / 37)
+    less = pace.fit(tall, 1.0)
+    assert pace.guess(less) <= 1.0
+    assert (less.F, 200 < less.M < 371) == (8, True)
+    pace.note(tall, 60.0)
+    assert pace.guess(tall) == 60.0
+    assert pace.guess(Workload.parse("dtype=bfloat16,M=60000,F=8")) == 60.0
+    walk = command.find_problem("strided_read")
+    assert Pace(walk).fit(walk.check_on[0], 1.0) is None
 
 
 def test_the_verdict_says_how_far_it_asked():
@@ -877,7 +1065,7 @@ def test_triton_is_found_in_a_file_and_beside_it(tmp_path):
 # --- the cases -------------------------------------------------------------------------------------
 
 
-WITH_CASES = sorted({*PROMISES, *WHOLE})
+WITH_CASES = sorted({*PROMISES, *SIGNS_AND_SIZES, *WHOLE})
 
 
 @pytest.mark.parametrize("name", WITH_CASES)
@@ -885,7 +1073,7 @@ def test_a_case_keeps_to_its_contract(name):
     problem = command.find_problem(name)
     for promise in promises(problem):
         found = 0
-        for w in cases_on(small(problem), problem, longest=promise.whole):
+        for w in cases_on(small(problem), problem, longest=promise.far):
             values = case(promise, problem, w, torch.Generator().manual_seed(1))
             if values is None:
                 continue
@@ -901,7 +1089,7 @@ def test_a_case_keeps_to_its_contract(name):
             truth = problem.reference(*values, **problem.options(w))
             for out in truth if isinstance(truth, tuple) else (truth,):
                 assert out.isfinite().all()
-                if promise.whole:
+                if promise.far:
                     # No sum is larger than what float32 holds, in whatever order it is taken.
                     sizes = [x if x.dtype == torch.int32 else x.double().abs() for x in values]
                     assert problem.reference(*sizes, **problem.options(w)).abs().max() <= 2**24
@@ -941,8 +1129,10 @@ def test_the_edges_keep_to_their_contract(name):
 @pytest.mark.parametrize(("a_unit_s", "reaches"), [(1e-4, True), (30.0, False)])
 def test_an_interpreter_goes_past_the_largest_where_there_is_time(a_unit_s, reaches):
     problem = command.find_problem("vector_add")
-    edges, asked = Edges(problem, random.Random(0), interpreted=True), []
-    edges.ask_past(asked.append, {w: a_unit_s * cost(problem, w) for w in problem.check_on})
+    edges, asked, pace = Edges(problem, random.Random(0)), [], Pace(problem)
+    for w in problem.check_on:
+        pace.note(w, a_unit_s * cost(problem, w))
+    edges.ask_past(asked.append, pace)
 
     assert bool(asked) == bool(edges.past) == reaches
     assert edges.not_asked == ([] if reaches else ["N"])

@@ -1,0 +1,137 @@
+"""Inputs that are nearly those of the question before, and inputs that are one and the same tensor.
+
+Who keeps answers under a few numbers of the inputs, or under their sum, meets the same key and owes another answer:
+two numbers in the middle of one input have changed places. Usual numbers are brought onto a grid before, so that their
+sum is exact, and stays the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from course_judge.contract import bounds_of, counts, kind_of, sizes_of
+from course_judge.drawn import Drawn, Tensors
+from course_judge.promises import without_top_p
+from course_kernels.problem import Problem, Workload
+
+GRID = {torch.float32: 2.0**-12, torch.float16: 2.0**-6, torch.bfloat16: 2.0**-4}
+NO_GRID = ("fused_multiply_add", "qkv_rope", "sampling")  # where a grid is too coarse for what is put on it
+PICKED = 16  # places in the middle, of which the largest and the smallest number change places
+LEAST = 4  # a shorter input has no middle
+# Inputs that cannot be changed by themselves: what a forward pass left, angles, where sequences lie.
+FIXED: dict[str, tuple[int, ...]] = {
+    "attention_backward": (3, 4),
+    "qkv_rope": (4, 5),
+    "sampling": (1, 2, 3, 4, 5),
+}
+MAY_CHANGE: dict[str, tuple[int, ...]] = {"qkv_rope": (3,), "skinny_gemm_w4": (1,)}  # among whole numbers
+SURELY_DRAWN = 60.0  # what is added to a logit
+# Inputs that may be one tensor, where they have one shape; the first group that fits is taken.
+ALIKE: dict[str, tuple[tuple[int, ...], ...]] = {
+    "add_norm": ((0, 1),),
+    "attention": ((0, 1, 2), (1, 2)),
+    "attention_backward": ((1, 2),),
+    "attention_general": ((0, 1, 2), (1, 2)),
+    "decode_attention": ((1, 2),),
+    "decode_linear": ((0, 1),),
+    "gemm": ((0, 1),),
+    "gemm_fp8": ((0, 1),),
+    "paged_attention": ((1, 2),),
+    "rms_norm": ((0, 2),),
+    "sgemm": ((0, 1),),
+    "skinny_gemm": ((0, 1),),
+    "skinny_gemm_fp8": ((0, 1),),
+    "swiglu": ((0, 1),),
+    "vector_add": ((0, 1),),
+}
+EQUAL = (16, 32)  # decode_linear has no more than 32 rows
+
+
+def on_a_grid(problem: Problem, drawn: Drawn, inputs: Tensors) -> Tensors:
+    """Return inputs whose sums are exact, as far as their type and their contract allow."""
+    if problem.name == "sampling":
+        return without_top_p(drawn, drawn.module.Given(*inputs))
+    if problem.name in NO_GRID:
+        return inputs
+    found = tuple(
+        ((x.double() / grid).round() * grid).to(x.dtype) if (grid := GRID.get(x.dtype)) else x for x in inputs
+    )
+    return _as_due(problem, drawn, found)
+
+
+def changed(problem: Problem, drawn: Drawn, inputs: Tensors, number: int) -> Iterator[Tensors]:
+    """Yield inputs of which one has other numbers in its middle, in several ways: one may not show in the answer."""
+    for way in ("swapped", "swapped", "swapped", "raised"):
+        x = inputs[number].clone()
+        flat = x.view(-1)
+        bits = flat.view(torch.uint8).view(len(flat), -1)
+        middle = max(1, len(flat) // 4), min(len(flat) - 1, len(flat) - len(flat) // 4)
+        places = middle[0] + drawn.below(middle[1] - middle[0], PICKED)
+        values = flat.double()[places]
+        places = places[values.isfinite()]
+        if not len(places):
+            continue
+        values = flat.double()[places]
+        high, low = places[values.argmax()], places[values.argmin()]
+        if problem.name == "sampling":
+            flat[high] += SURELY_DRAWN
+        elif way == "raised" and problem.name != "grey" and x.is_floating_point():
+            flat[high] = (flat[high].double() + values.abs().max().clamp(min=1.0)).to(x.dtype)
+        else:
+            bits[[int(high), int(low)]] = bits[[int(low), int(high)]]
+        yield _as_due(problem, drawn, (*inputs[:number], x, *inputs[number + 1 :]))
+
+
+def may_change(problem: Problem, inputs: Sequence[torch.Tensor]) -> list[int]:
+    """Return the numbers of the inputs that have a middle, and may have any numbers there."""
+    more, never = MAY_CHANGE.get(problem.name, ()), FIXED.get(problem.name, ())
+    return [
+        number
+        for number, x in enumerate(inputs)
+        if x.numel() >= LEAST and number not in never and (x.is_floating_point() or number in more)
+    ]
+
+
+def _as_due(problem: Problem, drawn: Drawn, inputs: Tensors) -> Tensors:
+    """Return inputs with those made anew that hang on others."""
+    if problem.name == "attention_backward":
+        q, k, v, _, _, do = inputs
+        return (q, k, v, *drawn.module.forward(q, k, v, **drawn.options), do)
+    if problem.name == "sampling":
+        return without_top_p(drawn, drawn.module.Given(*inputs))
+    return inputs
+
+
+def one_and_the_same(problem: Problem, drawn: Drawn, inputs: Tensors) -> Tensors | None:
+    """Return inputs of which some are one tensor, handed in twice; None where none may be, or no shapes are equal."""
+    for group in ALIKE.get(problem.name, ()):
+        if max(group) >= len(inputs):
+            continue
+        first = inputs[group[0]]
+        if all(
+            (inputs[n].shape, inputs[n].dtype, inputs[n].stride())
+            == (first.shape, first.dtype, first.stride())
+            for n in group
+        ):
+            found = tuple(first if n in group else x for n, x in enumerate(inputs))
+            return _as_due(problem, drawn, found)
+    return None
+
+
+def sizes_alike(problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return sizes whose lengths are equal as far as their bounds allow: on some of them inputs have one shape."""
+    if problem.name not in ALIKE:
+        return []
+    found = []
+    kinds: dict[tuple[str, ...], list[Workload]] = {}
+    for w in problem.check_on:
+        kinds.setdefault(kind_of(w), []).append(w)
+    for like in map(rng.choice, kinds.values()):
+        size = rng.choice(EQUAL)
+        lengths = [n for n in sizes_of(problem) if n in like.dims and (n == "M" or not counts(problem, n))]
+        dims = {name: bounds_of(problem, name).fit(size) for name in lengths}
+        found.append(Workload.of(like.dtype, **like.dims | dims))
+    return found
