@@ -160,9 +160,9 @@ show("out_of_bounds", "memcheck", own_memory=True)
 # %% [markdown]
 # Now it speaks. Read it line by line:
 #
-# - *Invalid \_\_global\_\_ write of size 4 bytes*: what the kernel tried: to write one float into main memory.
+# - *Invalid \_\_global\_\_ write of size 4 bytes*: the kernel tried to write one float into main memory.
 # - *at out_of_bounds … in out_of_bounds.cu:11*: the kernel and the **line of the source**. Look it up above.
-# - *by thread … in block …*: who did it. All the spare threads are in block 4; this one was caught first.
+# - *by thread … in block …*: this thread did it. All the spare threads are in block 4; this one was caught first.
 # - *… bytes after the nearest allocation … of size 4,100 bytes*: 4100 bytes are 1025 floats, so you know which tensor
 #   it was. `memcheck` counts from 1: the first byte past the end is *1 bytes after*.
 #

@@ -141,7 +141,7 @@ record(
 # /// claim | l4.ladder.shared_tiles.us > 0.4 * l4.ladder.coalesced.us and l4.vital.shared_tiles.hall > 0.6 * l4.vital.coalesced.hall
 # The disappointment comes in the middle, and it is the best moment of the lecture. Tiles carry a 32nd of what was asked for, on paper, and the
 # kernel gets {{ l4.ladder.coalesced.us / l4.ladder.shared_tiles.us:.2f}} times as fast. Why? L1 had caught the reuse before anybody asked it to: {{ l4.vital.coalesced.hall:.2f }} bytes
-# for each multiply-add came from L2 before, {{ l4.vital.shared_tiles.hall:.2f }} after. *You raised a
+# for each multiply-add came from L2 before the tiles, {{ l4.vital.shared_tiles.hall:.2f }} after. *You raised a
 # roof that was not the lowest.* Let them say which one is the lowest.
 # /// otherwise
 # Tiles carry a 32nd of what was asked for, on paper, and the kernel gets {{ l4.ladder.coalesced.us / l4.ladder.shared_tiles.us:.2f}} times as fast. {{ l4.vital.coalesced.hall:.2f }} bytes for each multiply-add came from L2 before, {{ l4.vital.shared_tiles.hall:.2f }} after.

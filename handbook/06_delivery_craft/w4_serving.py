@@ -44,7 +44,7 @@
 # ## By hand: rows
 #
 # Take a layer with a grid of 8192 × 8192 weights in bf16, and M rows. Operations: 2·M·N·K. Bytes: rows in, weights, rows out, two
-# bytes for each number. Divide. The ridge comes from a data sheet: peak divided by bandwidth. The map and the sheets take the card on which the
+# bytes for each number. Divide. The ridge comes from a data sheet: peak divided by bandwidth. The map and the sheets use the card on which the
 # students' page was measured, an {{ w4.gpu.name }}, so that the clock on that page answers what the class has worked out. The cells of
 # this chapter print numbers for an H200. Have both ready: the two cards' memories differ, and so do their ridges.
 #
