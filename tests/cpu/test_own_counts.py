@@ -39,6 +39,7 @@ def test_the_first_pages_say_what_is_so():
         "It holds in 95 % of the resamples.",
         "It holds in every one of the resamples.",
         "It is true in 95 of 100 resamples.",
+        "True in 95 of 100 of these runs: the sentence stays.",
         "Of 10 000 resamples most are so.".replace(" 000", ",000"),
     ],
 )
@@ -57,6 +58,7 @@ def test_a_count_that_is_not_so_is_refused(text):
         "Fourteen sessions, eight lectures, two lectures further on.",
         "Never fewer than 12 samples and never more than 1000.",
         "True in 99 % of the resamples, in 99 of 100 resamples.",
+        "True in 99 of 100 of these runs: the sentence stays.",
         "Never swap two sessions; a hundred samples were drawn.",
     ],
 )

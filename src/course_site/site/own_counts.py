@@ -97,7 +97,7 @@ _SAMPLES = re.compile(
 )
 _SHARE = re.compile(
     r"\b(?:(?P<percent>\d+(?:\.\d+)?)\s*(?:%|per\s?cent)|(?P<of>\d+)\s+(?:of|in)\s+(?:a\s+)?(?:100|hundred)|(?P<all>all|every(?:\s+one)?"
-    r"|each))\s+(?:of\s+)?(?:the\s+|its\s+|a\s+thousand\s+)?(?:of\s+them\s+)?resamples?\b",
+    r"|each))\s+(?:of\s+)?(?:the\s+|its\s+|a\s+thousand\s+)?(?:of\s+them\s+)?(?:resamples?|(?:of\s+)?these\s+runs)\b",
     re.IGNORECASE,
 )
 _RULES: dict[str, list[tuple[re.Pattern[str], int, Callable[[Path], int]]]] = {}
@@ -107,7 +107,8 @@ for _noun, _start, _count in _COUNTS:
         if _word in _noun:
             _RULES.setdefault(_word, []).append(_rule)
 _HINT = re.compile(
-    r"\b(?:cheats|ways(?=\s+to\s)|sessions|stops|lectures|workshops|labs|resamples?|samples|rounds|more than)\b"
+    r"\b(?:cheats|ways(?=\s+to\s)|sessions|stops|lectures|workshops|labs|resamples?|these runs|samples|rounds"
+    r"|more than)\b"
 )
 _BEFORE, _AFTER = 70, 45  # characters around such a word that may say how many
 
@@ -126,7 +127,7 @@ def faults_of(text: str, root: Path) -> Iterator[tuple[int, str]]:
 
 
 def _in_window(text: str, word: str, root: Path) -> Iterator[tuple[int, str]]:
-    shares = list(_SHARE.finditer(text)) if word.startswith("resample") else []
+    shares = list(_SHARE.finditer(text)) if word.startswith(("resample", "these")) else []
     for pattern, start, count in _RULES.get(word, ()) if not shares else ():
         for found in pattern.finditer(text):
             said, have = _amount(found["number"]), _counted(count, root)
@@ -172,7 +173,9 @@ def _check(course: Course, path: Path, text: str, place: str = "") -> None:
     if not _HINT.search(text):
         return
     counts = [_counted(count, course.root) for _, _, count in _COUNTS]
-    name = digest("counts", text, counts, [_counted(count, course.root) for count in _ROUNDS.values()])
+    name = digest(
+        "counts", CONFIDENCE, text, counts, [_counted(count, course.root) for count in _ROUNDS.values()]
+    )
     if not KEPT.is_clean(name):
         found = list(faults_of(text, course.root))
         for line, why in found:
