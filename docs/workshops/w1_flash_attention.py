@@ -959,8 +959,8 @@ record(
 # /// answer
 # The queries i … i+t−1 see nothing before i−W+1 and nothing after i+t−1. So j runs from
 # `max(0, i - W + 1) // tile * tile` to `i + tile`. Mask at *both* edges, with `row` and `col` counted in the
-# whole sequence: `s[(col > row) | (col <= row - W)] = -np.inf`. The work grows with N·W instead of N². One trap: a row
-# whose first tile is entirely masked has m = −∞, and −∞ minus −∞ is NaN. The CUDA kernel above is
+# whole sequence: `s[(col > row) | (col <= row - W)] = -np.inf`. The work grows with N·W instead of N². There is one trap: a
+# row whose first tile is entirely masked has m = −∞, and −∞ minus −∞ is NaN. The CUDA kernel above is
 # safe. Look at its `NEVER`, and say why.
 # ///
 #

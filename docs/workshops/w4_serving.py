@@ -1358,7 +1358,7 @@ record(
 # ## Before you leave
 #
 # /// exercise | Three lines to take along | 4 minutes
-# 1. One sentence: why does a weight matrix wait for bytes in decode, but not in prefill?
+# 1. In one sentence: why does a weight matrix wait for bytes in decode, but not in prefill?
 # 2. Pages hold 16 tokens, and a request has 100. How many places are empty?
 # 3. Three elementwise operators in a row, each reading one tensor and writing one. How many trips are left when they are fused?
 # /// answer
