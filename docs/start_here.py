@@ -378,9 +378,9 @@ record(sweep=sweep)
 # ///
 # ///
 #
-# You pay to open the kitchen. Opening most likely means calling the tables, sending the first cook down the hall,
-# waiting for the first number to come back, and seeing the last cook out. We have not timed these one by one, but for
-# short lists the total is the same, whatever is in the pot. And this is not even the whole bill. We send the orders
+# You pay to open the kitchen. Opening the kitchen most likely means calling the tables, sending the first cook down the
+# hall, waiting for the first number to come back, and seeing the last cook out. We have not timed these one by one, but
+# for short lists the total is the same, whatever is in the pot. And this is not even the whole bill. We send the orders
 # ahead, so that the GPU never waits for the CPU that writes them. In a program that sends one order and waits, writing
 # the order costs extra.
 #

@@ -245,7 +245,7 @@ record(card=card)
 # /// reveal
 # **{{ card.sms * card.threads:,.0f}}**: {{ card.sms:.0f}} × {{ card.warps:.0f}} × 32. But there are only
 # {{ card.sms:.0f}} × {{ card.lanes:.0f}} = {{ card.sms * card.lanes:,.0f}} lanes. So {{ card.threads / card.lanes:.0f}}
-# cooks share a stove. That is on purpose: while {{ card.threads / card.lanes - 1:.0f}} of them wait, one cooks.
+# cooks share a stove. This is intended: while {{ card.threads / card.lanes - 1:.0f}} of them wait, one cooks.
 # ///
 #
 # Here is the whole card, drawn to scale from these answers.
@@ -419,7 +419,7 @@ record(
 # Double every number of a list: `y = 2 * x`. Every number is a separate dish, so the brigade can help. But the
 # brigade has to be called, and somebody must wait until the last cook is back.
 #
-# /// predict | The list has 1024 numbers. Who is done first?
+# /// predict | The list has 1024 numbers. Who finishes first?
 # Both run the same line of PyTorch. We give the GPU the order and wait for its answer.
 #
 # - [lists.cpu.n1024 < 0.7 * lists.gpu.n1024] The CPU, clearly

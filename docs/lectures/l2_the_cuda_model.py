@@ -966,8 +966,8 @@ print(f"{runs} runs of {LINKS} adds: every number says {int(count[0])}")
 # ## Two things at once: streams {.beyond}
 #
 # Everything so far went into one queue. A queue is called a **stream**: the work in one stream runs in order, and work
-# in two streams may overlap. What is worth overlapping? Above all, it is the copies to and from the card, because the
-# host's memory is far away.
+# in two streams may overlap. What is worth overlapping? The copies to and from the card are the first candidates,
+# because the host's memory is far away.
 #
 # ### The way in
 #
@@ -1206,9 +1206,9 @@ record(
 # where its numbers are, and carry the numbers.
 # ///
 #
-# Two habits are worth having. Look for `LDG.E.128` when you believe that you load 16 bytes at a time. And look for `LDL`
-# and `STL`: most often they mean that registers ran out, and a thread keeps some of its numbers in memory. (A thread's
-# own array ends up there too, when its index is known only at run time.)
+# Two habits are worth having. To check that you load 16 bytes at a time, look for `LDG.E.128`. And look for `LDL` and
+# `STL`: most often they mean that registers ran out, and a thread keeps some of its numbers in memory. (A thread's own
+# array ends up there too, when its index is known only at run time.)
 
 # %% [markdown]
 # ### The other way: nvcc

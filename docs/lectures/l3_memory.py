@@ -679,8 +679,8 @@ record(
 #
 # /// claim | stride.s1.gb_per_s < 0.75 * copy.ours.gb_per_s
 # Look once more at the left end of the chart in that answer. Stride 1 wastes nothing, and still reaches only
-# {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of the bandwidth of our copy. So all the ratios in the last column
-# use as their base a kernel that could itself be better. Look at that kernel: each thread divides two 64-bit numbers to
+# {{ stride.s1.gb_per_s / copy.ours.gb_per_s:.0%}} of the bandwidth of our copy. So the base of all the ratios in the
+# last column is a kernel that could itself be better. Look at that kernel: each thread divides two 64-bit numbers to
 # find its place. We know of no single instruction for such a division, so most likely it takes a whole series of
 # instructions. Then the thread carries a single number of 4 bytes, and is done. The copy's threads divide nothing and
 # carry 16 bytes at a time. This page does not measure how much the division costs and how much the small loads cost; a
@@ -853,11 +853,11 @@ print("turns:", {S: queue(S) for S in BANK_STRIDES})
 # caption: The detour is short, and it fixes both walks.
 # ///
 #
-# Take a tile of 32 × 32. Read the tile row by row onto the tray, which makes a good walk down the hall. Wait until the
-# whole block is done. Then take the tile off the tray column by column, and write each column as a row of y, which
-# makes a good walk again. `__shared__` puts `tile` on the tray, where the whole block shares it. At `__syncthreads()`
-# each thread waits until all threads of the block have arrived. ([The page on C](../c_for_python_people.py) explains
-# both words.)
+# Take a tile of 32 × 32. Read the tile row by row onto the tray, so that the lanes ask the hall for neighbours. Wait
+# until the whole block is done. Then take the tile off the tray column by column, and write each column as a row of y,
+# so that the lanes write neighbours, too. `__shared__` puts `tile` on the tray, where the whole block shares it. At
+# `__syncthreads()` each thread waits until all threads of the block have arrived. ([The page on
+# C](../c_for_python_people.py) explains both words.)
 #
 # /// predict | Both walks down the hall are good now. Is the transpose as fast as a copy?
 # - [turn.tiled.us / copy.ours.us < 1.1] Yes: it moves the same bytes
@@ -1048,8 +1048,8 @@ record(
 # - **More threads.** The share of an SM's seats that are taken is called *occupancy*. The usual advice is to raise it
 #   to 100 %.
 # - **More from each thread.** Let a thread ask for its second, third and fourth vectors before it needs the first. When
-#   instructions of one thread do not wait for each other, that is *instruction-level parallelism*, ILP for short. A
-#   load of 16 bytes instead of 4 helps in the same way: it fetches four times the bytes with one instruction.
+#   instructions of one thread do not wait for each other, this is called *instruction-level parallelism*, ILP for
+#   short. A load of 16 bytes instead of 4 helps in the same way: it fetches four times the bytes with one instruction.
 #
 # /// predict | One copy fills every seat, with one vector for each thread. A second fills one seat in eight, with eight vectors for each thread. How fast is the second?
 # - [flight.v1.r8.of_peak / flight.v8.r1.of_peak < 1.4] About as fast
