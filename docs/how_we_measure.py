@@ -138,7 +138,7 @@ record(
 #
 #     > {{ refused.same_memory }}
 #
-#     The first answer is **still held** when we ask for the second. The two must not share memory.
+#     The first answer is **still held** when we ask for the second. The two answers must not share memory.
 #
 # 10. **View returned** stores the answer column by column and renames the axes. The answer looks right, and whoever
 #     reads it next pays for the reordering.
@@ -251,7 +251,7 @@ record(
 # **Orders ahead.** A stopwatch in Python would mostly time Python. So we send all the orders ahead: first the read that
 # clears the shelf, then a mark, the kernel, and a second mark. While the GPU is still busy clearing, Python has long
 # finished. The GPU itself measures the time between the two marks, and we check that Python really was ahead. If Python
-# was not, the sample is taken again.
+# was late, the sample is taken again.
 #
 # **In turns.** Cards drift. They heat up, they slow down, they recover. If A runs for a second and then B, the second
 # cook gets the hot kitchen. So competitors take turns, round after round, on the very same inputs. Whatever drifts,

@@ -154,8 +154,8 @@ print("Triton agrees:  ", torch.equal(k02_triton.vector_add(x, y), x + y))
 # ```
 # The last line must print `True`.
 #
-# You have no compiler to install. The CUDA C++ file is compiled from Python when you first call the kernel, by NVIDIA's
-# own compiler library, NVRTC, which came with `pip`.
+# You have no compiler to install. When you first call the kernel, Python compiles the CUDA C++ file with NVRTC,
+# NVIDIA's own compiler library, which came with `pip`.
 
 # %% [markdown]
 # ## Type it yourself

@@ -36,7 +36,7 @@
 # A kernel is one recipe for one thread. Its first line always asks the same question: *who am I?* Four words help you
 # answer it.
 #
-# - The **grid** is all the threads that you launch. It is divided into **blocks**, the tables of the kitchen.
+# - The **grid** is all the threads that you launch. The grid is divided into **blocks**, the tables of the kitchen.
 # - A **block** stays in one room, on one *multiprocessor* (SM), from its first step to its last. Its threads can
 #   share the tray in the middle of that room, the *shared memory*, and wait for each other. Threads of different
 #   blocks can do neither of these things, unless they are in a cluster, which you will meet later.

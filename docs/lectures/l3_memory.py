@@ -734,7 +734,7 @@ record(
 # %% [markdown]
 # ## Thirty-two windows
 #
-# The tray plays by different rules. It has no boxes but 32 windows, called *banks*, and behind window w are the
+# The tray plays by different rules. The tray has no boxes but 32 windows, called *banks*, and behind window w are the
 # words w, w + 32, w + 64 and so on. A window serves one word per turn. If 32 cooks want words behind 32 different
 # windows, all of them are served at once. If two cooks want different words behind the same window, the second cook
 # waits.
@@ -1135,8 +1135,8 @@ record(
 # ///
 #
 # Start with the upper left corner of the table, and work out its bandwidth by hand. With V = R = 1, 256 threads with 16
-# bytes each have 4 KiB in flight on an SM, and these bytes arrive after one trip. 4 KiB × {{ card.sms:.0f }} SMs in
-# {{ hop.hbm:.0f }} ticks, and the same again for writing, makes {{ forecast:.0f }} GB/s at best.
+# bytes each have 4 KiB in flight on an SM, and these bytes arrive after one trip. If {{ card.sms:.0f }} SMs read 4 KiB
+# each in {{ hop.hbm:.0f }} ticks, and write as much, the copy reaches {{ forecast:.0f }} GB/s at best.
 #
 # /// claim | 0.4 * forecast < flight.v1.r1.gb_per_s < 1.05 * forecast
 # Measured: {{ flight.v1.r1.gb_per_s:.0f }} GB/s. The law holds. The forecast is a bound: it assumes an empty hall, and
