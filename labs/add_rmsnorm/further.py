@@ -2,7 +2,7 @@
 
 import random
 
-from course_labs.further_cases import Further, twins
+from course_labs.further_cases import Further, every_size, twins
 
 LONGEST = 16384
 
@@ -105,5 +105,6 @@ def drawn(door: str, draw: random.Random, slow: bool, many: int, kinds: int = 7)
             Further(f"dtype=float16,M=2,N={length}", change=large_at_the_end)
             for length in lengths(draw, slow)
         ),
+        *every_size("dtype=float16,M={},N={}".format, 2, draw, slow),
         Further(f"dtype=float16,M={many + draw.randint(0, 10)},N={draw.randint(2, 5)}"),
     ]

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, opposites, scaled, twins
+from course_labs.further_cases import Further, every_size, opposites, scaled, twins
 
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
@@ -27,6 +27,7 @@ def _sizes(draw: random.Random, slow: bool) -> list[Further]:
         Further("dtype=float32,N=1022"),  # two more than whole groups of four
         Further("dtype=float32,N=1023"),
         Further("dtype=float32,N=1024", "both of a sum equal, or each the other's negative", change=alike),
+        *every_size("dtype=float32,N={}".format, 1, draw, slow, longest=70_000),
         scaled("dtype=float32,N=1025", 2.0**-20),
         scaled(f"dtype=float32,N={1024 * draw.randint(2, 6) + 1}", 2.0**20),
         Further(f"dtype=float32,N={2**18 + 1 if slow else 2**20 + 1}"),

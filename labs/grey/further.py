@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, scaled, twins
+from course_labs.further_cases import Further, every_size, scaled, twins
 
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
@@ -18,6 +18,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         scaled(f"dtype=float32,H=2,W={draw.randint(257, 383)}", 2.0**-20),
         *(Further(f"dtype=float32,H=1,W={W}") for W in (1023, 1025, draw.randint(4097, 4104))),
         Further("dtype=float32,H=1,W=1024", "colours, or pictures, that are equal", change=alike),
+        *every_size("dtype=float32,H={},W={}".format, 2, draw, slow),
         *(Further(f"dtype=float32,H={H},W={draw.randint(1, 3)}") for H in heights),
     ]
 

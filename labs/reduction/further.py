@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, scaled, twins
+from course_labs.further_cases import Further, every_size, scaled, twins
 
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
@@ -22,6 +22,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         Further("dtype=float32,N=2"),
         Further(f"dtype=float32,N={N}", f"all 0 but for x[{at}]", change=all_but_one, exact=True),
         scaled("dtype=float32,N=513", 2.0**-20),
+        *every_size("dtype=float32,N={}".format, 1, draw, slow, longest=70_000),
         *(Further(f"dtype=float32,N={N}", "all 1", change=ones, exact=True) for N in edges(draw)),
     ]
 
@@ -51,6 +52,7 @@ def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
         lengths.append(draw.randint(2_100_000, 2_200_000))
     return [
         *twins(f"dtype=float32,N={N}", draw),
+        *every_size("dtype=float32,N={}".format, 1, draw, slow, longest=70_000),
         scaled("dtype=float32,N=513", 2.0**-10),
         Further(f"dtype=float32,N={draw.randint(900, 1024)}", "rising", change=rising, exact=True),
         Further(f"dtype=float32,N={N}", "all the same", change=flat, exact=True),

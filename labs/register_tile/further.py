@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, huge_and_tiny, scaled, twins, zeros_and_infinities
+from course_labs.further_cases import Further, every_size, huge_and_tiny, scaled, twins, zeros_and_infinities
 
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
@@ -31,6 +31,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         zeros_and_infinities(size(9, 10, 34)),
         Further(size(9, 10, 33), "an infinity in A", change=infinity_in_a),
         Further(size(9, 10, 33), "an infinity in B", change=infinity_in_b),
+        *every_size(size, 3, draw, slow),
         Further(size(few(), few(), long)),
         Further(size(wide, few(), few())),
         Further(size(few(), wide, few())),

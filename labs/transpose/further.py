@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, twins
+from course_labs.further_cases import Further, every_size, twins
 
 TILES = 16, 32, 64
 
@@ -30,6 +30,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     return [
         *twins(f"dtype=float32,M={small},N={small}", draw),
         Further(f"dtype=float32,M={middling},N={middling}", told, change=every_bit, exact=True),
+        *every_size("dtype=float32,M={},N={}".format, 2, draw, slow),
         *(Further(f"dtype=float32,M={M},N={N}") for M, N in (*zip(squares, squares, strict=True), *sides)),
     ]
 

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, infinite, twins
+from course_labs.further_cases import Further, every_size, infinite, twins
 
 F = 16  # rows and columns of a square
 
@@ -74,6 +74,7 @@ def sides(draw: random.Random, slow: bool, biased: bool) -> list[Further]:
         Further(size(11, 9, 40), "B times 2^-10", change=small_b),
         Further(size(9, 11, 40), "A times 128", change=large),
         *infinite(size(5, 6, 65), inputs=2),
+        *every_size(size, 3, draw, slow),
         Further(size(few(), few(), long)),
         Further(size(wide, few(), few())),
         Further(size(few(), wide, few())),

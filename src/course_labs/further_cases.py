@@ -11,6 +11,7 @@ import dataclasses
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,42 @@ def further_of(lab: Lab, door: str, slow: bool) -> Callable[[random.Random], Seq
 
 
 # --- cases that several labs have ------------------------------------------------------------------
+
+
+def every_size(
+    size: Callable[..., str],
+    dims: int,
+    draw: random.Random,
+    slow: bool,
+    *,
+    most: int = 130,
+    longest: int = 4200,
+) -> list[Further]:
+    """Return cases of all sizes that tiles up to 64 can tell apart: each dimension alone, and all of them equal.
+
+    Past these some are drawn, as likely between 130 and 260 as between 2000 and 4000.
+
+    Args:
+        size: a workload as text, by its dimensions.
+        dims: how many there are.
+        slow: some of them are drawn, for a door that takes each program by itself.
+        most: up to where every size is asked.
+        longest: the largest that is drawn for one dimension alone.
+    """
+    sizes = sorted(draw.sample(range(1, most + 1), 8)) if slow else list(range(1, most + 1))
+    further = [int(2 ** draw.uniform(log2(most), log2(longest))) for _ in range(1 if slow else 6)]
+    found = []
+    for at in range(dims):
+        for one in (*sizes, *further):
+            small = 3 if one > most or slow else draw.choice((1, 3, 40))
+            asked = [draw.randint(1, small) for _ in range(dims)]
+            asked[at] = one
+            found.append(size(*asked))
+    if dims > 1:
+        found += [
+            size(*[one] * dims) for one in (sizes[:3] if slow else (*sizes, draw.randint(most, 2 * most)))
+        ]
+    return [Further(one) for one in dict.fromkeys(found)]
 
 
 def scaled(size: str, by: float) -> Further:
