@@ -130,6 +130,10 @@ SUSPECTS = (
         further=lambda draw: (
             f"dtype=float32,M={draw.randint(35, 60)},N={8 * draw.randint(2, 5)}",
             f"dtype=float32,M=2,N={8 * draw.randint(1025, 1500)}",
+            *(
+                f"dtype=float32,M={M},N={8 * draw.randint(1, 3)}"
+                for M in (draw.randint(65, 100), draw.randint(129, 200), draw.randint(257, 300))
+            ),
         ),
     ),
     Suspect(

@@ -3,7 +3,7 @@
 import random
 
 from course_labs.attention_inputs import KINDS, heads_of_every_kind, without_infinity
-from course_labs.further_cases import Further, twins
+from course_labs.further_cases import Further, every_size, twins
 
 TILE = 16
 
@@ -14,9 +14,10 @@ def size(B: int, H: int, N: int, causal: str = "") -> str:
 
 
 def lengths(draw: random.Random, slow: bool) -> list[int]:
-    """All that a sequence of up to two tiles can have, and whole tiles; or two of them."""
-    every = [*range(1, 2 * TILE + 2), 3 * TILE, 4 * TILE, 8 * TILE]
-    return sorted(draw.sample(every[:-1], 2)) if slow else every
+    """All lengths of up to five tiles, and whole tiles; or two of them."""
+    return (
+        sorted(draw.sample(range(1, 4 * TILE), 2)) if slow else [*range(1, 5 * TILE), 8 * TILE, 8 * TILE + 1]
+    )
 
 
 def long(draw: random.Random, slow: bool) -> int:
@@ -43,6 +44,9 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         ),
         Further(size(1, KINDS, ragged, causal), "each head of another kind", change=without_infinity),
         *twins(size(1, 2, draw.randint(5, 9), full), draw, "qkv"),
+        *every_size(
+            "dtype=float32,B={},H={},N=2,D=128,causal=True".format, 2, draw, slow, most=20, longest=80
+        ),
         Further(size(3, 23 if slow else 87, 1, full)),
         # Scores of some ten thousands, in rows whose largest lies anywhere.
         Further(size(1, 1, draw.randint(40, 60), full), times=256),
@@ -75,6 +79,7 @@ def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
             change=heads_of_every_kind,
         ),
         *twins(size(1, 2, draw.randint(5, 9)), draw, ("q", "k", "v", "slope")),
+        *every_size("dtype=float32,B={},H={},N=2,D=128".format, 2, draw, slow, most=20, longest=80),
         Further(size(2, 35 if slow else 131, 1)),
         Further(size(1, 2, draw.randint(40, 60)), "slopes 64 times as large", change=steep),
         # The largest score of a row is another key's, until the distance is taken from it.

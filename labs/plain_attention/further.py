@@ -16,6 +16,7 @@ class Heads:
         one, two: for a long row, and for a shorter one whose scores are large.
         kinds: with a head of keys of every kind.
         many: more than a grid of 64 has, for one token.
+        every: all numbers of them up to some, for two tokens.
     """
 
     several: tuple[str, ...]
@@ -23,13 +24,16 @@ class Heads:
     two: str
     kinds: str
     many: str
+    every: tuple[str, ...]
 
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     """Cases of the lab, from small ones up; long ones are shorter where an interpreter takes each row by itself."""
     several = "B=2,H=3", f"B={draw.randint(5, 7)},H=1", f"B=1,H={draw.randint(9, 11)}"
     many = "B=3,H=23" if slow else "B=5,H=206"
-    return drawn(door, draw, slow, Heads(several, "B=1,H=1", "B=1,H=2", f"B=1,H={KINDS}", many))
+    every = tuple(f"B={one},H={other}" for n in range(1, 20) for one, other in ((n, 2), (2, n)))
+    every = tuple(draw.sample(every, 3)) if slow else every
+    return drawn(door, draw, slow, Heads(several, "B=1,H=1", "B=1,H=2", f"B=1,H={KINDS}", many, every))
 
 
 def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
@@ -37,7 +41,10 @@ def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
     each = draw.randint(9, 11)
     several = "H=18,KV=2", f"H={each},KV={each}", "H=12,KV=6"
     many = "H=69,KV=23" if slow else "H=1030,KV=206"
-    return drawn(door, draw, slow, Heads(several, "H=1,KV=1", "H=2,KV=1", f"H={2 * KINDS},KV={KINDS}", many))
+    every = tuple(f"H={KV * group},KV={KV}" for KV in range(1, 9) for group in range(1, 9))
+    every = tuple(draw.sample(every, 3)) if slow else every
+    kinds = f"H={2 * KINDS},KV={KINDS}"
+    return drawn(door, draw, slow, Heads(several, "H=1,KV=1", "H=2,KV=1", kinds, many, every))
 
 
 def drawn(door: str, draw: random.Random, slow: bool, heads: Heads) -> list[Further]:
@@ -56,7 +63,7 @@ def drawn(door: str, draw: random.Random, slow: bool, heads: Heads) -> list[Furt
     dims = draw.sample((4, 16, 32), len(heads.several))
     first = draw.random() < 0.5
     # A whole block, and one more; NumPy has time for all, and takes any d.
-    lengths = [16] if slow else [*range(1, 34), 64, 128, 256]
+    lengths = [16] if slow else [*range(1, 67), 127, 128, 129, 256]
     others = [draw.choice((1, 2)), draw.choice((64, 128))] if slow else [1, 2, 64, 128, 256]
     others += [3, 7, 50, 100] if door == "numpy" else []
     return [
@@ -78,6 +85,7 @@ def drawn(door: str, draw: random.Random, slow: bool, heads: Heads) -> list[Furt
         Further(size(heads.kinds, 3, 8, True), "each head of another kind", change=without_infinity),
         # In Triton nobody but the kernel sees the numbers by which to keep an answer.
         *twins(size(heads.two, draw.randint(4, 6), 8, False), draw, "q" if slow else "qkv"),
+        *(Further(size(which, 2, 4, not first)) for which in heads.every),
         Further(size(heads.many, 1, 4, first)),
         # Scores of some ten thousands, in rows whose largest lies anywhere.
         Further(size(heads.one, past_64, draw.choice((4, 8)), False), times=256),
