@@ -10,9 +10,8 @@
 # # Every live demo, with a watch
 #
 # A live demo that you have not timed is a gamble with other people's minutes. You press Enter, nothing happens on the
-# screen, and you begin to talk faster. After this page you know for each demo of the course how long you will wait, so
-# that you can say
-# it aloud beforehand: *this takes as long as it takes to write down a guess.*
+# screen, and you begin to talk faster. After this page you know for each demo of the course how long you will wait, so that you can announce it:
+# *this takes about as long as writing down a guess.*
 #
 # Each session map gives every demo its own step, and a demo that takes longer than its step is refused before
 # you ever see the map. The waits below are the waits that your students will see.
@@ -23,17 +22,15 @@
 # a
 # restaurant whose kitchen has only just opened:
 #
-# - **Python starts and reads PyTorch** from the disk. Nobody gets around that. (After the first start, Python keeps
-#   PyTorch's source compiled, and so it does here. Some containers forbid that, with `PYTHONDONTWRITEBYTECODE`. There
-#   every start takes several seconds longer.)
+# - **Python starts and reads PyTorch** from the disk. Nobody gets around that. (After the first start, Python keeps the compiled form of PyTorch's source, here too. Some containers forbid that, with `PYTHONDONTWRITEBYTECODE`, and then every start takes several seconds longer.)
 # - **The kernels are compiled.** Kernels that were compiled yesterday would be ready at once; here we reuse none of
 #   them.
 # - **The true answer is worked out** in float64, and every kernel's answer is checked against it before the clock starts.
 # - **Each kernel runs many times,** for as long as `--seconds` says.
 #
-# So here every demo gets its own process, and empty folders instead of the compilers' caches. This shows what the
+# So here every demo runs in its own process, and the compilers' caches are empty folders. This shows what the
 # *first* run of the morning is like. We run one demo, the one that asks PyTorch's compiler for a kernel,
-# twice without emptying the folders in between.
+# twice, without emptying the folders in between.
 #
 # /// predict | Does the wait grow with the number of kernels?
 # Take the demo with the fewest kernels below, and the one with the most.
@@ -43,7 +40,7 @@
 # - [l4_ladder.wait_s < 1.3 * l1_peak.wait_s] Hardly: starting up is nearly all of it
 # /// reveal
 # One kernel, nothing but multiply-adds: {{ l1_peak.wait_s:.0f }} s. Six kernels of the ladder:
-# {{ l4_ladder.wait_s:.0f }} s. See where your demo falls between the two, and you know what starting up costs.
+# {{ l4_ladder.wait_s:.0f }} s. Your demo falls somewhere between the two, and most of the shorter wait is the cost of starting up.
 # ///
 
 # %% tags=["fold"]
@@ -236,13 +233,13 @@ record(
 #   - {name: w4_fusion, session: W4, demo: "Two kernels, or one"}
 #   - {name: w5_widths, session: W5, demo: "Sixteen bits against eight, on this card"}
 #   - {name: w6_cheat, session: W6, demo: "The machine's clever kernel, refused"}
-# caption: "From Enter to prompt, a fresh process, nothing compiled before. All of them, one after the other: {{ all_of_them:.0f }} s."
+# caption: "From Enter to prompt, in a fresh process with nothing compiled yet. All of them, one after the other: {{ all_of_them:.0f }} s."
 # ///
 #
 # And the second time? *Two kernels, or one* took {{ w4_fusion.wait_s:.0f }} s from cold, and {{ again.wait_s:.0f }} s when
 # the compilers could reuse what they had made.
 #
-# The rest of a wait is starting Python, checking, and running many times, and no cache saves that. So run each demo
+# The rest of a wait goes into starting Python, checking, and running many times, and no cache saves that. So run each demo
 # once before the session: not to make it faster, but to know that it works.
 #
 # A command that loops over several sizes makes you wait for *each* of them: every turn of the loop starts Python again.
@@ -255,11 +252,11 @@ record(
 # 2. **Never fill it with new material.** The students are looking at the cursor. Take guesses, write the tally, draw
 #    the axis
 #    on which the answer will go.
-# 3. **If it takes half as long again, stop waiting.** Show the recorded result; each map names it beside the demo.
+# 3. **If it takes half as long again as you announced, stop waiting.** Show the recorded result; each map names it beside the demo.
 #    Nobody came to watch you repair a driver.
 #
-# Your machine is not this one. It has different disks, perhaps PyTorch on a network drive, and a different card.
-# Measure again with `nox -s docs -- --page handbook/00_before_you_teach/demos.py`, and the maps show your waits.
+# Your machine is not ours. It has different disks, a different card, and perhaps PyTorch on a network drive.
+# Measure again with `nox -s docs -- --page handbook/00_before_you_teach/demos.py`, and the maps will show your waits.
 #
 # /// exercise | Your own watch
 # Run the demo of your next session twice in a row, with a watch in your hand. How long is the first wait, how long is
@@ -267,9 +264,8 @@ record(
 # /// answer
 # The second time, the compilers find what they made in their folders, and the operating system may still hold PyTorch's
 # files in memory. You can find out which of the two made the difference: empty the folders (`TRITON_CACHE_DIR`,
-# `TORCHINDUCTOR_CACHE_DIR`, `CUDA_CACHE_PATH`, each set to a new folder) and run the demo once more. The table shows
-# the
-# first run and not the second, because in the room something is always cold.
+# `TORCHINDUCTOR_CACHE_DIR`, `CUDA_CACHE_PATH`, each set to a new folder) and run the demo once more. The table shows the first run and not the
+# second, because something is always cold when you stand in the room.
 # ///
 #
 # **Where this leads.** [The opening demo](opening_demo.py) word by word, and how a measurement is made:

@@ -12,12 +12,12 @@
 # After this page you can end the first five minutes of day one with a speed gap that the whole room sees. You will
 # know what to type, what to say, what to draw, how long you will wait, and what to do when it goes wrong.
 #
-# It comes last in the opening. The sentence is on the board: *First we make the multiply fast. Then we make
-# the model fast.* The road is drawn beside this sentence. Now they see why anyone would walk that road.
+# The demo comes last in the opening. By then the sentence is on the board: *First we make the multiply fast. Then we make
+# the model fast.* The road is drawn beside it. Now they see why anyone would walk that road.
 #
 # The whole demo, for the phone in your hand:
 #
-# 1. Press Enter first. It runs while you talk: [what you say](#what-you-say).
+# 1. Press Enter first. The programs run while you [talk](#what-you-say).
 # 2. Ask how far apart they will be. Count the hands, write the tally.
 # 3. Both times are on the screen. Keep silent, and count to three.
 # 4. Draw [the bars](#what-you-draw), to scale.
@@ -26,7 +26,7 @@
 # %% [markdown]
 # ## What you run
 #
-# Two programs that compute the same thing: the product of two square grids of numbers, 4096 by 4096, in
+# You run two programs that compute the same thing: the product of two square grids of numbers, 4096 by 4096, in
 # fp32. The first is the kernel that a newcomer writes: one cook for each number of the answer, no tricks. The
 # second is the library's.
 #
@@ -98,7 +98,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # %% [markdown]
 # It took {{ wait:.0f }} s, on a machine that had already read PyTorch from its disk. When the naive kernel is
 # timed {{ naive.n:.0f }} times, as it was above, that alone is {{ naive.n * naive.s:.1f }} s of it. On a machine that
-# has just been switched on, expect the first run to take longer. So run it once before the room fills, leave the window
+# has just been switched on, expect the first run to take longer. So run the demo once before the room fills, leave the window
 # open, and run it again when you need it. While it runs, talk. The words are below.
 
 # %% [markdown]
@@ -136,7 +136,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # caption: "Two grids of 4096 by 4096, fp32. Peak is the card's data sheet, fp32 outside the tensor cores."
 # ///
 #
-# Nobody can feel a millisecond. So say it as *twenty in a row*: {{ 20 * naive.s:.1f }} seconds, long enough for a whole
+# Nobody can feel a millisecond. So give the time for *twenty in a row*: {{ 20 * naive.s:.1f }} seconds, long enough for a whole
 # room to shift in its chairs, against {{ 20 * library.s:.2f }} seconds. Snap your fingers for the
 # second one.
 #
@@ -173,8 +173,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # %% [markdown]
 # ## What you draw
 #
-# Use a ruler to draw two bars, one above the other. The library's bar is as long as your arm. The naive one
-# is to scale: at {{ naive_of_library:.1%}} of your arm, it is hardly a dot. Let them look at the
+# Use a ruler to draw two bars, one above the other. The library's bar is as long as your arm. Draw the naive one to scale: at {{ naive_of_library:.1%}} of your arm, it is hardly a dot. Let them look at the
 # dot.
 #
 # Then draw a third bar above both: the peak of the card. The library's bar is only {{ library.of_peak:.0%}} of it. In
@@ -205,17 +204,16 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # - **A different card.** Good. Run it, and read *your* numbers aloud. The gap will differ; the story will not.
 # - **The first run is slow and the room gets restless.** You skipped the rehearsal. Tell them what they are waiting
 #   for: starting up, checking, and multiplying many times over. Then run it again.
-# - **It says *not measured*, and something about a module or a driver.** Either this is the wrong Python, or it sees no
-#   GPU. Do not try to fix the problem in front of the room. Show this page.
+# - **It says *not measured*, and something about a module or a driver.** Either you are in the wrong Python, or it sees no GPU. Do not try to fix the problem in front of the room. Show this page.
 # - **It stops with a line about a wrong answer.** Do not try again. Say "the check caught something", and be proud of
-#   the check: a course that refuses to time a wrong kernel is the course that they want. Show this page.
+#   the check: they want a course that refuses to time a wrong kernel. Show this page.
 #
 # /// callout | trip
 # - **Someone says: "the library cheats, it uses tensor cores."** Not here. TF32 is switched off for this
 #   race: both sides multiply in fp32. When the tensor cores come, in week two, the gap to the naive kernel
 #   grows again.
 # - **Someone says: "you made it slow on purpose: swap two indices."** Good eye. The slow program is the formula as
-#   written, and nobody told it which neighbour should walk which way. That swap is the very next kernel on the ladder.
+#   written, and nobody told it which neighbour should walk which way. With that swap you have the very next kernel on the ladder.
 # - **Someone says: "so the compiler is bad?"** No. The compiler compiled exactly what was asked for: run to the pantry
 #   for every
 #   single number.
@@ -225,7 +223,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 # Run the command on the machine that you will use, with the projector on. Write down three things: your wait,
 # your two times, and your gap. Then say the text aloud and time it. Does the talk cover the wait?
 # /// answer
-# The talk above takes about forty seconds when you do not hurry. If your wait is longer, start the command
+# The text above takes about forty seconds to say, if you do not hurry. If your wait is longer, start the command
 # *before* you draw the road, with your back to the screen. If your wait is shorter, stop talking earlier: a number that
 # is
 # already on the screen is louder than you.

@@ -85,8 +85,8 @@ record(
 # billion multiply-adds.
 #
 # /// callout | teaching
-# You will read *trillions for each word* and *millions of multiplies*. Even one trillion is fourteen times too many for such a
-# model, and the second mixes up multiplies and multiply-adds. It is hundreds of grids, and tens of billions of multiply-adds. Get
+# Elsewhere you will read of *trillions for each word* and of *millions of multiplies*. Even one trillion is fourteen times too many for such a
+# model, and the second mixes up multiplies and multiply-adds. A token takes hundreds of multiplies, and tens of billions of multiply-adds. Get
 # this one right, and the room trusts your other numbers.
 # ///
 
@@ -129,7 +129,7 @@ record(
 # references:
 #   - {label: "the library, cuBLAS", value: 100}
 # alt: "A staircase of twelve kernels, in percent of the library's speed: naive {{ l5.sgemm.first_of_cublas:.1%}}, coalesced {{ l5.ladder.coalesced.tflops / l5.ladder.cublas.tflops:.0%}}, shared tiles {{ l5.ladder.shared_tiles.tflops / l5.ladder.cublas.tflops:.0%}}, register column {{ l5.ladder.register_column.tflops / l5.ladder.cublas.tflops:.0%}}, register tile {{ l5.ladder.register_tile.tflops / l5.ladder.cublas.tflops:.0%}}, vector loads {{ l5.ladder.vectorised.tflops / l5.ladder.cublas.tflops:.0%}}, conflict-free {{ l5.ladder.conflict_free.tflops / l5.ladder.cublas.tflops:.0%}}, a side note on warp tiles {{ l5.ladder.warp_tiles.tflops / l5.ladder.cublas.tflops:.0%}}, asynchronous {{ l5.ladder.asynchronous.tflops / l5.ladder.cublas.tflops:.0%}}, tuned {{ l5.ladder.tuned.tflops / l5.ladder.cublas.tflops:.0%}}, register banks {{ l5.ladder.register_banks.tflops / l5.ladder.cublas.tflops:.0%}}, persistent {{ l5.ladder.persistent.tflops / l5.ladder.cublas.tflops:.0%}}. The last step is at {{ l5.sgemm.last_of_cublas:.1%}}."
-# caption: 4096 × 4096 × 4096 in fp32, without tensor cores. The strong part of a step is what it added. Number 8 is a side note; the lecture says what it is for.
+# caption: 4096 × 4096 × 4096 in fp32, without tensor cores. The strongly coloured part of a step is the gain over the step before. Number 8 is a side note; the lecture says what it is for.
 # ///
 #
 # Read it with care. The students begin at {{ l5.sgemm.first_of_cublas:.1%}} of the library, and the ladder ends at {{ l5.sgemm.last_of_cublas:.1%}},
@@ -141,7 +141,7 @@ record(
 # ## The pivot
 #
 # The road bends at attention ([L8](../../docs/lectures/l8_attention.py)). It is two multiplies with a softmax between them, so
-# all of the first half pays off at once. And between them is a square that nobody ordered, larger than everything else. The plain
+# all of the first half pays off at once. Between the two is a square that nobody ordered, and it is larger than everything else. The plain
 # recipe carries it to the pantry and back. FlashAttention never does
 # ([W1](../../docs/workshops/w1_flash_attention.py)). The logistics are the same as in the first half, but for a whole
 # layer.
@@ -163,9 +163,9 @@ record(
 # /// callout | metaphor
 # In the first half you cooked one dish, and cooked it fast. In the second you run the restaurant. Attention is the signature
 # dish: keep it in your hands and do not set it down on a far shelf between two motions. Then comes a kitchen with specialists,
-# who only fetch or only cook. Then the question of which tools to buy, and what they decide for you. Then the dining room: a
-# banquet ordered at once, and a guest who orders one bite at a time, all night. Then shorter recipes, four bits
-# to a number. And in the end a robot that cooks, and somebody who can taste.
+# who only fetch or only cook. Then you choose which tools to buy, and learn what they decide for you. Then you see the dining room: a banquet ordered
+# at once, and a guest who orders one bite at a time, all night. Then come shorter recipes, with four bits to a number. And in the end there is a
+# robot that cooks, and somebody who can taste.
 # ///
 #
 # /// figure | docs/assets/figures/arc_restaurant.svg
@@ -178,7 +178,7 @@ record(
 # %% [markdown]
 # ## The yardstick
 #
-# **What percent of peak are you at?** One question, from the first kernel to the last slide. Peak is what the maker's data sheet promises: of bandwidth, if
+# **What percent of peak are you at?** It is the one question, from the first kernel to the last slide. Peak is what the maker's data sheet promises: of bandwidth, if
 # the job waits for bytes; of arithmetic, if it waits for cooks. The library is a runner in the race. It is not the yardstick.
 #
 # /// chart | bars
@@ -200,7 +200,7 @@ record(
 # references:
 #   - {label: data sheet, value: 100}
 # alt: "Twelve bars in percent of peak. Vector add {{ start.big.cuda.of_peak:.0%}}, grey {{ l2.grey.cuda.of_peak:.0%}}, transpose from {{ l3.turn.naive.of_peak:.0%}} to {{ l3.turn.vectorised.of_peak:.0%}}, the multiply from {{ l5.ladder.naive.of_peak:.1%}} over {{ l5.ladder.register_tile.of_peak:.0%}} to {{ l5.sgemm.last_of_cublas * l5.ladder.cublas.of_peak:.0%}}, in bf16 from {{ l6.climb.cuda_cores.of_peak:.1%}} to {{ l6.climb.triton.of_peak:.0%}}, attention, on an {{ w1.gpu.name }}, from {{ w1.materialised.n4096.of_peak:.0%}} to {{ w1.flash.n16384.of_peak:.0%}}, and with specialists {{ w1.specialised.n16384.of_peak:.0%}}."
-# caption: Each bar is a percent of its own peak, so it says how well a job used the card, and not which job was faster. After each name is its peak, and for attention the card, too; everything else was run on an {{ start.gpu.name }}.
+# caption: Each bar is a percentage of its own peak, so it says how well a job used the card, and not which job was faster. After each name you see which peak it is, and for attention also which card; everything else was run on an {{ start.gpu.name }}.
 # ///
 #
 # The stops without a bar are not measured yet, and nobody fills them in by guessing.
@@ -259,13 +259,13 @@ record(
 # ///
 #
 # Nobody gets lost on a road that somebody points at every day. If a room thinks that tensor cores and serving are two different
-# worlds, it has not seen the finger often enough. On these pages the road is at the top of every session; each stop is a link.
+# worlds, it has not seen you point often enough. On these pages the road is at the top of every session; each stop is a link.
 
 # %% [markdown]
 # ## The four weeks
 #
-# Fourteen sessions in four weeks, never more than four in one week. The columns are the days of a week; the dates are yours to
-# set. Each name links to its map.
+# There are fourteen sessions in four weeks, never more than four in one week. The columns are the days of the week; the dates are yours to set. Each
+# name links to its map.
 #
 # | week | 1 | 2 | 3 | 4 | 5 |
 # |---|---|---|---|---|---|
@@ -276,11 +276,11 @@ record(
 #
 # Two days deliberately break the order of the road. The pivot and the first workshop come in week 2, so that everybody has built
 # something large before half-time. And profiling waits for week 3: by then every student has a kernel of their own to put under the
-# glass, and the capstone needs it that very week. Say so when you point: "We skipped this stop, and now we know why."
+# glass, and the capstone needs a profile that very week. Say so when you point: "We skipped this stop, and now we know why."
 #
 # The free days are for homework, and they are not optional.
 #
-# **The capstone, you versus the machine.** One kernel, made faster twice: once by hand, once with a language model in the loop.
+# **The capstone, you versus the machine.** Each student makes one kernel faster twice: once by hand, once with a language model in the loop.
 #
 # It is announced on day one. The plan is due at the end of week 2, a checkpoint with one profile and one idea that failed closes
 # week 3, and the demos fill the third hour of W6.
@@ -293,9 +293,8 @@ record(
 # Take an empty sheet and a watch. Draw the road with its fourteen stops, the sentence above it, the loop in a corner, and put a
 # cross at tensor cores. Then say aloud what comes before the cross and what comes after it. How long did it take?
 # /// answer
-# On day one you have five minutes, without the cross. If you needed more time than that, you explained a stop. Check
-# the order against the picture above; most people forget
-# profiling, and put serving before the tools.
+# On day one you have five minutes, and no cross to draw. If you needed more time than that, you explained a stop. Check
+# the order against the picture above; most people forget profiling, or put serving before the tools.
 # ///
 
 # %% [markdown]

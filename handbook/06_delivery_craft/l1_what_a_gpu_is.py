@@ -23,8 +23,7 @@
 #
 # /// callout | metaphor
 # The receipt says **how much** there is to do. The two kitchens, a few chefs or a brigade, say **who** does it. The pantry and its hall say what it
-# costs to **bring** the food. Three pictures for three questions. Take one picture at a time, and put it away before
-# you take the next.
+# costs to **bring** the food. There are three pictures for three questions. Show one picture at a time, and put it away before you show the next.
 # ///
 
 # %% [markdown]
@@ -32,7 +31,7 @@
 #
 # Ann wants 3 loaves and 2 cheeses, Ben 1 and 4. A loaf costs 2 at the market and 5 at the corner shop, a cheese 4 and 3. Write both grids on the board, with the shoppers' grid on the left. Then write *one* receipt, slowly: Ann's row in
 # red, the market's column in red, two lines, a sum.
-# Then put the pen down. The other three are theirs.
+# Then put the pen down. The students write the other three.
 
 # %%
 from course_kernels.measure import quantity, record
@@ -50,7 +49,7 @@ for who, wants in zip(("Ann", "Ben"), buys, strict=True):
 print(lines, "lines")
 
 # %% [markdown]
-# Why these numbers? Because each of the usual mistakes gives a different number for *Ann at the corner shop*. Look at
+# Why these numbers? With these, each of the usual mistakes gives a different number for *Ann at the corner shop*. Look at
 # that number when you walk round the room.
 #
 # /// predict | A sheet says 10 for Ann at the corner shop. What did she do?
@@ -100,12 +99,13 @@ record(
 # ## In production today
 #
 # /// callout | production
-# The shapes of Llama 3.1 with 70 billion weights are public [^meta-llama31]. Write its receipt, and a token costs {{ l1.token.multiplies:.0f }} multiplies and
+# The shapes of Llama 3.1 with 70 billion weights are public [^meta-llama31]. On its receipt, a token costs {{ l1.token.multiplies:.0f }} multiplies
+# and
 # {{ l1.token.macs / 1e9:.1f }} billion multiply-adds, every weight used once. For one reader the weights alone, {{ l1.token.gb:.0f }} GB, come down
 # the hall for each token. That is why services put many readers on one set of weights, and why the last exercise on the roof asks *how
 # many*.
 #
-# The roof itself is a picture from 2009, made for processors with several cores [^williams2009]. It has outlived most of them.
+# The roof itself is a picture from 2009, made for processors with several cores [^williams2009]. The picture has outlived most of those processors.
 # ///
 
 # %% [markdown]
@@ -122,7 +122,8 @@ record(
 # ///
 #
 # /// claim | l1.chain.cpu < 0.9 * l1.chain.gpu and l1.lists.cpu.n1024 < 0.4 * l1.lists.gpu.n1024
-# And there are two losses: a long chain, where the GPU took {{ l1.chain.gpu / l1.chain.cpu:.1f }} times the CPU's time, and a short list,
+# And there are two races that the GPU loses: a long chain, where it took {{ l1.chain.gpu / l1.chain.cpu:.1f }} times the CPU's time, and a short
+# list,
 # {{ l1.lists.gpu.n1024 / l1.lists.cpu.n1024:.1f }} times. Show them *before* the multiply. A room that has seen the GPU lose believes you when it wins.
 # /// otherwise
 # Two races to show before the multiply: a long chain, where the GPU took {{ l1.chain.gpu / l1.chain.cpu:.1f }} times the CPU's time, and a short list,
@@ -146,7 +147,7 @@ record(
 # - *"A GPU is faster."* At what? Many dishes, yes. One long one, no.
 # - *Two clocks, added.* Bytes and arithmetic run side by side. The later one decides.
 # - *The 2.* One line is two operations. The data sheet counts both, so you must count both too.
-# - *The wrong line of the data sheet.* It prints the tensor cores largest, often *with sparsity*. Today: fp32, outside the tensor cores.
+# - *The wrong line of the data sheet.* The sheet prints the tensor cores' figure largest, often *with sparsity*. Today you need the one for fp32, outside the tensor cores.
 # - *10⁹ or 2³⁰.* A GB is 10⁹ bytes here; memory is sold in GiB.
 
 # %% [markdown]
@@ -172,7 +173,7 @@ record(
 # break, drop the two readers, never the receipt; if you are late in the lab, stage 5 is one line and goes home with them.
 #
 # /// exercise | Your own prices
-# You want different numbers, and have Ann buy 3 loaves and *one* cheese, at 2 and 5. What goes wrong with Ann at the market?
+# You want different numbers, so you have Ann buy 3 loaves and *one* cheese, at 2 and 5. What goes wrong with Ann at the market?
 # /// answer
 # Multiplied: 3 × 2 + 1 × 5 = 11. Added, by mistake: 3 + 2 + 1 + 5 = 11. The wrong sheet looks right, and you walk past it. Try
 # every usual mistake on your numbers before you print them. We do the same with a grader and wrong answers.

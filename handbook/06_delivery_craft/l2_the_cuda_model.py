@@ -95,8 +95,8 @@ record(slips=slips)
 
 # %% [markdown]
 # /// callout | by_hand
-# The same for a picture, on squared paper. Thread (5, 2) of block (1, 1), blocks of 16 × 4, 30 pixels to a row: column 21, row 6, place
-# 6 × 30 + 21 = 201. A sheet with 21 × 30 + 6 = 636 multiplied the column by the width; the picture has only 300 pixels.
+# Do the same for a picture, on squared paper. Thread (5, 2) of block (1, 1), blocks of 16 × 4, 30 pixels to a row: column 21, row 6, place
+# 6 × 30 + 21 = 201. A student whose sheet says 21 × 30 + 6 = 636 has multiplied the column by the width; the picture has only 300 pixels.
 # ///
 
 # %% [markdown]
@@ -112,14 +112,15 @@ record(slips=slips)
 # ## The click
 #
 # /// callout | click
-# 32 ways through an `if`, and the same sums in total. When neighbours differ it takes {{ l2.apart.w32.us / l2.apart.w1.us:.0f }} times as long as with one way. When each warp
+# There are 32 ways through an `if`, and the same sums in total. When neighbours differ, the kernel takes {{ l2.apart.w32.us / l2.apart.w1.us:.0f }}
+# times as long as with one way. When each warp
 # agrees, {{ l2.together.w32.us / l2.together.w1.us:.1f }} times. The card's counter says how many of 32 lanes were at work: {{ l2.active.w32:.1f }} and
 # {{ l2.active_sorted:.0f }}.
 # ///
 #
 # Have them bet first, on both. Everybody has heard that *if is slow*. The second bar is the lesson: only neighbours must agree.
 #
-# And own up to one loss.
+# Then own up to one loss.
 #
 # /// claim | l2.grey.triton.us < 0.97 * l2.grey.cuda.us
 # The grey kernel that they type in CUDA C++ is at {{ l2.grey.cuda.of_peak:.0%}} of peak, and the one in Triton takes
@@ -130,8 +131,8 @@ record(slips=slips)
 # ///
 #
 # /// callout | demo
-# One command, on the map. The screen shows *apart* against *together*, for 32 ways. It does not show one way alone; that number
-# is in the check question: read it aloud. No GPU? Show [the recorded run](../../docs/lectures/l2_the_cuda_model.py#a-warp-at-a-fork).
+# There is one command, and the map has it. The screen shows *apart* against *together*, for 32 ways. It does not show one way alone; that number is
+# in the check question, so read it aloud. No GPU? Show [the recorded run](../../docs/lectures/l2_the_cuda_model.py#a-warp-at-a-fork).
 # ///
 
 # %% [markdown]
@@ -143,9 +144,9 @@ record(slips=slips)
 # get it wrong once, and the answer may still be right, only slow.
 # ///
 #
-# - *A list of 1024 passes.* Of course: the block size divides it. Test with sizes that nothing divides.
+# - *A list of 1024 passes.* Of course it does: the block size divides it. Test with sizes that nothing divides.
 # - *The mask on the store only.* The grader sees a write outside. A read outside may go unseen.
-# - *"The blocks run in order."* Nobody promised. Ask what would break if the last block ran first.
+# - *"The blocks run in order."* Nobody promised that. Ask what would break if the last block ran first.
 # - *"Why 64 bits?"* Three times the pixels of a large picture does not fit into 32.
 # - *It says* all NaN. Nothing was written. First see whether the kernel was launched at all.
 # - *The GPU's answer comes late.* A launch is an order; an error in one line often shows up at a later one.
@@ -165,11 +166,12 @@ record(slips=slips)
 # on the page); keep the seats and the four stages of grey.
 #
 # /// exercise | Find the typo
-# On a screen you see a kernel for 1000 numbers, blocks of 256. The grader says *not written: 744 of 1000*, and nothing about bounds. Which line of the
+# On a student's screen you see a kernel for 1000 numbers, with blocks of 256. The grader says *not written: 744 of 1000*, and nothing about bounds.
+# Which line of the
 # table is it? And what would it say if the tables were rounded down?
 # /// answer
-# Seat alone: every block handles numbers 0 to 255, so 1000 − 256 = 744 are left out, and nobody is outside. Rounded down there
-# are three blocks: 768 numbers written, *not written: 232 of 1000*.
+# It is *seat alone*: every block handles numbers 0 to 255, so 1000 − 256 = 744 are left out, and nobody is outside. Rounded down, there are three
+# blocks: 768 numbers are written, and the grader says *not written: 232 of 1000*.
 # ///
 
 # %% [markdown]
@@ -181,5 +183,4 @@ record(slips=slips)
 # - the fork, with a bet on both bars;
 # - what an order costs, with a pencil.
 #
-# **Where this leads.** The students' page: [the CUDA model](../../docs/lectures/l2_the_cuda_model.py). Before it comes
-# [teaching L1](l1_what_a_gpu_is.py), after it [teaching memory](l3_memory.py).
+# **Where this leads.** The students' page: [the CUDA model](../../docs/lectures/l2_the_cuda_model.py). The chapter before this one is [teaching L1](l1_what_a_gpu_is.py); the next is [teaching memory](l3_memory.py).

@@ -22,8 +22,9 @@
 # price an index before anything runs.
 #
 # /// callout | metaphor
-# The pantry hands out boxes of eight jars, never a single one. You want one jar? You carry eight. The tray has 32 windows, and each serves one cook
-# in a turn. Somebody is in front of you? You wait. *Boxes: what is carried. Windows: who waits.* Write this line on the board and
+# The pantry hands out boxes of eight jars, never a single one. If you want one jar, you carry eight. The tray has 32 windows, and each serves one
+# cook
+# in a turn. If somebody is in front of you, you wait. *Boxes: what is carried. Windows: who waits.* Write this line on the board and
 # point at it whenever somebody says *coalesced* about the tray, or *bank conflict* about the hall.
 # ///
 
@@ -61,7 +62,8 @@ for stride in STRIDES:
 # /// predict | A sheet has 4, 8, 32, 128 in the column of boxes. What did the student forget?
 # Say it as you would at the student's table.
 # /// reveal
-# That 32 cooks can want 32 boxes at most. {{ slips.no_end.s32:.0f }} boxes for {{ right.s1 * 8:.0f }} jars: ask how many jars were ordered.
+# The student forgot that 32 cooks can want at most 32 boxes. {{ slips.no_end.s32:.0f }} boxes for {{ right.s1 * 8:.0f }} jars: ask how many jars were
+# ordered.
 #
 # /// table
 # columns: ["column of boxes says", "1", "2", "8", "32", "your question"]
@@ -89,13 +91,13 @@ record(
 
 # %% [markdown]
 # Look at the last row of the table that you unfolded. If you forget that a jar has four bytes, you get exactly the numbers of the *tray*.
-# Two mistakes, one column: ask which rule they used before you correct it.
+# Two different mistakes give the same column: ask which rule they used before you correct it.
 #
-# Then add a stride to the second column: 33. {{ turns.s33:.0f }} turn. Wait; somebody will ask what it is good for.
+# Then add a stride to the second column: 33. {{ turns.s33:.0f }} turn. Wait; somebody will ask what a stride of 33 is good for.
 #
 # /// callout | by_hand
-# Cups and matchboxes. 32 cups in a row are the windows; four students call out their words for stride 8, and put a match into the
-# cup. Four cups end up with queues of eight, and 28 stay empty. This takes two minutes, and nobody forgets it.
+# Cups and matchboxes. 32 cups in a row are the windows; four students call out their words for stride 8, and put a match into the cup for each. Four
+# cups end up with queues of eight, and 28 stay empty. This takes two minutes, and nobody forgets it.
 # ///
 
 # %% [markdown]
@@ -111,7 +113,7 @@ record(
 # ## The click
 #
 # /// callout | click
-# The transpose, in percent of peak: straight {{ l3.turn.naive.of_peak:.0%}}, by way of the tray {{ l3.turn.tiled.of_peak:.0%}},
+# This is the transpose, in percent of peak: straight {{ l3.turn.naive.of_peak:.0%}}, by way of the tray {{ l3.turn.tiled.of_peak:.0%}},
 # one more word in each row {{ l3.turn.padded.of_peak:.0%}}, 16 bytes at a time {{ l3.turn.vectorised.of_peak:.0%}}. A copy: {{ l3.copy.ours.of_peak:.0%}}.
 # One of those steps takes only three characters, `+ 1`.
 # ///
@@ -120,12 +122,13 @@ record(
 # by way of the tray. Turns at the
 # tray for 32 numbers: {{ l3.turns.tray.tiled:.1f }} without the extra word, {{ l3.turns.tray.padded:.1f }} with it.
 #
-# And the sentence that you must not say. *Does a bad stride cost a factor of eight in time?* No: eight is a bound on **boxes**. The clock said
+# There is a sentence that you must not say. *Does a bad stride cost a factor of eight in time?* No: eight is a bound on **boxes**. The clock said
 # {{ l3.stride.s32.us / l3.stride.s1.us:.1f}}, and from stride 8 to 16, where the boxes stay the same, the time still grew
 # {{ l3.stride.s16.us / l3.stride.s8.us:.1f}}-fold. So did the bytes from HBM. Show [the page's table](../../docs/lectures/l3_memory.py#ask-for-neighbours), and have them find the column that the clock follows.
 #
 # /// callout | demo
-# One command, four transposes. Percentages in writing first. The screen shows them in the order of the command; fill the staircase
+# One command runs four transposes. First everybody writes down percentages. The screen shows the kernels in the order of the command; fill the
+# staircase
 # on the board from there. No GPU? Show [the recorded staircase](../../docs/lectures/l3_memory.py#three-ways-out-of-the-queue).
 # ///
 
@@ -137,13 +140,13 @@ record(
 # with one vector each {{ l3.flight.v1.r8.of_peak:.0%}}. Both have 32 KiB in flight on an SM.
 # ///
 #
-# - *"L2 is a memory space."* A cache. No address names it. (*Five memory spaces* with L1 and L2 among them is on many slides.)
+# - *"L2 is a memory space."* It is a cache, and no address names it. (*Five memory spaces* with L1 and L2 among them is on many slides.)
 # - *"Local means near."* It means private. Its bytes are in HBM.
 # - *The barrier.* In a transpose, the thread that writes a number is not the one that read it. Without the barrier the
 #   answer is sometimes wrong, which is worse than always.
 # - *Turned twice.* The tile goes to its place, *and* its inside is turned. People forget one of the two, or do it in one line and
 #   undo it in the next.
-# - *Latency and bandwidth.* How long the hall is, and how wide.
+# - *Latency and bandwidth.* The one says how long the hall is, the other how wide.
 
 # %% [markdown]
 # ## Say this at the board
@@ -157,14 +160,14 @@ record(
 # %% [markdown]
 # ## The minutes
 #
-# [The map](../01_the_machine/l3_map.md) has every step; the two columns of the table are its spine. If you are late, type stages 3 and 4 in one
+# [The map](../01_the_machine/l3_map.md) has every step; the two columns of the table hold it together. If you are late, type stages 3 and 4 in one
 # go, and keep the ten minutes for the windows.
 #
 # /// exercise | A second tile
 # A student pads by *two* words: rows of 34. How many turns for a column? Is he wrong?
 # /// answer
-# Stride 34 leaves a remainder of 2: the lanes stand at 16 windows, two at each. Two turns. That is better than 32, and twice what
-# one word gives. Any *odd* row length is harmless, so 33, or 35. Have him try 34 on the card: the answer stays right, and the
+# Stride 34 leaves a remainder of 2: the lanes queue at 16 windows, two at each. So there are two turns: far fewer than 32, and twice as many as with
+# one extra word. Any *odd* row length is harmless, so 33, or 35. Have him try 34 on the card: the answer stays right, and the
 # counter shows it.
 # ///
 
@@ -177,5 +180,4 @@ record(
 # - Little's law with the card's own numbers;
 # - why occupancy is a means.
 #
-# **Where this leads.** The students' page: [memory](../../docs/lectures/l3_memory.py). Before it comes [teaching L2](l2_the_cuda_model.py);
-# after it the table of strides forecasts the first multiply: [teaching the ladder](l4_the_gemm_ladder.py).
+# **Where this leads.** The students' page: [memory](../../docs/lectures/l3_memory.py). The chapter before this one is [teaching L2](l2_the_cuda_model.py). In the next, [teaching the ladder](l4_the_gemm_ladder.py), the table of strides forecasts the first multiply.

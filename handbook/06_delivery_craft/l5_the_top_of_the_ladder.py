@@ -13,7 +13,7 @@
 # %% [markdown]
 # ## What it is really about
 #
-# A scheduler has one issue slot (a call) per tick. If it goes to a fetch, nothing is multiplied. So there are only two ways to
+# A scheduler has one issue slot (a call) per tick. If a fetch takes the slot, nothing is multiplied. So there are only two ways to
 # improve: issue fewer of the *other* instructions, or leave fewer slots *unused*. Each step of [the lecture](../../docs/lectures/l5_the_top_of_the_ladder.py)
 # does one of the two, and a counter says which.
 #
@@ -78,8 +78,8 @@ record(
 # | a square of 8 × 8 | {{ square.reads:.0f}} | 64 of {{ square.calls:.0f}} |
 # | the square, four numbers in one load | {{ square.reads:.0f}} | 64 of {{ wide.calls:.0f}} |
 #
-# The usual wrong answer is 65 for the column: one number of B, read once for all. But it is read once *for each step of k*, and
-# there are eight steps. Ask: "Is it the same B at the next k?"
+# The usual wrong answer is 65 for the column, with one number of B read once for all of it. But a number of B is read *for each step of k*, and there
+# are eight steps. Ask: "Is it the same B at the next k?"
 
 # %% [markdown]
 # ### Two numbers in one register
@@ -89,7 +89,7 @@ record(
 # hand before step 6. A bf16 number is the upper half of the fp32 number: 1.5 is 3FC0 0000, so 3FC0. −2 is C000 0000, so C000.
 # Together in one register they are C000 3FC0.
 #
-# Somebody will say: half the bytes, so half the work. Ask: what is *one instruction*? There are two ways to go.
+# Somebody will say: half the bytes, so half the work. Ask: what is *one instruction*? There are two ways to use the two numbers.
 #
 # - **Take them apart.** Shift the low one up by 16 bits, and clear the lower half of the high one: one instruction
 #   each. Then multiply and add in fp32 as before.
@@ -146,7 +146,7 @@ record(
 
 # %% [markdown]
 # Count the square of 8 × 8 by the rule of the four issue slots. With the numbers taken apart, 64 of {{ pack.apart:.0f}} instructions
-# multiply, a smaller share than the 64 of {{ wide.calls:.0f}} in fp32. Packed, it would be 32 of {{ pack.packed:.0f}}, each doing two
+# multiply, a smaller share than the 64 of {{ wide.calls:.0f}} in fp32. With packed numbers it would be 32 of {{ pack.packed:.0f}}, each doing two
 # multiply-adds, with sums that nobody wants. Our bf16 kernel takes the numbers apart once, on their way to shared memory, and
 # from there on it is the fp32 kernel: half the bytes from L2 and HBM, and the same instructions at the lanes. It does {{ l5.half.ours.tflops / l5.ladder.warp_tiles.tflops:.2f }}
 # times the multiply-adds that kernel 8, its model, does in fp32 in the same time.
@@ -170,7 +170,7 @@ record(
 # lanes on their fingers, and the card agreed. That is when the room begins to believe in pencils.
 # ///
 #
-# For the demo, know the two ends: the naive kernel reaches {{ l5.sgemm.first_of_cublas:.1%}} of the library, our last one {{ l5.sgemm.last_of_cublas:.1%}}.
+# For the demo, know both ends of the ladder: the naive kernel reaches {{ l5.sgemm.first_of_cublas:.1%}} of the library, our last one {{ l5.sgemm.last_of_cublas:.1%}}.
 # And the library reaches {{ l5.ladder.cublas.of_peak:.0%}} of peak. Always give both yardsticks in this order: of peak, then of
 # the library.
 
@@ -179,11 +179,9 @@ record(
 #
 # - *"The compiler will do it."* Sometimes it already has. Step 6 finds that the loads from shared memory are wide already. So
 #   read the counter first.
-# - *"More warps are better."* The register tile leaves room for fewer warps and is faster. Work that is ready hides waiting; it
-#   need not be other people's work.
-# - *The sums are cleared inside the loop over k.* Then only the last step is left. The grader says so.
-# - *"Reads fell to less than a quarter, time did not."* Good. The threads are now waiting for something else. That sentence is
-#   the engine of the ladder.
+# - *"More warps are better."* The register tile leaves room for fewer warps and is faster. Work that is ready hides waiting; it need not be another warp's work.
+# - *The sums are cleared inside the loop over k.* Then only the last step of k is left in them. The grader says so.
+# - *"Reads fell to less than a quarter, time did not."* Good. The threads are now waiting for something else, and looking for it is what drives the ladder.
 
 # %% [markdown]
 # ## Say this at the board

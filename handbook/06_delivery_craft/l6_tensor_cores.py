@@ -15,19 +15,19 @@
 #
 # There is a second unit in every SM, and it does {{ l6.mill.sheet / l6.mill.cores:.0f}} times the arithmetic of all ordinary
 # lanes together. You cannot hurry it, and you do not need to. It must be *fed*. And short numbers feed that unit
-# better: with half the length it gets twice the bites. The price is precision, and you can work it out before you pay
+# better: if numbers are half as long, it takes twice as many in one bite. The price is precision, and you can work it out before you pay
 # it.
 #
 # /// callout | metaphor
 # For weeks the cooks have chopped by hand. In a corner of every room there is a mill: the tensor core. It does not take single
-# grains: you pour in a tray of A and a tray of B, and all thirty-two cooks of a table turn the crank together. The mill is never
-# slow. It is fed, or it stands still.
+# grains: you pour in a tray of A and a tray of B, and all thirty-two cooks of a table turn the crank together. The mill is never slow: it is either
+# fed or idle.
 # ///
 
 # %% [markdown]
 # ## By hand: one instruction, and one third
 #
-# There are two pieces of chalk work. The first is the tensor core: `m16n8k16`, 16 × 8 sums, each of 16 products. The second is the
+# There are two things to work out in chalk. The first is the tensor core: `m16n8k16`, 16 × 8 sums, each of 16 products. The second is the
 # number that goes in. One third in binary never ends. bf16 keeps seven bits after the point.
 #
 # /// predict | bf16 keeps seven bits of 1.0101010101… What does the last one become?
@@ -85,7 +85,7 @@ record(
 # | bf16, seven bits | {{ third.bf16:.6f}} | 1 part in {{ 1 / third.off_bf16:.0f}} |
 # | e4m3, three bits | {{ third.e4m3:.6f}} | 1 part in {{ 1 / third.off_e4m3:.0f}} |
 #
-# And the tensor core: {{ mma.flops:.0f}} FLOPs for {{ mma.bytes:.0f}} bytes. Shared memory delivers 128 bytes in a tick, so an
+# And one tensor-core instruction does {{ mma.flops:.0f}} FLOPs on {{ mma.bytes:.0f}} bytes. Shared memory delivers 128 bytes in a tick, so an
 # instruction that shares nothing waits {{ mma.bytes / 128:.0f}} ticks for its food.
 
 # %% [markdown]
@@ -103,8 +103,8 @@ record(
 #
 # /// callout | click
 # Two lectures of craft, and then this: in bf16 the ladder's structure on the lanes reaches {{ l6.climb.cublas.us / l6.climb.cuda_cores.us:.1%}}
-# of cuBLAS. One idea, WMMA, and the time is divided by {{ l6.climb.cuda_cores.us / l6.climb.wmma.us:.1f}}. The ladder was right.
-# It was leaning against the wrong wall.
+# of cuBLAS. With one idea, WMMA, the time is divided by {{ l6.climb.cuda_cores.us / l6.climb.wmma.us:.1f}}. Nothing was wrong with the ladder, but it
+# was leaning against the wrong wall.
 # ///
 #
 # Keep the second click for the end: with PyTorch's default settings, `torch.mm` on fp32 tensors sends {{ l6.tensor.fp32.operations:.0f}}
@@ -113,12 +113,11 @@ record(
 # %% [markdown]
 # ## Where students trip
 #
-# - *The wrong stride.* The answer is full of plausible numbers. Let them work out C[1, 0] by hand; then they will see which row
-#   was read.
+# - *The wrong stride.* The answer is full of plausible numbers. Let the students work out C[1, 0] by hand; then they will see which row was read.
 # - *An `if` around a fragment call.* All 32 threads must arrive. Fill the tile in shared memory with zeros; never mask the call.
 # - *"TF32 is turbocharged fp32."* It is fp32 that was rounded to 10 bits on the way in. If you show a speed, you must show the error.
 # - *"Busy means fast."* The fastest kernel issues the fewest instructions. Read *tensor cores at work*, not *issue slots used*.
-# - *"WMMA takes FP8."* It does not, though you will read that it does. The page asks the assembler.
+# - *"WMMA takes FP8."* It does not, though you will read that it does. The page puts the question to the assembler.
 
 # %% [markdown]
 # ## Say this at the board
@@ -136,7 +135,7 @@ record(
 # rounding: the lab can be finished at home, but bits on a board cannot.
 #
 # /// exercise | Rehearse
-# Stand in front of a wall and round one tenth to seven bits. One tenth is 1.1001 1001 1001… × 2⁻⁴.
+# Stand in front of a wall and round one tenth to seven bits of fraction. One tenth is 1.1001 1001 1001… × 2⁻⁴.
 # /// answer
 # Keep 1.1001100 and throw away 1 1001…, which is more than half: 1.1001101 × 2⁻⁴ = 205/128/16 = 0.10009765625.
 # ///

@@ -13,7 +13,7 @@
 # %% [markdown]
 # ## What it is really about
 #
-# A profiler answers questions. It has a hundred numbers, and if you come without a question, you read all of them. So the lecture
+# A profiler answers questions. It shows a hundred numbers, and if you come without a question, you read all of them. So the lecture
 # goes down four steps, and each
 # step asks one: *how slow is it? where does the time go? under which roof? waiting for what?* The first two decide most cases.
 #
@@ -30,17 +30,18 @@
 # %% [markdown]
 # ## By hand: two clocks, and what is left
 #
-# First the roof, on a card of round numbers: it carries 1 million bytes and does 10 million operations in each microsecond. Both clocks run at once, and
+# First comes the roof, on a card of round numbers: it carries 1 million bytes and does 10 million operations in each microsecond. Both clocks run at
+# once, and
 # the job is done when the later one stops.
 #
 # /// predict | Add two lists of a million fp32 numbers. Which clock stops later?
-# 12 million bytes, 1 million operations. Both in your head.
+# There are 12 million bytes and 1 million operations. Do both divisions in your head.
 #
 # - [x] The clock of the bytes
 # - [ ] The clock of the operations
 # - [ ] Both at once
 # /// reveal
-# The bytes need {{ job.add.bytes_us:.1f}}, the operations {{ job.add.flops_us:.1f}}. It waits for bytes, however cleverly it is written.
+# The bytes need {{ job.add.bytes_us:.1f}}, the operations {{ job.add.flops_us:.1f}}. The job waits for bytes, however cleverly it is written.
 # ///
 
 # %%
@@ -87,11 +88,12 @@ record(
 # | multiply 1000 × 1000 | {{ job.multiply.bytes_us:.0f}} | {{ job.multiply.flops_us:.0f}} |
 # | one list times the same grid | {{ job.one_row.bytes_us:.0f}} | {{ job.one_row.flops_us:.1f}} |
 #
-# The last line is worth a pause. It is a multiply too, and it waits for bytes: each weight is fetched and used once.
+# Pause at the last line. That job is a multiply too, and it waits for bytes: each weight is fetched and used once.
 # This job comes back in W4, where a model answers one guest.
 #
-# Then the shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and you gain {{ gain.half_stove:.2f}}.
-# Take it away altogether: {{ gain.no_stove:.1f}}, and nothing in the world can make it more. Take the till away: {{ gain.no_till:.2f}}. *Measure
+# Then comes the shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and you gain {{ gain.half_stove:.2f}}.
+# Take it away altogether, and you gain {{ gain.no_stove:.1f}}, and nothing in the world can make it more. Take the till away, and you gain {{ gain.no_till:.2f}}.
+# *Measure
 # the bar before you sharpen a
 # knife.*
 
@@ -113,14 +115,14 @@ record(
 # print("percent of peak:", percent_of_peak(floor, measured_us=...))  # when you have it
 # ```
 #
-# Three dots stand for a number that they fill in. Without a measured time, stop before the last line. Run it with `python my_labs/report.py`;
+# Wherever you see three dots, they fill in a number. Without a measured time, they stop before the last line. Run it with `python my_labs/report.py`;
 # it needs no card.
 #
 # ### Three kernels to lend
 #
 # These are for students who bring no kernel, or have no card to time it on, and for you, when you walk round and look over
-# shoulders. Each number counts once, at the size of the lab. The time is that of our own kernel with the same idea; lend it when *measured*
-# is filled in, after the floor is written down.
+# shoulders. Each number counts once, at the size of the lab. The time was measured on our own kernel with the same idea; lend it for *measured*, but
+# only once the floor is written down.
 #
 # | kernel | bytes that must move | operations | operations per byte | so it waits for | time to lend, µs |
 # |---|---|---|---:|---|---:|
@@ -130,7 +132,7 @@ record(
 #
 # All three are to the right of the ridge, and that surprises the room. Say it: the *job* waits for arithmetic. The rest of the
 # day finds
-# out whether the *kernel* does. A kernel that adds, sums or transposes is far to the left; ask such a pair to show its cross.
+# out whether the *kernel* does. A kernel that adds, sums or transposes is far to the left; ask a pair that brought one to show its cross.
 #
 # ### Three reports, one lie in each
 #
@@ -143,7 +145,8 @@ record(
 #
 # > **Two.** *My new kernel leaves the old one far behind.* It ran a hundred times without one error message, and the first numbers of the output look right.
 #
-# Nobody tasted it. It may write half of the output and leave the rest. A **check** of every element against the truth, before any timing, catches it.
+# Nobody tasted the dish. The kernel may write half of the output and leave the rest. A **check** of every element against the truth, before any
+# timing, catches it.
 #
 # > **Three.** *"A is better than B, by a hundredth."* I ran A for a minute, first thing in the morning, and then B for a minute.
 #
@@ -154,7 +157,7 @@ record(
 # ## The lab, at home
 #
 # [Six kernels, six reasons](../../docs/lectures/l7_profiling.py#six-kernels-six-reasons). Nobody types it in the room: stages 1
-# and 2 are homework, and the rest is for those who like a puzzle. It trains the order: reason, counter, cure. The
+# and 2 are homework, and the rest is for those who like a puzzle. It trains them to go in order: reason, counter, cure. The
 # grader reads the reasons first. While a reason is wrong, the grader does not look at the cure, even if the cure is
 # right. Expect one complaint about that: *but it is
 # faster now!* Answer: how would you have known where to begin on the next kernel?
@@ -190,7 +193,7 @@ record(
 # room forecasts a large gain.
 # On an {{ l3.gpu.name }} the
 # tree takes {{ l3.sums.tree.us:.0f}} µs, the shuffles {{ l3.sums.shuffle.us:.0f}} µs. Both kernels wait in the same
-# line, in front of one address. Take the line away, and on that {{ l3.gpu.name }} it is {{ l3.sums.vectorised.us:.0f}}
+# line, in front of one address. Take the line away, and on that {{ l3.gpu.name }} the sum takes {{ l3.sums.vectorised.us:.0f}}
 # µs.
 # ///
 #
@@ -203,7 +206,7 @@ record(
 # - *No guess in ink.* Then every number is *about what I thought*. Do not let anybody start without a forecast in writing.
 # - *Bytes that are asked for, bytes that must move.* The floor counts the second kind. The counter shows the first, as far as the
 #   caches let them through.
-# - *The profiler's time.* It runs a kernel many times and resets things in between. Take counts from it, and times from a clock.
+# - *The profiler's time.* A profiler runs a kernel many times and resets things in between. Take counts from it, and times from a clock.
 # - *"98 % occupancy, so it is good."* Occupancy is not the goal. Ask what the warps do.
 # - *A difference of a hundredth, from two single runs.* Give runs in turns and their spread, or say nothing.
 
@@ -220,20 +223,19 @@ record(
 #
 # [The map](../03_profiling/l7_map.md) has every step. The work by hand needs its minutes:
 # bytes, operations and the gap squares tend to run over, and the bars and the two factors
-# make up for it. Their own kernel is not timed in the room; they bring its time, as the
-# lab's grader printed it. Students without one leave *measured* empty until the homework. For *counted*, the pages of L5 and L6
+# make up for it. Nobody times a kernel in the room; they bring its time, as the lab's grader printed it. Students without one leave *measured* empty
+# until the homework. For *counted*, the pages of L5 and L6
 # have the register tile and the multiplies; anyone who brought something else fills it in at home: on a card,
 # `nox -s profile -- FILE --report` does the counting. If the counters are locked in your room, nothing breaks: both reading
 # steps take recorded tables, and
 # the page on their own kernel then ends with machine code and experiments instead of counts.
 #
 # /// exercise | Rehearse
-# A program: 8 hours in one kernel, 2 in everything else. A student brings a kernel that needs 2 of those 8. What is gained, and
+# A program spends 8 hours in one kernel and 2 in everything else. A student brings a kernel that needs 2 of those 8. What is gained, and
 # what is the most that could be?
 # /// answer
-# 8 hours become 2, so 10 become 4: 2.5 times. With a kernel that takes no time at all, 2 hours are left: 5 times. Half of what is
-# possible is done, and the other half is
-# harder.
+# 8 hours become 2, so 10 become 4: 2.5 times. With a kernel that takes no time at all, 2 hours would be left: 5 times. The student has
+# half of what is possible, and the other half is harder.
 # ///
 
 # %% [markdown]
@@ -247,6 +249,6 @@ record(
 # - a reason before its cure: six kernels, and for each the counter that tells it from its neighbour.
 #
 # **Where this leads.** [The students' page](../../docs/lectures/l7_profiling.py) has three turns of the loop, each cause named by
-# a counter. More counters are in [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py) and in [tensor cores](../../docs/lectures/l6_tensor_cores.py),
-# the stopwatch in
-# [how every number here is measured](../../docs/how_we_measure.py).
+# a counter. For more counters see [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py) and in [tensor
+# cores](../../docs/lectures/l6_tensor_cores.py),
+# and for the stopwatch [how every number here is measured](../../docs/how_we_measure.py).

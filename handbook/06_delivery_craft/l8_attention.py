@@ -9,15 +9,15 @@
 #
 # After this page you can lead your students round the bend in the road, from one multiply to the layer that every
 # language model is built from. Your room will type
-# the plain version, and then count what it carries. You will know which number is scores and which is bytes, and you will keep a
-# secret for one day.
+# the plain version, and then count what it carries. You will know which number counts scores and which counts bytes, and you will keep a secret for
+# one day.
 
 # %% [markdown]
 # ## What it is really about
 #
 # Every token asks all tokens, and the answers are mixed: two multiplies with a softmax between them. Nobody asked for the table
-# of all questions against all answers, nobody keeps it, and it is the largest thing in the room. Today
-# they meet it. They do not defeat it yet.
+# of all questions against all answers, nobody keeps it, and it is the largest thing in the room. Today they meet this enemy, but they do not defeat
+# it yet.
 #
 # /// callout | metaphor
 # Until now you cooked one dish, and cooked it fast. Now the restaurant opens. The signature dish is attention: each guest's plate
@@ -28,7 +28,7 @@
 #
 # /// figure | docs/assets/figures/arc_restaurant.svg
 # alt: The second half of the road as a restaurant. Attention is the signature dish, FlashAttention keeps it in the hands, serving is the dining room.
-# caption: Part two. The kitchen skills stay, the guests are new.
+# caption: Part two. The kitchen skills are the same; the guests are new.
 # ///
 
 # %% [markdown]
@@ -90,18 +90,18 @@ record(
 # | 8192 | {{ square.n8192.scores / 1e6:.1f}} | {{ square.n8192.mb:.1f}} | {{ square.n8192.thin_mb:.1f}} |
 # | 16384 | {{ square.n16384.scores / 1e6:.1f}} | {{ square.n16384.mb:.1f}} | {{ square.n16384.thin_mb:.1f}} |
 #
-# Learn the bold line. Much that you will read says *67 million scores*. It is {{ square.n4096.scores / 1e6:.1f}} million scores, and
+# Learn the bold line. Many texts say *67 million scores*. There are {{ square.n4096.scores / 1e6:.1f}} million scores, and
 # {{ square.n4096.mb:.1f}} million *bytes*.
 #
-# Then the fraction: the square goes to HBM or back four times, two bytes a score in bf16, and each score costs 4d operations. N cancels:
+# Then work out the fraction: the square goes to HBM or back four times, at two bytes a score in bf16, and each score costs 4d operations. N cancels:
 # {{ intensity:.0f}} operations per byte at d = 128, however long the sequence. The ridge of an {{ l1.gpu.name }} is at {{ l1.ridge_bf16:.0f}}.
 
 # %% [markdown]
 # ### The plain recipe
 #
-# This is what they type in [the lab](../../docs/lectures/l8_attention.py#how-would-you-know-that-it-is-right), with its two
+# Here is what they type in [the lab](../../docs/lectures/l8_attention.py#how-would-you-know-that-it-is-right), with its two
 # functions in one, and then the tests. Type two lines ahead of the slowest, and say the shape of each line aloud. The grader
-# refuses after stage 1, because of the shape, and after stage 2, because of causal: both are intended.
+# refuses after stage 1, because of the shape, and after stage 2, because of causal: both refusals are intended.
 
 # %%
 import numpy as np
@@ -145,8 +145,8 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 # ## In production today
 #
 # /// callout | production
-# Take a model whose shapes are public: Llama 3.1 with 70 billion weights has 80 layers of 64 heads [^meta-llama31]. Done the
-# plain way, one layer for one sequence of 8192 tokens would write a square of {{ layer_gb:.1f}} GB in bf16, and there are two of
+# Take a model whose shapes are public: Llama 3.1 with 70 billion weights has 80 layers of 64 heads [^meta-llama31]. Done the plain way, one layer
+# would write, for one sequence of 8192 tokens, a square of {{ layer_gb:.1f}} GB in bf16, and there are two of
 # them. So nobody serves it the plain way. FlashAttention's
 # authors counted what that costs and what it saves [^dao2022], and that is the next workshop.
 # ///
@@ -157,7 +157,7 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 # /// callout | click
 # The library's multiply in bf16 reaches {{ l6.climb.cublas.of_peak:.0%}} of peak. Put two of them into one dish, with a softmax
 # in between, and the whole reaches
-# {{ l8.plain.materialised.n4096.of_peak:.0%}}. Same library, same card. Let them say where it went before you draw the four trips.
+# {{ l8.plain.materialised.n4096.of_peak:.0%}}. Same library, same card. Let them say where the rest went before you draw the four trips.
 # ///
 
 # %% [markdown]
@@ -168,7 +168,7 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 # - *Masked after the softmax.* Rows no longer sum to 1: the forbidden tokens had eaten before they were sent away.
 # - *"It is slow because it computes too much."* It carries too much. Write that sentence on the board and leave it
 #   there.
-# - *Storage and traffic.* The first makes a program crash, the second makes it late.
+# - *Storage and traffic.* Storage makes a program crash, traffic makes it slow.
 
 # %% [markdown]
 # ## Say this at the board
@@ -187,7 +187,7 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 # ## The minutes
 #
 # [The map](../04_the_pivot/l8_map.md) has every step. If you are late, shorten the envelope to six minutes and the table to four
-# rows. Never cut the fourth test, the causal one: they will be glad of it in the workshop.
+# rows. Never cut the fourth test, the causal one: they will need it in the workshop.
 #
 # /// exercise | Rehearse
 # Without a calculator: one head, N = 2000, fp32. How many scores, how many bytes? And 32 heads?
@@ -203,6 +203,6 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 # - a plain attention with four tests, causal before the softmax;
 # - the square: scores, bytes, four trips, and the roof that limits it.
 #
-# **Where this leads.** The students' page: [attention](../../docs/lectures/l8_attention.py), where the card has its say on
+# **Where this leads.** The students' page: [attention](../../docs/lectures/l8_attention.py), where the card is measured on
 # [the plain recipe](../../docs/lectures/l8_attention.py#the-plain-recipe-on-the-card) and on [blocks of queries](../../docs/lectures/l8_attention.py#whole-rows-a-block-at-a-time),
 # which are not part of the map. Next: [teaching W1](w1_flash_attention.py).

@@ -12,7 +12,7 @@
 # After this page you can run any lab of the course in a room of twenty people with one card, or with none. Nobody waits
 # with idle hands, nobody sits out because of an install, and every time that is written on the board means something.
 #
-# Keep [Set up](../../docs/set_up.md) beside you; it has the commands. Here is what to *do* with them.
+# Keep [Set up](../../docs/set_up.md) beside you; it has the commands. This page says what to *do* with them.
 #
 # **One rule carries the rest: many may write, one may measure.** Two programs on one card still give right answers. But
 # the times of both programs are worthless, and no message says so.
@@ -30,12 +30,11 @@
 # | *cuda* | a compiler, which `pip` installs; it *runs* only on a GPU | what the compiler says; on a GPU everything else |
 #
 # Choose one door for the *room*, not one for each person, and a second for the people whom it does not suit. Two doors side by
-# side are a
-# strength: the loop is the same, line for line, and a pair that is stuck can look across. Three doors are a mess.
+# side are a strength: the loop is the same in both, line for line, and a pair that is stuck can look across. With three doors you have a mess.
 #
 # /// callout | metaphor
-# A cookery class with one oven. Everybody kneads at their own table, all evening, and kneading is most of the work. The oven is
-# booked in slots. Nobody queues in front of the oven with raw flour.
+# Think of a cookery class with one oven. Everybody kneads at their own table, all evening, and kneading is most of the work. The oven is
+# booked in slots. Nobody queues in front of it with raw flour.
 # ///
 
 # %% [markdown]
@@ -62,17 +61,18 @@
 # | *not judged: needs a card: line …* | 2 | "Which line asks for a card? Do what comes after *next*." |
 # | *compiled …, not run* | 3 | "Good. Come to the card with it." |
 #
-# After the verdict comes a line that begins with *alone* and says what is next: every lab ends with a task whose code is on no
+# After the verdict, the grader prints a line that begins with *alone* and says what is next: every lab ends with a task whose code is on no
 # page, in the same file. A lab counts as right without it, until somebody begins it; then it is graded like any other
 # task. Give this task to the pairs that finish first, and give no hint.
 #
-# It is a tutor, not a jail. It notices the tempting shortcuts. Do not grade strangers' files with it.
+# The grader is a tutor, not a jail. It notices the tempting shortcuts. Do not grade strangers' files with it.
 
 # %% [markdown]
 # ## By hand: how long is the line?
 #
-# Nobody can tell you how fast your students' kernels will be. But the *limits* are known, so you can work out the worst case.
-# There are three: how long a file may be graded; how long a command may hold the shared card ([setup three](../../docs/set_up.md#setup-three-one-card-for-twenty-people));
+# Nobody can tell you how fast your students' kernels will be. But you know the *limits*, so you can work out the worst case. There are three limits:
+# how long a file may be graded; how long a command may hold the shared card ([setup
+# three](../../docs/set_up.md#setup-three-one-card-for-twenty-people));
 # and how long somebody waits before giving up.
 #
 # /// predict | Twenty people press Enter at the same moment, and every command uses all of the time it may have. How many ever get the card?
@@ -80,7 +80,8 @@
 # - [ ] About ten
 # - [x] Six or seven
 # /// reveal
-# {{ twenty.served:.0f}}. The others give up after {{ patience:.0f}} minutes. The limits of the set-up page are made for a long afternoon, not for a lab hour.
+# {{ twenty.served:.0f}}. Everybody else gives up after {{ patience:.0f}} minutes. The limits of the set-up page are made for a long afternoon, not
+# for a lab hour.
 # ///
 
 # %%
@@ -134,7 +135,7 @@ record(
 #
 # Make two changes. **Pairs** halve the line: ten files instead of twenty. **A shorter leash** gets everybody to the card: for the
 # lab hour write `90` instead of `300` in the command `card` of setup three. The grader ends a file after {{ graded:.0f}} s by
-# itself; the rest is for starting Python and loading torch.
+# itself; the rest of the 300 s is for starting Python and loading torch.
 #
 # These are worst cases from limits, not a forecast. You get your own number the evening before, and that is the one to plan with:
 #
@@ -159,7 +160,7 @@ record(
 # %% [markdown]
 # ## The hour itself
 #
-# **Pairs.** One types, one reads aloud what comes next and holds the pencil. Swap after each stage, when you say so. Mix the doors within a pair if you
+# **Pairs.** One types; the other reads aloud what comes next and holds the pencil. Swap after each stage, when you say so. Mix the doors within a pair if you
 # can: a laptop with NumPy and a place at the card.
 #
 # **First right, then fast.** Until the grader says *right*, nobody needs the card. Everyone grades without it:
@@ -179,8 +180,7 @@ record(
 # The first question gets an answer, the second gets *fine*.
 # ///
 #
-# **No card at all?** Then the clock is somebody else's, and you say so. They forecast with a pencil, and the reveal is the number of the page, with the name of the card
-# at its top. This is a real lab: all but one line of it happens before anybody needs a stopwatch.
+# **No card at all?** Then somebody else's card was timed, and you say so. They forecast with a pencil, and the reveal is the number on the page, with the name of the card at its top. This is a real lab: only one line of it needs a stopwatch.
 
 # %% [markdown]
 # ## When an install fails
@@ -205,7 +205,7 @@ record(
 # PYTHONPATH=src .venv/bin/python -m course_labs grade register_tile --door numpy
 # ```
 #
-# We tried that on Linux with Triton and CUDA taken away, not on a Mac. Try this on a Mac the evening before, if you
+# We tried that on Linux without Triton and CUDA, not on a Mac. Try this on a Mac the evening before, if you
 # know that students will bring Macs.
 #
 # All the messages, each with its remedy: [when it says …](../../docs/set_up.md#when-it-says).
@@ -218,11 +218,11 @@ record(
 # %% [markdown]
 # ## Where mentors trip
 #
-# - *Two gradings at once "just to check".* Both times go in the bin. Say it before it happens.
-# - *A notebook that holds the card's memory* all lunch. `nvidia-smi`, before and after.
+# - *Two gradings at once "just to check".* Throw both times away. Say so before it happens.
+# - *A notebook that holds the card's memory* all through lunch. Run `nvidia-smi` before and after.
 # - *Ctrl-C gives the prompt back, and the kernel runs on.* `timeout` ends it; [Set up](../../docs/set_up.md#setup-three-one-card-for-twenty-people)
 #   has the command that ends it sooner.
-# - *Reading out the fastest time first.* Read the forecasts first. Otherwise they learn to wait for a number.
+# - *Reading out the fastest time first.* Read the forecasts first. Otherwise they learn to wait for somebody else's number.
 # - *Typing for somebody.* Keep your hands behind your back. Point at the line.
 #
 # /// callout | say
@@ -232,12 +232,11 @@ record(
 #
 # /// exercise | Your own room
 # Sixteen people, one card, a lab hour of 50 minutes, of which the last 20 are for the card. You measured 40 s for a grading, from
-# start to end. Pairs or not? How long a leash, and how many runs for each?
+# start to end. Pairs or not? How long a leash do you set, and how many runs does each get?
 # /// answer
-# Alone: 16 × 40 s is nearly eleven minutes for one run each, so 20 minutes allow one run, and with luck a second. In pairs: eight
-# files, a bit over five minutes for a
-# round, so three runs each: forecast, change one thing, run again. Take pairs. A leash of 90 s is twice what is needed, and a
-# kernel that hangs then costs one slot.
+# If each works alone, 16 × 40 s is nearly eleven minutes for one run each, so 20 minutes allow one run, and with luck a second. In pairs there are
+# eight files, a bit over five minutes for a round, so three runs each: forecast, change one thing, run again. Take pairs. A leash of 90 s is about
+# twice what is needed, and a kernel that hangs costs no more than one slot.
 # ///
 
 # %% [markdown]

@@ -45,23 +45,23 @@
 # %% [markdown]
 # ## By hand: four scores in two crates
 #
-# This is the heart. Twenty-five minutes: everybody writes, and you write with them. The scores are 1 and 3, then 2 and 5; the
+# This is the heart of the session. For twenty-five minutes everybody writes, and you write with them. The scores are 1 and 3, then 2 and 5; the
 # values are 10,
 # 20, 30, 40.
 #
 # They need three powers of e, and a pocket calculator or a phone for the products. Write in a corner: e⁻² = 0.1353, e⁻³ = 0.0498,
-# e⁻⁴ = 0.0183. If they use fewer digits, their last digit will differ.
+# e⁻⁴ = 0.0183. If they use fewer digits, the last digit of their result will differ.
 #
 # The order matters more than the words. Write exactly this, in this order:
 #
 # 1. Three empty boxes, one below the other: **m**, **l**, **a**. Say their names: *largest so far, sum so far, plate so far*.
-# 2. Crate one, *only* crate one: 1 3. Cover 2 5 with your hand or a sheet of paper. They must not see it yet.
-# 3. m = 3. Then l, term by term: e¹⁻³ + e³⁻³. Then the plate: the same two terms, times 10 and 20.
+# 2. Write crate one, and *only* crate one: 1 3. Cover 2 5 with your hand or a sheet of paper. They must not see it yet.
+# 3. Write m = 3. Then write l, term by term: e¹⁻³ + e³⁻³. Then the plate: the same two terms, times 10 and 20.
 # 4. Uncover crate two. **Stop.** Ask: *what is wrong with the boxes now?* Wait until somebody says that the largest is now 5.
-# 5. In red: × e³⁻⁵, one arrow to l and one arrow to a. **Two arrows**, drawn at the same moment.
-# 6. Only now the new terms: e²⁻⁵ and e⁵⁻⁵, added to l; times 30 and 40, added to a.
-# 7. The division, once, at the bottom: a / l.
-# 8. All four at once, on the right half of the board. Put the two results side by side, and say nothing for three seconds.
+# 5. Write in red × e³⁻⁵, with one arrow to l and one arrow to a. **Two arrows**, drawn at the same moment.
+# 6. Only now come the new terms: e²⁻⁵ and e⁵⁻⁵ are added to l, and the same two, times 30 and 40, to a.
+# 7. Divide once, at the bottom: a / l.
+# 8. Do all four at once, on the right half of the board. Put the two results side by side, and say nothing for three seconds.
 #
 # Here is the board, line by line, as you write it.
 
@@ -107,12 +107,12 @@ record(
 # - [ ] About right: between 10 and 40
 # - [ ] Too little: below 10
 # /// reveal
-# {{ slip.plate_forgotten:.2f }}: more than the most expensive ingredient. One glance at that finds the mistake.
+# {{ slip.plate_forgotten:.2f }}: more than the most expensive ingredient. One glance at that number finds the mistake.
 # ///
 #
 # ### Read their mistakes off their paper
 #
-# Every common mistake ends in its own number. Learn to know them by sight.
+# Every common mistake ends in its own number. Learn to recognise these numbers at sight.
 
 # %%
 from math import e
@@ -149,17 +149,17 @@ record(slip={mistake: quantity(found) for mistake, found in slips.items()})
 # | {{ slip.divided_early:.2f }} | divided after every crate, then averaged | "Was each crate worth the same?" |
 # | {{ slip.old_ruler:.2f }} | right, but the ruler stayed at 3 | see below |
 #
-# Look at the third line. {{ slip.plate_forgotten:.1f }} is *outside* 10 … 40, and a weighted mean cannot be. Teach that glance:
-# it is a test that does not need the right answer. The lab's own tests contain exactly this mistake, and the grader refuses it.
+# Look at the third line. {{ slip.plate_forgotten:.1f }} is *outside* 10 … 40, and a weighted mean cannot be. Teach them to glance at the range: that
+# test does not need the right answer. The lab's own tests include a kernel with exactly this mistake, and the grader refuses it.
 #
 # /// callout | trip
-# The last line is your best student. She never moved the ruler, never repaired, and has the right answer. She is right, on paper.
-# Ask her to try 2 and **100** in the second crate. e⁹⁷ does not fit into an fp32 number, and inf / inf is not a number. You
-# subtract the largest because of numbers that would overflow. The repair is the price of subtracting
+# The last line is your best student. She never moved the ruler, never repaired, and has the right answer. On paper she is right.
+# Ask her to try 2 and **100** in the second crate. e⁹⁷ does not fit into an fp32 number, and inf / inf is not a number. You subtract the largest so
+# that nothing overflows. The repair is the price of subtracting
 # a maximum that you did not yet know.
 # ///
 #
-# Here are sets for a second round, or for a class that has seen the first. In each set the last crate moves the ruler, or
+# Here are sets of scores for a second round, or for a class that has seen the first. In each set the last crate moves the ruler, or
 # deliberately does not.
 
 # %%
@@ -209,7 +209,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # - After each stage they grade: `nox -s grade -- flash_attention`. A refusal is part of the plan. Read it aloud, smiling.
 # - Causal comes last, and it takes two changes: tiles wholly above the diagonal are **skipped**, tiles on the diagonal
 #   are **masked**.
-#   If you only skip, rows also count keys after their own: every row is wrong except the last of each tile of queries. Let the
+#   If you only skip, rows also count keys after their own: every row is wrong except the last one of each tile of queries. Let the
 #   grader say so.
 # - When somebody is hopelessly behind, `nox -s lab -- flash_attention --stage K` writes the file as it is after stage K, and
 #   keeps theirs; with `--door cuda` it writes the one in CUDA C++. Nobody sits out.
@@ -229,17 +229,17 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # /// callout | production
 # Descendants of this loop serve nearly every chat that you have had this year. PyTorch's `scaled_dot_product_attention` picks between
 # several of them, or cuDNN's own; FlashAttention-3 is in its authors' repository, and so is a fourth version, written in a Python
-# dialect of CUTLASS [^dao-repo]. Say *descendants*: on Hopper and Blackwell the serving engines mostly run newer kernels than
+# dialect of CUTLASS [^dao-repo]. Do say *descendants*: on Hopper and Blackwell the serving engines mostly run newer kernels than
 # this one.
 #
-# FlashAttention-2 is *who sits where*: 50–73 % of an A100's peak, about twice its parent [^dao2023]. FlashAttention-3 is *who waits
-# for whom*: up to 740 TFLOP/s, or 75 % of an H100's peak [^shah2024].
+# FlashAttention-2 is about *who sits where*: it reaches 50–73 % of an A100's peak, about twice its parent's speed [^dao2023]. FlashAttention-3 is
+# about *who waits for whom*: it reaches up to 740 TFLOP/s, or 75 % of an H100's peak [^shah2024].
 # ///
 
 # %% [markdown]
 # ## The number that they forecast
 #
-# It is a *count*, and they forecast it. Let them write down 1 + N/d before you show anything.
+# This number is a *count*, and they forecast it. Let them write down 1 + N/d before you show anything.
 #
 # /// callout | click
 # One head, 4096 tokens: {{ w1.enemy.scores / 1e6:.1f }} million scores, {{ w1.enemy.square_bytes / 1e6:.0f }} MB of them in fp32. By hand the
@@ -251,16 +251,15 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # Say three things with care, because each is often said wrong.
 #
 # - {{ w1.enemy.scores / 1e6:.1f }} million *scores*. The 67 that you may have read is *megabytes*.
-# - **Storage** falls from N² to N. **Traffic** does not fall by N, because every kernel must carry Q, K, V and O. The paper
-#   counted 40.3 GB that became 4.4 GB, a factor of 9.2, forward and backward, for N = 1024 and d = 64 [^dao2022].
-# - The **time** falls by less than the traffic. Here it falls by {{ w1.materialised.n4096.ms / w1.flash.n4096.ms:.1f}}, at N =
+# - **Storage** falls from N² to N. **Traffic** does not fall by N, because every kernel must carry Q, K, V and O. In the paper's count, 40.3 GB became 4.4 GB, a factor of 9.2, forward and backward, for N = 1024 and d = 64 [^dao2022].
+# - The **time** falls by less than the traffic does. Here it falls by {{ w1.materialised.n4096.ms / w1.flash.n4096.ms:.1f}}, at N =
 #   4096 in bf16. Once the carrying is gone, only the cooking is left.
 #
 # ### And then their kernel loses
 #
 # You must know this before you face your students. Their kernel multiplies in plain fp32, one number at a time from the
 # tray. The plain recipe
-# uses the library's multiply. In fp32 it is the arithmetic that decides, and the square is not what hurts.
+# uses the library's multiply. In fp32 the arithmetic decides, and the square does not hurt.
 #
 # /// claim | w1.fp32.teaching.n4096.us > 2 * w1.fp32.materialised.n4096.us
 # At N = 4096 theirs takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms.
@@ -270,22 +269,21 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # At N = 4096 theirs takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms. Read out your own.
 # ///
 #
-# Then the second demo: the *same loop* on tensor cores, in bf16. There the multiplies are fast, and bandwidth is all that counts.
+# Then comes the second demo: the *same loop* on tensor cores, in bf16. There the multiplies are fast, and bandwidth is all that counts.
 #
 # /// claim | w1.flash.n4096.us < 0.4 * w1.materialised.n4096.us
-# The plain recipe {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms. That is the jaw-drop, and it comes
-# second on purpose: after a loss they believe a win.
+# The plain recipe {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms. That is when jaws drop, and it comes second on
+# purpose: after a loss they believe a win.
 # /// otherwise
 # The plain recipe {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms.
 # ///
 #
-# What percent of peak? {{ w1.flash.n16384.of_peak:.0%}} for the loop in Triton at N = 16384, {{ w1.cudnn.n16384.of_peak:.0%}} for cuDNN,
-# {{ w1.specialised.n16384.of_peak:.0%}} for ours with specialists.
+# What percent of peak? {{ w1.flash.n16384.of_peak:.0%}} for the loop in Triton, at N = 16384; {{ w1.cudnn.n16384.of_peak:.0%}} for cuDNN; and {{ w1.specialised.n16384.of_peak:.0%}} for our kernel with specialists.
 #
 # ### What may change on a different card
 #
 # Before they ask, know which of your statements are about attention and which are about this card. The ones about attention hold
-# anywhere: the four numbers and their wrong slips, room from N² to N, 1 + N/d by hand, the order in which the grader complains.
+# anywhere: the four numbers and their wrong slips, room from N² to N, 1 + N/d by hand, and the order in which the grader complains.
 # These are about the card:
 #
 # | you say | it depends on | it may be reversed when |
@@ -296,11 +294,11 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # | the tensor cores rest while EXP runs | how fast Hopper's tensor cores are against its exponentials | the tensor cores are slower: EXP is a smaller part of the turn |
 # | the order of the engines in the last table of the page | library version and capability 9.0 | on another card PyTorch takes a different engine, and our specialists refuse to run |
 #
-# So divide before the session: the peaks and the bandwidth of your own card. [What other GPUs will show](other_gpus.py#four-quotients-decide) does it
+# So divide before the session: the peaks of your own card by its bandwidth. [What other GPUs will show](other_gpus.py#four-quotients-decide) does it
 # for any card. If the first line is reversed, change what you say: *you carry less, and here that is enough*.
 #
 # /// callout | demo
-# Two commands, both on the map with their waiting times: *theirs against PyTorch* in fp32, *the same loop on tensor cores* in
+# There are two commands, both on the map with their waiting times: *theirs against PyTorch* in fp32, *the same loop on tensor cores* in
 # bf16. Take the guesses first, then press Enter. If there is no GPU in the room, show [the recorded race](../../docs/workshops/w1_flash_attention.py#and-the-clock),
 # and say whose numbers they are.
 # ///
@@ -309,15 +307,15 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # ## What they will believe
 #
 # /// callout | trip
-# **"It is faster because it computes less."** It computes the same, and a little more. *Flash doesn't compute less; it remembers
+# **"It is faster because it computes less."** It computes as much, and even a little more. *Flash doesn't compute less; it remembers
 # less.* Tie it to the cafeteria of the memory lecture: the problem was never the cooking, it was feeding the cooks.
 # ///
 #
-# - *"Attention is three multiplies."* Two, with a softmax between them. The layer around it has four more.
+# - *"Attention is three multiplies."* There are two, with a softmax between them. The layer around them has four more.
 # - *"Causal: I just skip the tiles."* Skip, **and** mask on the diagonal.
 # - *The last tile.* N = 10 with tiles of 4 leaves two rows. In NumPy a slice stops by itself; in CUDA nothing does.
-# - *The barrier at the end of the loop.* It looks superfluous. Without it a fast warp refills the tray while a slow one still eats from it.
-# - *−∞ minus −∞.* A row that has seen nothing yet has m = −∞. Hence `NEVER`, a large finite number.
+# - *The barrier at the end of the loop.* The barrier looks superfluous. Without it a fast warp refills the tray while a slow one still eats from it.
+# - *−∞ minus −∞.* A row that has seen nothing yet has m = −∞. So the kernel starts with `NEVER`, a large finite number.
 # - *"Out of memory means too little bandwidth."* Room and trips are two separate bills.
 
 # %% [markdown]
@@ -341,12 +339,12 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # [The map](../04_the_pivot/w1_map.md) has every step: what to say, what to draw, what their fingers do and what to cut. Run it
 # from your phone; print it as well, since phones go to sleep.
 #
-# If you are late at the break, do not shorten causal (the softmax by hand is over by then): give them the last stage's file and
+# If you are late at the break, do not shorten causal (by then the softmax by hand is behind you): give them the last stage's file and
 # explain it. If you are late at minute 130, drop the roofline: it is on [the page](../../docs/workshops/w1_flash_attention.py#two-roofs).
 #
 # /// exercise | Rehearse
-# Cover the table of slips. A student shows you 52.2. What did she forget, and which question do you ask? Another has 36.88 and never
-# wrote a repair. What do you ask *him*?
+# Cover the table of slips. A student shows you 52.2. What did she forget, and which question do you ask? Another student has 36.88 and never wrote a
+# repair. What do you ask *him*?
 # /// answer
 # The first repaired the sum but not the plate: "can a mixture of 10 to 40 be more than 40?" The second kept the old ruler. Ask
 # him to try 2 and 100 in the second crate, in fp32.

@@ -13,7 +13,7 @@
 # room to the real question: *who decided what?* You will have counted the lines yourself, you will be able to read a CuTe layout
 # aloud, and you will send everybody home with a rule of their own.
 #
-# With [the map of the three hours](../05_the_frontier/w3_map.md), this page, and the lab of the tiles lecture in Triton, you can run it.
+# To run it you need [the map of the three hours](../05_the_frontier/w3_map.md), this page, and the lab of the tiles lecture in Triton.
 # Nobody needs a GPU to type; the two demos need one.
 
 # %% [markdown]
@@ -25,9 +25,9 @@
 # you.
 #
 # /// callout | metaphor
-# Dinner, three ways. **Triton** is a meal kit: the recipe is one page, and who peels what, where and when is settled. **CUTLASS
+# There are three ways to make dinner. **Triton** is a meal kit: the recipe is one page, and it settles who peels what, where and when. **CUTLASS
 # and CuTe** are raw
-# ingredients and a professional kitchen: labelled measuring cups, sharp knives, and you must know what you are doing. **Raw
+# ingredients and a professional kitchen: you have labelled measuring cups and sharp knives, and you must know what you are doing. **Raw
 # CUDA** is an oven that you build yourself, in a field. A Tuesday dinner does not need an oven of your own. A dish that
 # nobody has ever cooked may need one.
 # ///
@@ -47,14 +47,14 @@
 # a docstring.
 #
 # /// predict | Our wgmma kernel in CUDA C++, with the two headers that it needs, against our Triton kernel with its load and store. How many lines?
-# Write two numbers. Then two more: what share of the library's speed does each reach?
+# Write down two numbers. Then write down two more: what share of the library's speed does each reach?
 #
 # - [count.wgmma.device >= 2.5 * count.triton.device] Three times as many in CUDA C++, or more
 # - [1.3 * count.triton.device <= count.wgmma.device < 2.5 * count.triton.device] Twice as many in CUDA C++
 # - [count.wgmma.device < 1.3 * count.triton.device] About as many
 # /// reveal
-# {{ count.wgmma.device:.0f}} against {{ count.triton.device:.0f}}, on the card. The speeds are in the table. And look at the
-# host: there Triton has the longer file. With the host's lines, the two sums are {{ count.wgmma.device + count.wgmma.host:.0f}}
+# {{ count.wgmma.device:.0f}} against {{ count.triton.device:.0f}}, on the card. The speeds are in the table. Look at the host as well: there Triton
+# has the longer file. With the host's lines, the two sums are {{ count.wgmma.device + count.wgmma.host:.0f}}
 # and {{ count.triton.device + count.triton.host:.0f}}.
 #
 # /// table
@@ -65,12 +65,13 @@
 #   - [mma.sync, "{{ count.mma_sync.device:.0f}}", "{{ count.mma_sync.host:.0f}}", "{{ count.mma_sync.device + count.mma_sync.host:.0f}}", "{{ l6.climb.mma_sync.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.mma_sync.us:.0%}}"]
 #   - [wgmma, "{{ count.wgmma.device:.0f}}", "{{ count.wgmma.host:.0f}}", "{{ count.wgmma.device + count.wgmma.host:.0f}}", "{{ l6.climb.wgmma.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.wgmma.us:.0%}}"]
 #   - ["**Triton**", "{{ count.triton.device:.0f}}", "{{ count.triton.host:.0f}}", "{{ count.triton.device + count.triton.host:.0f}}", "{{ l6.climb.triton.of_peak:.0%}}", "{{ l6.climb.cublas.us / l6.climb.triton.us:.0%}}"]
-# caption: 4096 × 4096 × 4096, bf16. Lines are counted by the cell below, including what a kernel shares with its neighbours, our own headers among it.
+# caption: 4096 × 4096 × 4096, bf16. The cell below counts the lines, including those that a kernel shares with its neighbours, such as our own headers.
 # ///
 #
 # /// claim | count.triton.device < 0.5 * count.wgmma.device and l6.climb.triton.us < 0.95 * l6.climb.wgmma.us
-# Less than half of the lines on the card, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed. That is not because Triton is cleverer. Somebody wrote the swizzle, the ring of buffers with its barriers, `wgmma` and the orders to
-# the copy engine *into the compiler*: that is much of what the lectures on the ladder taught. The rest we wrote ourselves, in those few
+# Triton has less than half of the lines on the card, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed. That is not because Triton
+# is the cleverer tool. Somebody wrote the swizzle, the ring of buffers with its barriers, `wgmma` and the orders to
+# the copy engine *into the compiler*, and much of that is what the lectures on the ladder taught. The rest we wrote ourselves, in those few
 # lines: the order of tiles, blocks that stay, and C in strips. Our `wgmma` kernel does without these.
 # /// otherwise
 # {{ count.triton.device:.0f}} lines against {{ count.wgmma.device:.0f}}, and {{ l6.climb.wgmma.us / l6.climb.triton.us:.2f}} times the speed on this card.
@@ -184,16 +185,17 @@ record(
 #
 # You will hear "forty lines against six hundred". Teach what each number counts.
 #
-# - **About 40** is the kernel in Triton's own tutorial, without the list of settings that it tries and without the function that calls it [^triton-tutorials].
-# - **186**, comments included, is the file of the warp-tile kernel in the well-known ladder, in fp32, without tensor cores
+# - **About 40** lines make up the kernel in Triton's own tutorial, without the list of settings that it tries and without the function that calls it [^triton-tutorials].
+# - **186** lines, comments included, make up the file of the warp-tile kernel in the well-known ladder, in fp32, without tensor cores
 #   [^boehm2022]. All eight rungs of that article
 #   together are about 700 lines.
-# - **560 to 640** are the fastest kernels of the Hopper worklog [^shankhdhar2024]. They do far more than the tutorial's.
+# - **560 to 640** lines make up each of the fastest kernels of the Hopper worklog [^shankhdhar2024]. They do far more than the tutorial's kernel.
 #
-# So 40 against 600 compares a short kernel *with* tensor cores with a long one for a different card. And "they do roughly the
-# same" is not right either: what sets the Triton kernel apart from the fp32 ladder is an instruction, not brevity. Ours, in the table above, is a fair pair: the
+# So 40 against 600 compares a short kernel that *uses* tensor cores with a long one for a different card. And "they do roughly the
+# same" is not right either: what sets the Triton kernel apart from the fp32 ladder is an instruction, not its length. Our pair in the table above is
+# fair: the
 # same formula, the same type, the same instruction in the middle, and lines on the card counted by one rule. The gap is smaller,
-# and it is still the point. Say which lines you count: with the host's lines it is smaller still.
+# and it is still the point. Say which lines you count: with the host's lines the gap is smaller still.
 #
 # /// callout | trip
 # "Triton is shorter *and* ahead, so always Triton." Ask this: *who would have to change the compiler* if it did not do what you
@@ -207,7 +209,7 @@ record(
 # ## The live build: Triton, a tile at a time
 #
 # The lab is [the one from the tiles lecture](../../docs/lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory),
-# `sgemm_tiles`, this time in **Triton**. Most of the room did it in CUDA C++ then, and that is why it works: stage by stage they
+# `sgemm_tiles`, this time in **Triton**. Most of the room did it in CUDA C++ then, and that is why the repetition works: stage by stage they
 # meet their own lines again, without the threads. Ask at every stage: *what did you not have to say?*
 #
 # | stage | what they type | what they no longer say |
@@ -217,17 +219,18 @@ record(
 # | 3 | `tl.dot` of two tiles | shared memory, both barriers, the queues at its banks |
 # | 4 | the mask of the last k | nothing new; count your lines |
 #
-# The count is a surprise, so know it beforehand: twelve lines below `def`, and thirteen between the braces of the CUDA answer
+# The count surprises people, so know it beforehand: there are twelve lines below `def`, and thirteen between the braces of the CUDA answer
 # (`nox -s lab -- sgemm_tiles --door cuda --stage 4`).
-# It is hardly shorter. Say so before somebody else does. The last column of the table lists what is gone, and it is not lines: no
-# threads, no shared memory, no barriers. The difference in length shows only when the CUDA kernel has to be fast, and that is the
-# next listing.
+# The Triton kernel is hardly shorter. Say so before somebody else does. The last column of the table lists what is gone, and lines are not on the
+# list: no
+# threads, no shared memory, no barriers. The difference in length shows only when the CUDA kernel has to be fast, and the next listing shows one.
 #
 # Those who did it in Triton in lecture 4 start again with an empty starter and type from memory: `nox -s lab -- sgemm_tiles --stage 0` keeps
 # the old file.
 #
-# One word of it is a trap, and the lesson of the day in miniature: `input_precision="ieee"`. Without it, on a GPU, `tl.dot` rounds fp32 to TF32. The tool
-# decided something for you, quietly. It is a good decision, and it was not yours.
+# One word of the kernel is a trap, and the lesson of the day in miniature: `input_precision="ieee"`. Without it, on a GPU, `tl.dot` rounds fp32 to
+# TF32. The tool
+# decided something for you, quietly. The decision is good, but it was not yours.
 #
 # ### The gap sheet
 #
@@ -257,11 +260,11 @@ record(
 # %% [markdown]
 # ## By hand: a layout is a measuring cup
 #
-# CuTe has one idea, and it fits on a slip of paper: a **layout** is a *shape* and a *stride* of the same form. Multiply each
-# coordinate by its stride, and add. That is all. Write (4, 8) : (8, 1) on the board and ask where (2, 3) is. 2 × 8 + 3 × 1 = 19.
+# CuTe has one idea, and it fits on a slip of paper: a **layout** is a *shape* and a *stride* of the same form. Multiply each coordinate by its
+# stride, and add up. That is all. Write (4, 8) : (8, 1) on the board and ask where (2, 3) is. 2 × 8 + 3 × 1 = 19.
 # Now (4, 8) : (1, 4). 2 × 1 + 3 × 4 = 14. It is the same cup with different marks.
 #
-# Then the step that makes CuTe what it is: a coordinate may be a *pair*, and its stride a pair too. Remember the odd table of the tensor cores,
+# Then comes the step that makes CuTe what it is: a coordinate may be a *pair*, and its stride a pair too. Remember the odd table of the tensor cores,
 # [which lane holds what](../../docs/lectures/l6_tensor_cores.py#a-tiny-matmul-in-one-instruction)? CUTLASS says it in one line [^cute-mma-sm80]. Here it is:
 #
 # ```text
@@ -336,10 +339,11 @@ record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
 # | How much shared memory, in bf16? | 3 · (128 + 256) · 32 · 2 bytes = 72 KiB |
 #
 # *Block tile, warp tile, one instruction's tile, buffers.* They have had [all four words](../../docs/lectures/l4_the_gemm_ladder.py#the-words-for-tiles) for two
-# weeks. Say nothing for a moment when they notice.
+# weeks. When they notice, say nothing for a moment.
 #
-# Then our own kernel in the other dialect, `sgemm/k08_warp_tiles.cu`, in fp32. They should find and draw: block tile 128 × 128 in steps of 8, warp tile
-# 32 × 64, register tile 8 × 8. Eight warps, 256 threads, 64 sums in each. Somebody will ask what CUTLASS calls the register tile.
+# Then take our own kernel in the other dialect, `sgemm/k08_warp_tiles.cu`, in fp32. They should find and draw: block tile 128 × 128 in steps of 8,
+# warp tile
+# 32 × 64, register tile 8 × 8. There are eight warps, and 256 threads with 64 sums each. Somebody will ask what CUTLASS calls the register tile.
 # None of the three names fits it: without tensor cores, one instruction is one multiply-add, so its tile is `<1, 1, 1>`. The other
 # two you know already. By default, CUTLASS uses `<128, 128, 8>` and `<32, 64, 8>` for fp32 [^cutlass-defaults]. Those are ours,
 # number for number. CUTLASS does not add one more level. It adds the freedom to change these numbers without touching the index
@@ -348,7 +352,7 @@ record(layout={"agree": quantity(agree), "of": quantity(32 * 8)})
 # %% [markdown]
 # ## The rule
 #
-# Let your students make their own before you show yours. Our rule is four questions, asked from the top. The first
+# Let your students make their own rule before you show yours. Our rule is four questions, asked from the top. The first
 # *yes* gives the rung. These
 # are the six jobs for the card that you print: a bf16 GEMM of 4096 each way · bias and GELU on a large tensor · attention with a
 # mask of your own · the same, and it must reach
@@ -382,8 +386,8 @@ for job, answers in JOBS.items():
     print(f"{job:46s} {rung(answers)}")
 
 # %% [markdown]
-# Two remarks save arguments. *Near enough* needs a number: measure what you have, work out the percent of peak, and only then climb down.
-# And the answers change: an instruction that no tool emitted last year may be a keyword today. The questions stay.
+# Two remarks will save you arguments. *Near enough* needs a number: measure what you have, work out the percent of peak, and only then climb down.
+# And the answers to the questions change: an instruction that no tool emitted last year may be a keyword today. The questions stay.
 #
 # /// callout | say
 # "Triton until it can't. Then CUTLASS. Then raw CUDA. And *knowing which one you are in* is the skill. Nobody is paid for the rung. They are paid
@@ -398,7 +402,7 @@ for job, answers in JOBS.items():
 # cards [^torch-compiler]. FlashAttention-3 is CUDA C++ on CUTLASS, and its successor is written in CuTe's Python dialect
 # [^dao-repo].
 # That dialect has the same layouts, tensors and control as the C++ version, without the templates [^cutlass-dsl]. TileLang is a
-# third way: tiles as in Triton, but you may say where they are kept and how deep the pipeline is; on Hopper it finds TMA and
+# third way: it has tiles as in Triton, but you may say where they are kept and how deep the pipeline is; on Hopper it finds TMA and
 # wgmma by itself [^tilelang].
 # ///
 #
@@ -415,7 +419,7 @@ for job, answers in JOBS.items():
 # multiply to a CUTLASS
 # kernel [^sharma2025]. In its second part, that kernel, written for an Ada card, reaches 396 TFLOP/s on an H100 where PyTorch
 # reaches 754
-# [^sharma2025]. Show *that*. A rung is not a speed. That kernel uses the older instruction, and on Hopper you must use `wgmma`.
+# [^sharma2025]. Show *that*. A rung does not give you a speed. That kernel uses the older instruction, and on Hopper you must use `wgmma`.
 
 # %% [markdown]
 # ## The silent minute
@@ -423,19 +427,18 @@ for job, answers in JOBS.items():
 # /// callout | click
 # Put the two listings on the projector, side by side, in the same size: `gemm/k04_wgmma.cu` and `gemm_kernel` in
 # `gemm/k05_triton.py`. Say the two counts,
-# {{ count.wgmma.device:.0f}} and {{ count.triton.device:.0f}} on the card. Then say nothing until somebody laughs. Then the two speeds:
-# {{ l6.climb.wgmma.of_peak:.0%}} and {{ l6.climb.triton.of_peak:.0%}} of peak. "The compiler wrote the coalescing, shared memory, the swizzle and the pipeline. We wrote the order of tiles, and blocks that stay.
+# {{ count.wgmma.device:.0f}} and {{ count.triton.device:.0f}} on the card. Then say nothing until somebody laughs. Then say the two speeds: {{ l6.climb.wgmma.of_peak:.0%}} and {{ l6.climb.triton.of_peak:.0%}} of peak. "The compiler wrote the coalescing, shared memory, the swizzle and the
+# pipeline. We wrote the order of tiles, and blocks that stay.
 # You spent two lectures on the first four. That is why you can *read* what it wrote."
 # ///
 #
 # ## What they will believe
 #
 # - *"Higher is easier, so higher is better."* Each rung has a ceiling. Ask which decision they would want back.
-# - *"Lower is faster."* Our own `wgmma` kernel is a rung lower than our own Triton kernel: look at the two shares of peak. Low is
-#   where you *can* be fast.
-# - *"TF32 crept in."* `tl.dot` on fp32. The lab's grader catches it on a GPU, not in the interpreter.
+# - *"Lower is faster."* Our own `wgmma` kernel is a rung lower than our own Triton kernel: look at the two shares of peak. On a low rung you *can* be fast, no more.
+# - *"TF32 crept in."* `tl.dot` on fp32. The lab's grader catches the rounding on a GPU, not in the interpreter.
 # - *"A layout is a shape."* The shape says how many, and the stride says where. Both, always.
-# - *Counting lines to win.* Generated code, headers, settings: say your rule first, then count.
+# - *Counting lines to win.* Do you count generated code, headers, settings? Say your rule first, then count.
 #
 # /// callout | demo
 # *Triton beside the library* for the multiply, and *one rung down* for attention, where Gluon is between Triton and cuDNN. Both
@@ -448,7 +451,7 @@ for job, answers in JOBS.items():
 #
 # [The map](../05_the_frontier/w3_map.md) has each step. The live build loses time when somebody's Triton is not installed: have
 # them run the lab's starter before the session. If you are late at the break, drop the gap sheet. If you are late at minute 140,
-# drop the second demo and show its record.
+# drop the second demo and show its recorded result.
 #
 # /// exercise | Rehearse
 # Explain ((4, 8), (2, 2, 2)) : ((32, 1), (16, 8, 128)) aloud, in four sentences, to somebody who has never seen CuTe. Which number do you begin with?
