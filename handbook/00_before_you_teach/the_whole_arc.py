@@ -219,7 +219,7 @@ record(
 # %% [markdown]
 # ## The loop
 #
-# How do you raise that percentage? You do it not by cleverness, but with a small loop. Each step of every ladder here is
+# How do you raise that percentage? Not by cleverness, but with a small loop. Each step of every ladder here is
 # one turn of it: **guess → code → profile → read the
 # percentage → repeat**.
 #

@@ -131,7 +131,7 @@ record(
 # ///
 #
 # /// callout | demo
-# One command, on the map: the multiply-adds. Press Enter *before* you ask for the percentage. While it works, they write. From the
+# There is one command, and the map has it: the multiply-adds. Press Enter *before* you ask for the percentage. While it works, they write. From the
 # line on the screen they find the stoves in a room: speed ÷ (rooms × ticks × 2). No GPU? Show [the recorded run](../../docs/lectures/l1_what_a_gpu_is.py#the-peak-by-hand).
 # ///
 
