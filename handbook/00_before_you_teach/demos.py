@@ -39,8 +39,7 @@
 # - [1.3 * l1_peak.wait_s <= l4_ladder.wait_s < 5 * l1_peak.wait_s] Yes, but far less than six times
 # - [l4_ladder.wait_s < 1.3 * l1_peak.wait_s] Hardly: starting up is nearly all of it
 # /// reveal
-# One kernel, nothing but multiply-adds: {{ l1_peak.wait_s:.0f }} s. Six kernels of the ladder:
-# {{ l4_ladder.wait_s:.0f }} s. Your demo falls somewhere between the two, and most of the shorter wait is the cost of starting up.
+# The demo with one kernel, nothing but multiply-adds, takes {{ l1_peak.wait_s:.0f }} s; the one with six kernels of the ladder takes {{ l4_ladder.wait_s:.0f }} s. Your demo falls somewhere between the two, and most of the shorter wait is the cost of starting up.
 # ///
 
 # %% tags=["fold"]

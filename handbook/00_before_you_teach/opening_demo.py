@@ -152,7 +152,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 #
 # /// callout | say
 # Two grids, a thousand by a thousand: multiply them and you have done one billion multiply-adds. That is a
-# *modest* grid. The ones on the screen are 4096 wide: {{ grid.multiply_adds / 1e9:.0f }} billion. A language
+# *modest* grid. The grids on the screen are 4096 wide, which makes {{ grid.multiply_adds / 1e9:.0f }} billion. A language
 # model runs a few hundred matrix multiplies for each piece of a word that it says. Take one with seventy billion
 # numbers, all of them at work: that is some seventy billion multiply-adds, for one piece of one word. That is about as
 # many as in the single multiplication on this screen.
@@ -167,7 +167,7 @@ record(wait=quantity(time.perf_counter() - start, "s", how="device"))
 #
 # /// callout | teaching
 # Do not explain *why* the slow program is slow. Someone will ask. Write the question on the board, draw a box
-# around it, and say: "That is the fourth lecture. I want you to be the one who answers it."
+# around it, and say: "That is for the fourth lecture. I want you to be the one who answers it."
 # ///
 
 # %% [markdown]

@@ -86,26 +86,22 @@ record(
 #
 # /// callout | teaching
 # Elsewhere you will read of *trillions for each word* and of *millions of multiplies*. Even one trillion is fourteen times too many for such a
-# model, and the second mixes up multiplies and multiply-adds. A token takes hundreds of multiplies, and tens of billions of multiply-adds. Get
-# this one right, and the room trusts your other numbers.
+# model, and the second phrase mixes up multiplies and multiply-adds. A token takes hundreds of multiplies, and tens of billions of multiply-adds. Get this number right, and the room will trust your other numbers.
 # ///
 
 # %% [markdown]
 # ## The first half: a climb
 #
-# *What is multiplied, and on what?* A receipt by hand, then the card: not a cleverer cook but a brigade
+# *What is multiplied, and on what?* You write a receipt by hand, then you meet the card, which is not a cleverer cook but a brigade
 # ([L1](../../docs/lectures/l1_what_a_gpu_is.py)).
-# *How do we talk to it?* Grids, blocks, warps, threads ([L2](../../docs/lectures/l2_the_cuda_model.py)). *Why do they wait?*
-# Because the cooks are fast and the pantry is far away ([L3](../../docs/lectures/l3_memory.py)). With that in hand, the climb
+# *How do we talk to it?* Grids, blocks, warps, threads ([L2](../../docs/lectures/l2_the_cuda_model.py)). *Why do they wait?* They wait because the cooks are fast and the pantry is far away ([L3](../../docs/lectures/l3_memory.py)). With that in hand, the climb
 # begins: one kernel, one idea, one measured step, again and again
 # ([L4](../../docs/lectures/l4_the_gemm_ladder.py), [L5](../../docs/lectures/l5_the_top_of_the_ladder.py)). Then comes a different
 # machine for the same job ([L6](../../docs/lectures/l6_tensor_cores.py)), and a way to look into any kernel, not only ours
 # ([L7](../../docs/lectures/l7_profiling.py)).
 #
 # /// callout | metaphor
-# A house is renovated, one weekend at a time. It begins as a shack. First comes the plumbing: neighbours fetch together. Then a
-# pantry near the
-# stove. Then the tools stay in your hands. Then you carry four plates at once. After every weekend somebody reads one
+# A house is renovated, one weekend at a time. It begins as a shack. First comes the plumbing: neighbours fetch together. Then a pantry is built near the stove. Then the tools stay in your hands. Then you carry four plates at once. After every weekend somebody reads one
 # number off the wall. It is the same house and the same dinner. The number on the wall is what they come
 # back for.
 # ///
@@ -234,7 +230,7 @@ record(
 # %% [markdown]
 # ## The opening
 #
-# It takes five minutes, before any content: one for the sentence, one for the number, two for the road, one for the yardstick and
+# The opening takes five minutes, before any content: one for the sentence, one for the number, two for the road, one for the yardstick and
 # the loop. [The map of the opening](opening_map.md) has the words; [the ten-second demo](opening_demo.py) has the command, and
 # says what to do when it goes wrong.
 #
@@ -282,7 +278,7 @@ record(
 #
 # **The capstone, you versus the machine.** Each student makes one kernel faster twice: once by hand, once with a language model in the loop.
 #
-# It is announced on day one. The plan is due at the end of week 2, a checkpoint with one profile and one idea that failed closes
+# The capstone is announced on day one. The plan is due at the end of week 2, a checkpoint with one profile and one idea that failed closes
 # week 3, and the demos fill the third hour of W6.
 #
 # Homework, capstone and dates are in [the calendar of a cohort](the_calendar.md), which puts them into everybody's calendar. The

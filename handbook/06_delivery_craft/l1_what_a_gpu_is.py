@@ -90,7 +90,7 @@ record(
 # Then count. There are {{ lines:.0f }} lines, and nobody has to multiply any more: M × N receipts of K lines.
 #
 # /// callout | by_hand
-# Cover the grids and ask: *all sides three times as long, how many lines?* All three sides grow, so 27 times as many. And the numbers in
+# Cover the grids and ask: *with all sides three times as long, how many lines are there?* All three sides grow, so there are 27 times as many. And the numbers in
 # the grids? Nine times. Have somebody say it aloud: *a large multiply uses each number more often.* That is why the ladder
 # exists.
 # ///
@@ -122,8 +122,7 @@ record(
 # ///
 #
 # /// claim | l1.chain.cpu < 0.9 * l1.chain.gpu and l1.lists.cpu.n1024 < 0.4 * l1.lists.gpu.n1024
-# And there are two races that the GPU loses: a long chain, where it took {{ l1.chain.gpu / l1.chain.cpu:.1f }} times the CPU's time, and a short
-# list,
+# And there are two races that the GPU loses: a long chain, where it took {{ l1.chain.gpu / l1.chain.cpu:.1f }} times the CPU's time, and a short list, where it took
 # {{ l1.lists.gpu.n1024 / l1.lists.cpu.n1024:.1f }} times. Show them *before* the multiply. A room that has seen the GPU lose believes you when it wins.
 # /// otherwise
 # Two races to show before the multiply: a long chain, where the GPU took {{ l1.chain.gpu / l1.chain.cpu:.1f }} times the CPU's time, and a short list,
@@ -175,7 +174,7 @@ record(
 # /// exercise | Your own prices
 # You want different numbers, so you have Ann buy 3 loaves and *one* cheese, at 2 and 5. What goes wrong with Ann at the market?
 # /// answer
-# Multiplied: 3 × 2 + 1 × 5 = 11. Added, by mistake: 3 + 2 + 1 + 5 = 11. The wrong sheet looks right, and you walk past it. Try
+# Multiplied, it is 3 × 2 + 1 × 5 = 11; added by mistake, it is 3 + 2 + 1 + 5 = 11. The wrong sheet looks right, and you walk past it. Try
 # every usual mistake on your numbers before you print them. We do the same with a grader and wrong answers.
 # ///
 

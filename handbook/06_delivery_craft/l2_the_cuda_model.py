@@ -113,8 +113,7 @@ record(slips=slips)
 #
 # /// callout | click
 # There are 32 ways through an `if`, and the same sums in total. When neighbours differ, the kernel takes {{ l2.apart.w32.us / l2.apart.w1.us:.0f }}
-# times as long as with one way. When each warp
-# agrees, {{ l2.together.w32.us / l2.together.w1.us:.1f }} times. The card's counter says how many of 32 lanes were at work: {{ l2.active.w32:.1f }} and
+# times as long as with one way. When each warp agrees, it takes {{ l2.together.w32.us / l2.together.w1.us:.1f }} times as long. The card's counter says how many of 32 lanes were at work: {{ l2.active.w32:.1f }} and
 # {{ l2.active_sorted:.0f }}.
 # ///
 #

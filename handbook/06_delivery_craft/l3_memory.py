@@ -118,9 +118,7 @@ record(
 # One of those steps takes only three characters, `+ 1`.
 # ///
 #
-# The counters say why, one for each rule. Sectors for one store: {{ l3.sectors.store.naive:.0f }} straight, {{ l3.sectors.store.tiled:.0f }}
-# by way of the tray. Turns at the
-# tray for 32 numbers: {{ l3.turns.tray.tiled:.1f }} without the extra word, {{ l3.turns.tray.padded:.1f }} with it.
+# The counters say why, one for each rule. One store takes {{ l3.sectors.store.naive:.0f }} sectors straight, and {{ l3.sectors.store.tiled:.0f }} by way of the tray. For 32 numbers the tray takes {{ l3.turns.tray.tiled:.1f }} turns without the extra word, and {{ l3.turns.tray.padded:.1f }} with it.
 #
 # There is a sentence that you must not say. *Does a bad stride cost a factor of eight in time?* No: eight is a bound on **boxes**. The clock said
 # {{ l3.stride.s32.us / l3.stride.s1.us:.1f}}, and from stride 8 to 16, where the boxes stay the same, the time still grew
@@ -164,7 +162,7 @@ record(
 # go, and keep the ten minutes for the windows.
 #
 # /// exercise | A second tile
-# A student pads by *two* words: rows of 34. How many turns for a column? Is he wrong?
+# A student pads by *two* words: rows of 34. How many turns does a column take? Is he wrong?
 # /// answer
 # Stride 34 leaves a remainder of 2: the lanes queue at 16 windows, two at each. So there are two turns: far fewer than 32, and twice as many as with
 # one extra word. Any *odd* row length is harmless, so 33, or 35. Have him try 34 on the card: the answer stays right, and the

@@ -165,7 +165,7 @@ record(
 # ## The click
 #
 # /// callout | click
-# Step 7 saves not a single instruction or byte. By hand, a load of B should take half as many wavefronts, so the average load should take two fewer. The counter said
+# Step 7 does not save a single instruction or byte. By hand, a load of B should take half as many wavefronts, so the average load should take two fewer. The counter said
 # {{ l5.vital.vectorised.turns_a_load:.2f}} wavefronts before and {{ l5.vital.conflict_free.turns_a_load:.2f}} after. They counted eight
 # lanes on their fingers, and the card agreed. That is when the room begins to believe in pencils.
 # ///

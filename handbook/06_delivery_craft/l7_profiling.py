@@ -13,9 +13,8 @@
 # %% [markdown]
 # ## What it is really about
 #
-# A profiler answers questions. It shows a hundred numbers, and if you come without a question, you read all of them. So the lecture
-# goes down four steps, and each
-# step asks one: *how slow is it? where does the time go? under which roof? waiting for what?* The first two decide most cases.
+# A profiler answers questions. The tool shows a hundred numbers, and if you come without a question, you read all of them. So the lecture
+# goes down four steps, and each step asks one question: *how slow is it? where does the time go? under which roof? waiting for what?* The first two decide most cases.
 #
 # /// callout | metaphor
 # A doctor does not begin with the blood test. She asks, she feels the pulse, she forms a suspicion, and then she orders *one* test that could prove her
@@ -139,7 +138,7 @@ record(
 # Copy the three quoted lines onto the flip chart in large letters, and nothing else. Read them aloud and say no more:
 # the lie is theirs to find.
 #
-# > **One.** *Hardly any time at all!* I wrote down the clock, called the kernel, wrote down the clock again. It is so fast that my laptop's clock hardly moves.
+# > **One.** *Hardly any time at all!* I read the clock, called the kernel, and read the clock again. It is so fast that my laptop's clock hardly moves.
 #
 # The order was timed, not the work: a launch returns at once. The **floor** catches it; the time is below it.
 #
@@ -249,6 +248,5 @@ record(
 # - a reason before its cure: six kernels, and for each the counter that tells it from its neighbour.
 #
 # **Where this leads.** [The students' page](../../docs/lectures/l7_profiling.py) has three turns of the loop, each cause named by
-# a counter. For more counters see [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py) and in [tensor
-# cores](../../docs/lectures/l6_tensor_cores.py),
+# a counter. For more counters see [the top of the ladder](../../docs/lectures/l5_the_top_of_the_ladder.py) and [tensor cores](../../docs/lectures/l6_tensor_cores.py),
 # and for the stopwatch [how every number here is measured](../../docs/how_we_measure.py).

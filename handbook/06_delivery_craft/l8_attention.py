@@ -190,7 +190,7 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 # rows. Never cut the fourth test, the causal one: they will need it in the workshop.
 #
 # /// exercise | Rehearse
-# Without a calculator: one head, N = 2000, fp32. How many scores, how many bytes? And 32 heads?
+# Without a calculator: one head, N = 2000, fp32. How many scores are there, and how many bytes? And for 32 heads?
 # /// answer
 # 4 million scores, 16 million bytes. 32 heads: 128 million scores, 512 million bytes, for one layer and one sequence.
 # ///

@@ -42,8 +42,8 @@
 # Nearly every prediction comes from one of four numbers, and none of them is the peak alone.
 #
 # 1. **Bandwidth, compared with ours.** A kernel that waits for bytes takes longer by this factor.
-# 2. **The ridge in fp32.** If the square of W1 is to the left of it, it is the enemy in *their* kernel, too.
-# 3. **The ridge in 16 bits.** It tells you from how many rows on a layer waits for the cooks.
+# 2. **The ridge in fp32.** If the square of W1 is to its left, the square is the enemy in *their* kernel, too.
+# 3. **The ridge in 16 bits.** It tells you how many rows it takes until a layer waits for the cooks.
 # 4. **Tensor cores (the mills) against the ordinary lanes**: 16-bit peak over fp32 peak. It tells you how large the gap is that L6 opens.
 #
 # /// predict | On which of the cards are the tensor cores only four times as strong as the lanes, or less?
@@ -123,8 +123,7 @@ record(
 # of that; their own may not.
 #
 # **The first roofline.** The ridge in fp32 is at {{ card.h200.ridge32:.0f}} here and at {{ card.l40s.ridge32:.0f}} on an L40S.
-# The 16 readers of that page are to the left of both, and further left on the L40S. The number of readers from which on arithmetic is the limit
-# follows from the ridge in 16 bits: {{ card.a100.ridge16:.0f}} on an A100, {{ card.l40s.ridge16:.0f}} on an L40S.
+# The 16 readers of that page are to the left of both, and further left on the L40S. The ridge in 16 bits says how many readers it takes until arithmetic is the limit: {{ card.a100.ridge16:.0f}} on an A100, {{ card.l40s.ridge16:.0f}} on an L40S.
 #
 # **The ladder.** It is a ladder for the ordinary lanes in fp32, so it works on every card, and steps that save shared memory
 # traffic should keep their order. Do not promise how high each step will be. On an A100 the roof
@@ -172,7 +171,7 @@ record(
 # - **B200**: for our kernels it is like 8.0, because the fast ones speak Hopper's language. A card can be newer and run less.
 #
 # /// callout | trip
-# **"Our card is newer, so all of it must run."** Machine code for `wgmma` is made for *one* family. Newer cards dropped it and have a different instruction instead. Look at the capability, not at the year.
+# **"Our card is newer, so all of it must run."** Machine code for `wgmma` is made for *one* family. Newer cards dropped that instruction and have a different one. Look at the capability, not at the year.
 # ///
 #
 # /// callout | trip

@@ -107,7 +107,7 @@ record(
 # - [ ] About right: between 10 and 40
 # - [ ] Too little: below 10
 # /// reveal
-# {{ slip.plate_forgotten:.2f }}: more than the most expensive ingredient. One glance at that number finds the mistake.
+# She serves {{ slip.plate_forgotten:.2f }}, more than the most expensive ingredient. One glance at that number finds the mistake.
 # ///
 #
 # ### Read their mistakes off their paper
@@ -242,7 +242,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # This number is a *count*, and they forecast it. Let them write down 1 + N/d before you show anything.
 #
 # /// callout | click
-# One head, 4096 tokens: {{ w1.enemy.scores / 1e6:.1f }} million scores, {{ w1.enemy.square_bytes / 1e6:.0f }} MB of them in fp32. By hand the
+# One head with 4096 tokens has {{ w1.enemy.scores / 1e6:.1f }} million scores, {{ w1.enemy.square_bytes / 1e6:.0f }} MB of them in fp32. By hand the
 # traffic should fall by 1 + N/d = {{ w1.by_hand.materialised / w1.by_hand.flash:.0f }}. The card's own counters say
 # **{{ w1.counted.materialised.gb / w1.counted.flash.gb:.1f }}**: {{ w1.counted.materialised.gb:.1f }} GB became {{ w1.counted.flash.gb:.2f }}.
 # A pencil and a counter agree. Let that sink in.
@@ -262,20 +262,19 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # uses the library's multiply. In fp32 the arithmetic decides, and the square does not hurt.
 #
 # /// claim | w1.fp32.teaching.n4096.us > 2 * w1.fp32.materialised.n4096.us
-# At N = 4096 theirs takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms.
-# Say it first, and say it proudly: *you carry {{ w1.by_hand.materialised / w1.by_hand.flash:.0f }} times less and you are slower.
+# At N = 4096 their kernel takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms. Say it first, and say it proudly: *you carry {{ w1.by_hand.materialised / w1.by_hand.flash:.0f }} times less and you are slower.
 # So carrying was not your problem. Find out what is.* That is the question of the whole course, and now they ask it themselves.
 # /// otherwise
-# At N = 4096 theirs takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms. Read out your own.
+# At N = 4096 their kernel takes {{ w1.fp32.teaching.n4096.ms:.1f }} ms, the plain recipe {{ w1.fp32.materialised.n4096.ms:.1f }} ms. Read out your own.
 # ///
 #
 # Then comes the second demo: the *same loop* on tensor cores, in bf16. There the multiplies are fast, and bandwidth is all that counts.
 #
 # /// claim | w1.flash.n4096.us < 0.4 * w1.materialised.n4096.us
-# The plain recipe {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms. That is when jaws drop, and it comes second on
+# The plain recipe takes {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms. That is when jaws drop, and it comes second on
 # purpose: after a loss they believe a win.
 # /// otherwise
-# The plain recipe {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms.
+# The plain recipe takes {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms.
 # ///
 #
 # What percent of peak? {{ w1.flash.n16384.of_peak:.0%}} for the loop in Triton, at N = 16384; {{ w1.cudnn.n16384.of_peak:.0%}} for cuDNN; and {{ w1.specialised.n16384.of_peak:.0%}} for our kernel with specialists.

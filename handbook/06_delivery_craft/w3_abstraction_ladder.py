@@ -53,7 +53,7 @@
 # - [1.3 * count.triton.device <= count.wgmma.device < 2.5 * count.triton.device] Twice as many in CUDA C++
 # - [count.wgmma.device < 1.3 * count.triton.device] About as many
 # /// reveal
-# {{ count.wgmma.device:.0f}} against {{ count.triton.device:.0f}}, on the card. The speeds are in the table. Look at the host as well: there Triton
+# There are {{ count.wgmma.device:.0f}} lines against {{ count.triton.device:.0f}}, on the card. The speeds are in the table. Look at the host as well: there Triton
 # has the longer file. With the host's lines, the two sums are {{ count.wgmma.device + count.wgmma.host:.0f}}
 # and {{ count.triton.device + count.triton.host:.0f}}.
 #
@@ -390,7 +390,7 @@ for job, answers in JOBS.items():
 # And the answers to the questions change: an instruction that no tool emitted last year may be a keyword today. The questions stay.
 #
 # /// callout | say
-# "Triton until it can't. Then CUTLASS. Then raw CUDA. And *knowing which one you are in* is the skill. Nobody is paid for the rung. They are paid
+# "Triton until it can't. Then CUTLASS. Then raw CUDA. And *knowing which rung you are on* is the skill. Nobody is paid for the rung. They are paid
 # for the dinner."
 # ///
 
@@ -441,8 +441,8 @@ for job, answers in JOBS.items():
 # - *Counting lines to win.* Do you count generated code, headers, settings? Say your rule first, then count.
 #
 # /// callout | demo
-# *Triton beside the library* for the multiply, and *one rung down* for attention, where Gluon is between Triton and cuDNN. Both
-# need a Hopper card. Without one: [the climb](../../docs/lectures/l6_tensor_cores.py#the-climb) and
+# Run *Triton beside the library* for the multiply, and *one rung down* for attention, where Gluon is between Triton and cuDNN. Both
+# need a Hopper card. Without one, show [the climb](../../docs/lectures/l6_tensor_cores.py#the-climb) and
 # [what is still lost](../../docs/workshops/w1_flash_attention.py#what-is-still-lost).
 # ///
 
