@@ -232,7 +232,7 @@ record(
 #   - {name: w4_fusion, session: W4, demo: "Two kernels, or one"}
 #   - {name: w5_widths, session: W5, demo: "Sixteen bits against eight, on this card"}
 #   - {name: w6_cheat, session: W6, demo: "The machine's clever kernel, refused"}
-# caption: "From Enter to prompt, in a fresh process with nothing compiled yet. All of them, one after the other: {{ all_of_them:.0f }} s."
+# caption: "From Enter to prompt, in a fresh process with nothing compiled yet. All of them, one after the other, take {{ all_of_them:.0f }} s."
 # ///
 #
 # And the second time? *Two kernels, or one* took {{ w4_fusion.wait_s:.0f }} s from cold, and {{ again.wait_s:.0f }} s when

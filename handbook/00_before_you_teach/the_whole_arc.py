@@ -50,7 +50,7 @@
 # - [ ] A hundred million
 # - [ ] A million
 # /// reveal
-# {{ grid.multiply_adds:,.0f}}. One for each row, each column and each step of the sum: 1000 × 1000 × 1000.
+# {{ grid.multiply_adds:,.0f}}. There is one for each row, each column and each step of the sum: 1000 × 1000 × 1000.
 # ///
 
 # %%
@@ -128,7 +128,7 @@ record(
 # caption: 4096 × 4096 × 4096 in fp32, without tensor cores. The strongly coloured part of a step is the gain over the step before. Number 8 is a side note; the lecture says what it is for.
 # ///
 #
-# Read it with care. The students begin at {{ l5.sgemm.first_of_cublas:.1%}} of the library, and the ladder ends at {{ l5.sgemm.last_of_cublas:.1%}},
+# Read it with care. The students begin at {{ l5.sgemm.first_of_cublas:.1%}} of the library's speed, and the ladder ends at {{ l5.sgemm.last_of_cublas:.1%}},
 # at one size, on one card. Both are measured against the *library*, and the library itself reaches {{ l5.ladder.cublas.of_peak:.0%}}
 # of peak. The figures that you meet
 # most often elsewhere, from a naive kernel at 1.3 % to a last one at 93.7 % of cuBLAS, are Boehm's, on an RTX A6000 [^boehm2022]. Do not mix his staircase with ours.

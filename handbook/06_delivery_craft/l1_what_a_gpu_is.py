@@ -169,7 +169,7 @@ record(
 #
 # [The map](../01_the_machine/l1_map.md) has every step with its words, its drawing and what the students' fingers do. If
 # you are late at the
-# break, drop the two readers, never the receipt; if you are late in the lab, stage 5 is one line and goes home with them.
+# break, drop the two readers, never the receipt; if you are late in the lab, stage 5 is one line, which they can type at home.
 #
 # /// exercise | Your own prices
 # You want different numbers, so you have Ann buy 3 loaves and *one* cheese, at 2 and 5. What goes wrong with Ann at the market?

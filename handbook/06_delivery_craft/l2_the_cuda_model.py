@@ -95,8 +95,7 @@ record(slips=slips)
 
 # %% [markdown]
 # /// callout | by_hand
-# Do the same for a picture, on squared paper. Thread (5, 2) of block (1, 1), blocks of 16 × 4, 30 pixels to a row: column 21, row 6, place
-# 6 × 30 + 21 = 201. A student whose sheet says 21 × 30 + 6 = 636 has multiplied the column by the width; the picture has only 300 pixels.
+# Do the same for a picture, on squared paper. Take thread (5, 2) of block (1, 1), with blocks of 16 × 4 and 30 pixels to a row: it is in column 21, row 6, at place 6 × 30 + 21 = 201. A student whose sheet says 21 × 30 + 6 = 636 has multiplied the column by the width; the picture has only 300 pixels.
 # ///
 
 # %% [markdown]

@@ -162,7 +162,7 @@ record(
 # go, and keep the ten minutes for the windows.
 #
 # /// exercise | A second tile
-# A student pads by *two* words: rows of 34. How many turns does a column take? Is he wrong?
+# A student pads by *two* words, so his rows have 34. How many turns does a column take? Is he wrong?
 # /// answer
 # Stride 34 leaves a remainder of 2: the lanes queue at 16 windows, two at each. So there are two turns: far fewer than 32, and twice as many as with
 # one extra word. Any *odd* row length is harmless, so 33, or 35. Have him try 34 on the card: the answer stays right, and the

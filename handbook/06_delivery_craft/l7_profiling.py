@@ -13,8 +13,7 @@
 # %% [markdown]
 # ## What it is really about
 #
-# A profiler answers questions. The tool shows a hundred numbers, and if you come without a question, you read all of them. So the lecture
-# goes down four steps, and each step asks one question: *how slow is it? where does the time go? under which roof? waiting for what?* The first two decide most cases.
+# A profiler answers questions. The tool shows a hundred numbers, and if you come without a question, you read all of them. So the lecture takes four steps, and each step asks one question: *how slow is it? where does the time go? under which roof? waiting for what?* The first two decide most cases.
 #
 # /// callout | metaphor
 # A doctor does not begin with the blood test. She asks, she feels the pulse, she forms a suspicion, and then she orders *one* test that could prove her
@@ -90,8 +89,8 @@ record(
 # Pause at the last line. That job is a multiply too, and it waits for bytes: each weight is fetched and used once.
 # This job comes back in W4, where a model answers one guest.
 #
-# Then comes the shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and you gain {{ gain.half_stove:.2f}}.
-# Take it away altogether, and you gain {{ gain.no_stove:.1f}}, and nothing in the world can make it more. Take the till away, and you gain {{ gain.no_till:.2f}}.
+# Then comes the shift of ten hours: six at the oven, three at the sink, one at the till. Halve the oven, and you gain a factor of {{ gain.half_stove:.2f}}.
+# Take it away altogether, and you gain a factor of {{ gain.no_stove:.1f}}, and nothing in the world can make it more. Take the till away, and you gain a factor of {{ gain.no_till:.2f}}.
 # *Measure
 # the bar before you sharpen a
 # knife.*

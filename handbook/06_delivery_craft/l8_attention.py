@@ -93,7 +93,7 @@ record(
 # Learn the bold line. Many texts say *67 million scores*. There are {{ square.n4096.scores / 1e6:.1f}} million scores, and
 # {{ square.n4096.mb:.1f}} million *bytes*.
 #
-# Then work out the fraction: the square goes to HBM or back four times, at two bytes a score in bf16, and each score costs 4d operations. N cancels:
+# Then work out the fraction: the square is carried to HBM or back four times, at two bytes a score in bf16, and each score costs 4d operations. N cancels:
 # {{ intensity:.0f}} operations per byte at d = 128, however long the sequence. The ridge of an {{ l1.gpu.name }} is at {{ l1.ridge_bf16:.0f}}.
 
 # %% [markdown]
@@ -190,7 +190,7 @@ record(tests_passed=quantity(sum(tests.values()), how="counted"))
 # rows. Never cut the fourth test, the causal one: they will need it in the workshop.
 #
 # /// exercise | Rehearse
-# Without a calculator: one head, N = 2000, fp32. How many scores are there, and how many bytes? And for 32 heads?
+# Work this out without a calculator: one head, N = 2000, fp32. How many scores are there, and how many bytes? And for 32 heads?
 # /// answer
 # 4 million scores, 16 million bytes. 32 heads: 128 million scores, 512 million bytes, for one layer and one sequence.
 # ///

@@ -139,7 +139,7 @@ record(
 #
 # /// callout | click
 # So on those cards the square is the enemy in fp32 as well, and your students' kernel has something to gain by avoiding it.
-# We do not know whether it wins: it goes to shared memory for nearly every multiply, on those cards as on ours. Let the room predict, and
+# We do not know whether it wins: it reads shared memory for nearly every multiply, on those cards as on ours. Let the room predict, and
 # run it. *It is the best experiment that a mentor with a gaming card can offer this course.*
 # ///
 #

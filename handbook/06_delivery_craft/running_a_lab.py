@@ -161,7 +161,7 @@ record(
 # ## The hour itself
 #
 # **Pairs.** One types; the other reads aloud what comes next and holds the pencil. Swap after each stage, when you say so. Mix the doors within a pair if you
-# can: a laptop with NumPy and a place at the card.
+# can: a laptop with NumPy and a place at the machine with the card.
 #
 # **First right, then fast.** Until the grader says *right*, nobody needs the card. Everyone grades without it:
 #
@@ -173,7 +173,7 @@ record(
 # read one number, write it on the board beside the forecast, and go. With ten pairs that is twenty minutes, and every time on the board was measured alone.
 #
 # **Stages are the safety net.** When a third of the room has stage 2 and the others are stuck, do not explain more slowly.
-# Announce it: *everybody takes stage 2 now*. Those who want their own find it beside the new file.
+# Announce it: *everybody takes stage 2 now*. Those who want their own file find it beside the new one.
 #
 # /// callout | teaching
 # Walk the room in one direction and ask every pair the same question: *what does it print now?* Not *how is it going*.

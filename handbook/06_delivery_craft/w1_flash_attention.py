@@ -252,7 +252,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 #
 # - {{ w1.enemy.scores / 1e6:.1f }} million *scores*. The 67 that you may have read is *megabytes*.
 # - **Storage** falls from N² to N. **Traffic** does not fall by N, because every kernel must carry Q, K, V and O. In the paper's count, 40.3 GB became 4.4 GB, a factor of 9.2, forward and backward, for N = 1024 and d = 64 [^dao2022].
-# - The **time** falls by less than the traffic does. Here it falls by {{ w1.materialised.n4096.ms / w1.flash.n4096.ms:.1f}}, at N =
+# - The **time** falls by less than the traffic does. Here it falls by a factor of {{ w1.materialised.n4096.ms / w1.flash.n4096.ms:.1f}}, at N =
 #   4096 in bf16. Once the carrying is gone, only the cooking is left.
 #
 # ### And then their kernel loses
@@ -277,7 +277,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # The plain recipe takes {{ w1.materialised.n4096.ms:.2f }} ms, the loop {{ w1.flash.n4096.ms:.2f }} ms.
 # ///
 #
-# What percent of peak? {{ w1.flash.n16384.of_peak:.0%}} for the loop in Triton, at N = 16384; {{ w1.cudnn.n16384.of_peak:.0%}} for cuDNN; and {{ w1.specialised.n16384.of_peak:.0%}} for our kernel with specialists.
+# What percent of peak? It is {{ w1.flash.n16384.of_peak:.0%}} for the loop in Triton, at N = 16384; {{ w1.cudnn.n16384.of_peak:.0%}} for cuDNN; and {{ w1.specialised.n16384.of_peak:.0%}} for our kernel with specialists.
 #
 # ### What may change on a different card
 #
@@ -293,7 +293,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # | the tensor cores rest while EXP runs | how fast Hopper's tensor cores are against its exponentials | the tensor cores are slower: EXP is a smaller part of the turn |
 # | the order of the engines in the last table of the page | library version and capability 9.0 | on another card PyTorch takes a different engine, and our specialists refuse to run |
 #
-# So divide before the session: the peaks of your own card by its bandwidth. [What other GPUs will show](other_gpus.py#four-quotients-decide) does it
+# So, before the session, divide the peaks of your own card by its bandwidth. [What other GPUs will show](other_gpus.py#four-quotients-decide) does it
 # for any card. If the first line is reversed, change what you say: *you carry less, and here that is enough*.
 #
 # /// callout | demo
@@ -314,7 +314,7 @@ record(often={"tiles": quantity(TILES), "moves": quantity(moves)})
 # - *"Causal: I just skip the tiles."* Skip, **and** mask on the diagonal.
 # - *The last tile.* N = 10 with tiles of 4 leaves two rows. In NumPy a slice stops by itself; in CUDA nothing does.
 # - *The barrier at the end of the loop.* The barrier looks superfluous. Without it a fast warp refills the tray while a slow one still eats from it.
-# - *−∞ minus −∞.* A row that has seen nothing yet has m = −∞. So the kernel starts with `NEVER`, a large finite number.
+# - *−∞ minus −∞.* A row that has seen nothing yet has m = −∞. So the kernel uses `NEVER`, a large finite number.
 # - *"Out of memory means too little bandwidth."* Room and trips are two separate bills.
 
 # %% [markdown]
