@@ -238,7 +238,7 @@ def test_a_stage_that_only_changes_the_speed_says_so_on_its_page():
         for stage in range(1, len(lab.stages) + 1):
             doors = len([door for of, door, n in STILL_RIGHT if (of, n) == (name, stage)])
             assert (
-                text.count(f"It said so after stage {stage - 1} too: this stage changes the speed") == doors
+                text.count(f"It said the same after stage {stage - 1}: this stage changes the speed") == doors
             )
 
 
@@ -2045,7 +2045,7 @@ def test_a_page_shows_all_of_a_lab(name):
             assert stage.hint in text
     for number, stage in enumerate(lab.stages, start=1):  # once, however many doors there are
         assert text.count(f"**{number}. {stage.title}.** {stage.text}".rstrip()) == 1
-        assert text.count(f"A push for stage {number}>") == bool(stage.hint)
+        assert text.count(f"A hint for stage {number}>") == bool(stage.hint)
     assert [text.index(hint) for hint in lab.hints] == sorted(text.index(hint) for hint in lab.hints)
     assert all(line.splitlines()[0] in text for line in lab.rubric)
 
@@ -2119,7 +2119,7 @@ def test_a_stage_s_hint_is_unfolded_before_how_it_is_typed():
     text = pages.markdown(FIRST, str, fold)
     hint, typed = FIRST.stages[0].hint, FIRST.stages[0].type["triton"]
 
-    assert f"<fold hint: A push for stage 1>\n{hint}\n\n<fold: How it is typed in Triton>\n{typed}" in text
+    assert f"<fold hint: A hint for stage 1>\n{hint}\n\n<fold: How it is typed in Triton>\n{typed}" in text
 
 
 def test_a_hint_lies_inside_the_one_before():

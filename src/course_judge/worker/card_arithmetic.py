@@ -62,7 +62,8 @@ def as_on_a_card() -> Iterator[None]:
         setattr(owner, name, changed)
     interpreter.interpreter_builder.codegen_fns["min_dot_size"] = _smallest_dot
     try:
-        yield
+        with np.errstate(all="ignore"):  # a card says nothing of NaN and infinities that it makes
+            yield
     finally:
         interpreter.interpreter_builder.codegen_fns["min_dot_size"] = smallest
         for owner, name, was in before:
@@ -179,8 +180,7 @@ class _Wide:
             if not any(self._is_bf16(operand) for operand in operands):
                 return original(builder, *operands)
             widened = [self._widened(operand) if self._is_bf16(operand) else operand for operand in operands]
-            with np.errstate(all="ignore"):
-                result = original(builder, *widened)
+            result = original(builder, *widened)
             if result.data.dtype == np.bool_:
                 return self._handle(result.data, self._tl.int1)
             return self._handle(bf16_of(result.data), self._tl.bfloat16)
@@ -207,8 +207,7 @@ def _fma(interpreter: Any) -> Callable[..., Any]:
 
     def fma(_: Any, x: Any, y: Any, z: Any) -> Any:
         wide = [handle.data.astype(np.float64) for handle in (x, y, z)]
-        with np.errstate(all="ignore"):
-            data = (wide[0] * wide[1] + wide[2]).astype(z.data.dtype)
+        data = (wide[0] * wide[1] + wide[2]).astype(z.data.dtype)
         return interpreter.TensorHandle(data, z.dtype.scalar)
 
     return fma
@@ -273,8 +272,7 @@ def _sum(original: Callable[..., Any]) -> Callable[..., Any]:
         numbers = _as_float32(tile.handle.data, kind).astype(np.float32)
         axis = reduce.axis
         numbers = numbers.reshape(-1) if axis is None else np.moveaxis(numbers, axis, -1)
-        with np.errstate(all="ignore"):
-            total = _added(numbers, kind)
+        total = _added(numbers, kind)
         if reduce.keep_dims:
             total = (
                 total.reshape((1,) * tile.handle.data.ndim) if axis is None else np.expand_dims(total, axis)

@@ -82,9 +82,9 @@ def _begin(lab: Lab, door: str, fold: Fold) -> str:
     file = f"{FOLDER}/{lab.student_file(door)}"
     parts = [
         f"```bash\nnox -s lab -- {lab.name}{option(lab, door)}\nnox -s grade -- {lab.name} {file}\n```",
-        f"The first writes the starter into `{file}`, the second checks it. Run the second after every stage. "
+        f"The first command writes the starter into `{file}`, and the second checks it. Run the second after every stage. "
         f"{OF_SEVERAL_KERNELS if has_given_kernels(lab) else WITHOUT_A_GPU[door]}",
-        f"Of the starter it says:\n\n{_printed(lab, door, 0)}",
+        f"Of the starter, it says:\n\n{_printed(lab, door, 0)}",
         fold("fold", "The starter", _code(lab.snapshot(door, 0))),
     ]
     if door == "cuda":
@@ -109,7 +109,7 @@ def _stage(lab: Lab, number: int, say: Say, fold: Fold) -> list[str]:
     said = [f"Then the grader says{_in(lab, *doors)}:\n\n{text}" for text, doors in printed.items()]
     typed = "\n\n".join(_typed(lab, door, number, say, fold) for door in lab.doors)
     if stage.hint:
-        typed = fold("fold hint", f"A push for stage {number}", f"{say(stage.hint)}\n\n{typed}")
+        typed = fold("fold hint", f"A hint for stage {number}", f"{say(stage.hint)}\n\n{typed}")
     return [f"{_bold(f'{number}. {say(stage.title)}')} {say(stage.text)}".rstrip(), *said, typed]
 
 
@@ -150,7 +150,7 @@ def _printed(lab: Lab, door: str, stage: int) -> str:
         note = "On a GPU the time and the percent of peak appear there."
     if stage and text.startswith("right: ") and said(lab, door, stage - 1).startswith("right: "):
         note = (
-            f"It said so after stage {stage - 1} too: this stage changes the speed, not the numbers. {note}"
+            f"It said the same after stage {stage - 1}: this stage changes the speed, not the numbers. {note}"
         )
     return f"{fenced(text, '.text .output .no-copy')}\n\n{note}".strip()
 
