@@ -31,7 +31,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         zeros_and_infinities(size(9, 10, 34)),
         Further(size(9, 10, 33), "an infinity in A", change=infinity_in_a),
         Further(size(9, 10, 33), "an infinity in B", change=infinity_in_b),
-        *every_size(size, 3, draw, slow),
+        *every_size(size, 3, draw, slow, beside=(5, 8)),
         Further(size(few(), few(), long)),
         Further(size(wide, few(), few())),
         Further(size(few(), wide, few())),

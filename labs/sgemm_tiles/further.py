@@ -32,7 +32,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         huge_and_tiny(size(5, 6, 130)),
         zeros_and_infinities(size(5, 6, 130)),
         *infinite(size(33, 34, 97), inputs=2),
-        *every_size(size, 3, draw, slow),
+        *every_size(size, 3, draw, slow, beside=(5, 8)),
         Further(size(few(), few(), long)),
         Further(size(wide, few(), few())),
         Further(size(few(), wide, few())),
@@ -58,7 +58,7 @@ def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
         scaled(size(5, 64), 2.0**10),
         Further(size(34, 33), "an infinity that meets zeros", change=above),
         *infinite(size(5, 129), inputs=1),
-        *every_size(size, 2, draw, slow),
+        *every_size(size, 2, draw, slow, beside=(5, 8)),
         Further(size(draw.randint(2, 3), draw.randint(4097, 4200))),
         Further(size(M, draw.randint(1, 2))),
     ]

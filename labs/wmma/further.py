@@ -74,7 +74,7 @@ def sides(draw: random.Random, slow: bool, biased: bool) -> list[Further]:
         Further(size(11, 9, 40), "B times 2^-10", change=small_b),
         Further(size(9, 11, 40), "A times 128", change=large),
         *infinite(size(5, 6, 65), inputs=2),
-        *every_size(size, 3, draw, slow),
+        *every_size(size, 3, draw, slow, beside=(5, 8)),
         Further(size(few(), few(), long)),
         Further(size(wide, few(), few())),
         Further(size(few(), wide, few())),

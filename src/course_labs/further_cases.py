@@ -11,6 +11,7 @@ import dataclasses
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -112,31 +113,35 @@ def every_size(
     *,
     most: int = 130,
     longest: int = 4200,
+    beside: tuple[int, int] = (1, 3),
 ) -> list[Further]:
-    """Return cases of all sizes that tiles up to 64 can tell apart: each dimension alone, and all of them equal.
+    """Return cases of all sizes that tiles up to 64 can tell apart: each dimension alone, and two that are equal.
 
     Past these some are drawn, as likely between 130 and 260 as between 2000 and 4000.
 
     Args:
         size: a workload as text, by its dimensions.
-        dims: how many there are.
-        slow: some of them are drawn, for a door that takes each program by itself.
+        dims: how many there are; of three, equal ones are drawn.
+        slow: some of all are drawn, for a door that takes each program by itself.
         most: up to where every size is asked.
         longest: the largest that is drawn for one dimension alone.
+        beside: bounds of the other dimensions. Of a product of few numbers one may come out near 0, and its rounding
+            is large beside it.
     """
     sizes = sorted(draw.sample(range(1, most + 1), 8)) if slow else list(range(1, most + 1))
-    further = [int(2 ** draw.uniform(log2(most), log2(longest))) for _ in range(1 if slow else 6)]
+    further = [int(2 ** draw.uniform(log2(most), log2(longest))) for _ in range(1 if slow else 4)]
     found = []
     for at in range(dims):
         for one in (*sizes, *further):
-            small = 3 if one > most or slow else draw.choice((1, 3, 40))
-            asked = [draw.randint(1, small) for _ in range(dims)]
+            asked = [draw.randint(*beside) for _ in range(dims)]
             asked[at] = one
             found.append(size(*asked))
-    if dims > 1:
-        found += [
-            size(*[one] * dims) for one in (sizes[:3] if slow else (*sizes, draw.randint(most, 2 * most)))
-        ]
+    equal = sizes if dims == 2 and not slow else draw.sample(sizes, min(4, len(sizes)))
+    for at, other in combinations(range(dims), 2):
+        for one in equal:
+            asked = [draw.randint(*beside) for _ in range(dims)]
+            asked[at] = asked[other] = one
+            found.append(size(*asked))
     return [Further(one) for one in dict.fromkeys(found)]
 
 

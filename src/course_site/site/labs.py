@@ -82,7 +82,8 @@ def _begin(lab: Lab, door: str, fold: Fold) -> str:
     file = f"{FOLDER}/{lab.student_file(door)}"
     parts = [
         f"```bash\nnox -s lab -- {lab.name}{option(lab, door)}\nnox -s grade -- {lab.name} {file}\n```",
-        f"The first command writes the starter into `{file}`, and the second checks it. Run the second after every stage. "
+        f"The first command writes the starter into `{file}`, and the second checks it. "
+        "Run the second after every stage. "
         f"{OF_SEVERAL_KERNELS if has_given_kernels(lab) else WITHOUT_A_GPU[door]}",
         f"Of the starter, it says:\n\n{_printed(lab, door, 0)}",
         fold("fold", "The starter", _code(lab.snapshot(door, 0))),

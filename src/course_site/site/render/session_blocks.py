@@ -113,7 +113,10 @@ def before(writer: Writer, session: Session) -> str:
     for earlier, i in found:
         with writer.reading(earlier.path):
             asked.append(_asked(writer, earlier, i, f"*{earlier.title}*, "))
-    words = "**Bring along.** Here are questions from earlier sessions. Answer in your head, or on paper, before you unfold."
+    words = (
+        "**Bring along.** Here are questions from earlier sessions. "
+        "Answer in your head, or on paper, before you unfold."
+    )
     spoken = [earlier.title for earlier, _ in found if not earlier.stop]
     if spoken:  # a session before the road has no page for students
         home = _say(writer, "[the home page](docs/index.md)")
