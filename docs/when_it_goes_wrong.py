@@ -711,7 +711,7 @@ show("endless_loop", mended=True)
 #   Six questions below each other; a yes leads to the right, a no down. Does the card have gaps? Launches: fuse, or a graph. Is
 #   HBM nearly full, and the bytes the minimum? Memory, at its roof: fuse, or leave it. Is HBM nearly full, and
 #   the bytes more than the minimum? Memory, wasted: neighbours, or keep it on chip. Are the SMs nearly full? Arithmetic:
-#   other units, or less. Do warps wait on the long scoreboard? Latency: more under way. For another reason? What it
+#   other units, or less. Do warps wait on the long scoreboard? Latency: put more in flight. For another reason? What it
 #   names: the dictionary.
 # caption: The table has the same leaves, with the lessons that cure them.
 # ///

@@ -154,7 +154,7 @@ record(strip=strip)
 # the first tile is there? Which law is that?
 # /// answer
 # From order to done a tile takes 1 + 11 + 2 = 14 ticks, and every 2 ticks one is done: 14 / 2 = 7 buffers. It is [Little's law](../../docs/lectures/l3_memory.py#how-many-must-be-walking):
-# the number under way is the rate times the time each takes. Try it in the cell above.
+# the number in flight is the rate times the time each takes. Try it in the cell above.
 # ///
 #
 # /// callout | trip
