@@ -303,7 +303,7 @@ record(
 # /// claim | abs(itself.left.us / itself.right.us - 1) < 0.06
 # In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. That is not all of the
 # noise: it is one card, on one day. If you race the kernel against itself on another card of this model, we vouch only
-# that the difference stays below 6 %. A lead that may be noise gets no sentence from us. Short jobs are noisier: [the
+# that the difference stays below 6 %. We write no sentence about a lead that may be noise. Short jobs are noisier: [the
 # ledger](numbers.md) lists the spread of each.
 # /// otherwise
 # In turns, the kernel differs from itself by {{ abs(itself.left.us / itself.right.us - 1):.2%}}. That is the noise of
@@ -390,8 +390,8 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 #
 # - True in 99 of 100 of these runs: the sentence stays.
 # - True in 1 of 100 or fewer: it is false. The build stops and names it.
-# - Between the two: **too close to call**. In the records that we publish, that stops the build as well. A margin
-#   within the spread gets no sentence. If you measure again on a card of this model, a close call does not stop your
+# - Between the two: **too close to call**. In the records that we publish, that stops the build as well: we write
+#   no sentence about a margin that lies within the spread. If you measure again on a card of this model, a close call does not stop your
 #   build: your page shows the *otherwise*, or says that it was too close to call on your run.
 #
 # Most pages were measured on one model of card, so you may compare their numbers. A page that this card has not run yet

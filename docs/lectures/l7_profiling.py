@@ -298,9 +298,9 @@ record(
 # Read the percentage: {{ race.warp.of_peak:.0%}}. That is better, but still far from what a copy reaches. So make the
 # next guess. The profiler has a page for this guess, *speed of light*: how much did HBM carry, and how much did the
 # SMs do, each as a share of the most that is possible? The page shows two percentages. The larger one belongs to the
-# road that is fuller. (Open a report, and you will find a larger *memory* figure than ours. Nsight Compute takes the
-# fullest part of the whole path, L1, L2 or HBM, `gpu__compute_memory_throughput`. This page reads only HBM,
-# `dram__throughput`. Where the two figures are far apart, a cache is the full road.)
+# road that is fuller. (Open a report, and you will find a larger *memory* figure than ours. Nsight Compute shows
+# the fullest part of the whole path, L1, L2 or HBM: its metric is `gpu__compute_memory_throughput`. This page reads
+# only HBM: its metric is `dram__throughput`. Where the two figures are far apart, a cache is the full road.)
 #
 # /// predict | Your kernel reaches {{ race.warp.of_peak:.0%}} of the floor's speed. How busy is HBM while it runs?
 # - [memory.warp < 0.65] About as busy as that

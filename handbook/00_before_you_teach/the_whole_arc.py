@@ -281,7 +281,7 @@ record(
 # The capstone is announced on day one. The plan is due at the end of week 2, a checkpoint with one profile and one idea that failed closes
 # week 3, and the demos fill the third hour of W6.
 #
-# Homework, capstone and dates are in [the calendar of a cohort](the_calendar.md), which puts them into everybody's calendar. The
+# Homework, capstone and dates are in [the calendar of a cohort](the_calendar.md): a file that everybody imports. The
 # plan itself is data, in `handbook/sessions/cohort.toml`. Only two evenings a week? Keep the order, and let the course
 # take longer.
 #
