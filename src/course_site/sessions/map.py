@@ -145,7 +145,7 @@ class _Map:
         if not self.to_come:
             return ""
         rows = [
-            f"- {step.number}. {self.say(step.title)}: this heading comes once the page is written."
+            f"- {step.number}. {self.say(step.title)}: this heading comes with its page."
             + (f" Until then: {self.link(step.anchor)}." if self.tools.heading(step.anchor) else "")
             for step in self.to_come
         ]
