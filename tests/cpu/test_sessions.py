@@ -641,7 +641,9 @@ def test_a_page_to_come_is_said_on_the_map_step_by_step(root):
     text = rendered(root)
     assert "<summary>To come: the headings of 13 steps, with <code>docs/w1.py</code></summary>" in text
     assert "- 1. Step 1 1: this heading comes with its page.\n" in text
-    assert "- 2. Step 1 2: this heading comes with its page. Until then: [There](../other.md#there).\n" in text
+    assert (
+        "- 2. Step 1 2: this heading comes with its page. Until then: [There](../other.md#there).\n" in text
+    )
 
 
 # --- demos ----------------------------------------------------------------------------------------
