@@ -3,7 +3,16 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, every_size, huge_and_tiny, scaled, twins, zeros_and_infinities
+from course_labs.further_cases import (
+    Further,
+    every_size,
+    huge_and_tiny,
+    scaled,
+    subnormal,
+    twins,
+    whole_and_ragged,
+    zeros_and_infinities,
+)
 
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
@@ -32,6 +41,8 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         Further(size(9, 10, 33), "an infinity in A", change=infinity_in_a),
         Further(size(9, 10, 33), "an infinity in B", change=infinity_in_b),
         *every_size(size, 3, draw, slow, beside=(5, 8)),
+        *whole_and_ragged(size, (8, 16) if slow else (8, 16, 32), draw.randint(1, 7)),
+        subnormal(size(9, 10, 34)),
         Further(size(few(), few(), long)),
         Further(size(wide, few(), few())),
         Further(size(few(), wide, few())),

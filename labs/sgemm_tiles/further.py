@@ -9,7 +9,9 @@ from course_labs.further_cases import (
     huge_and_tiny,
     infinite,
     scaled,
+    subnormal,
     twins,
+    whole_and_ragged,
     zeros_and_infinities,
 )
 
@@ -33,6 +35,8 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         zeros_and_infinities(size(5, 6, 130)),
         *infinite(size(33, 34, 97), inputs=2),
         *every_size(size, 3, draw, slow, beside=(5, 8)),
+        *whole_and_ragged(size, (32,) if slow else (16, 32, 64), draw.randint(1, 9)),
+        subnormal(size(9, 10, 34)),
         Further(size(few(), few(), long)),
         Further(size(wide, few(), few())),
         Further(size(few(), wide, few())),

@@ -14,6 +14,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     squares = [1, *((63, 64, 65) if slow else about), 129]
     past = 128 * draw.randint(32, 33) + 1  # one past the last whole tile, whatever its size
     sides = [draw.sample(range(2, 32), 2), (128, 64), (past, 1), (3, past)]
+    sides += [(1, 128 * draw.randint(66, 70) + 1)]  # more tiles than a card has multiprocessors
     if slow:
         sides += [draw.sample(about[-3:], 2)]
     else:

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, every_size, infinite, twins
+from course_labs.further_cases import Further, every_size, infinite, twins, whole_and_ragged
 
 F = 16  # rows and columns of a square
 
@@ -24,8 +24,12 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
 
     return [
         *sides(draw, slow, biased=False),
-        Further(
-            size(draw.randint(5, 40), draw.randint(5, 40), 256), "sums that nearly cancel", change=cancelling
+        *(
+            Further(size(M, N, K), "sums that nearly cancel", change=cancelling)
+            for M, N, K in (
+                (draw.randint(5, 40), draw.randint(5, 40), 256),
+                (draw.randint(5, 8), draw.randint(5, 8), 2 * draw.randint(2049, 2100)),
+            )
         ),
     ]
 
@@ -75,6 +79,7 @@ def sides(draw: random.Random, slow: bool, biased: bool) -> list[Further]:
         Further(size(9, 11, 40), "A times 128", change=large),
         *infinite(size(5, 6, 65), inputs=2),
         *every_size(size, 3, draw, slow, beside=(5, 8)),
+        *whole_and_ragged(size, (F,) if slow else (F, 2 * F), draw.randint(1, 9)),
         Further(size(few(), few(), long)),
         Further(size(wide, few(), few())),
         Further(size(few(), wide, few())),

@@ -11,7 +11,7 @@ import dataclasses
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,32 @@ def every_size(
             asked[at] = asked[other] = one
             found.append(size(*asked))
     return [Further(one) for one in dict.fromkeys(found)]
+
+
+def whole_and_ragged(size: Callable[..., str], tiles: Sequence[int], beside: int) -> list[Further]:
+    """Return cases of a product in which some sides are whole tiles and the others are not.
+
+    Code for whole tiles that does not look at every side is wrong for one of them.
+
+    Args:
+        beside: how many numbers more than a tile the other sides have.
+    """
+    return [
+        Further(size(*sides))
+        for tile in tiles
+        for sides in product((tile, tile + beside), repeat=3)
+        if len(set(sides)) > 1
+    ]
+
+
+def subnormal(size: str) -> Further:
+    """Return a case of a product whose first matrix has numbers below the smallest normal one, the other large ones."""
+
+    def change(a: Any, b: Any) -> None:
+        a *= 2.0**-130
+        b *= 2.0**100
+
+    return Further(size, "A times 2^-130 and B times 2^100", change=change)
 
 
 def scaled(size: str, by: float) -> Further:
