@@ -109,6 +109,7 @@ SUSPECTS = (
             f"dtype=float32,M={draw.randint(129, 140)},N={draw.randint(5, 9)}",
             f"dtype=float32,M=2,N={draw.randint(1025, 2047)}",
             f"dtype=float32,M=3,N={draw.randint(8193, 12000)}",
+            f"dtype=float32,M={draw.randint(1025, 1100)},N=2",
             # How far a row lies from 0 is rounded as often as its numbers are scaled before they are subtracted.
             Further(
                 f"dtype=float32,M=3,N={draw.choice((5, 6, 7, 9))}",
@@ -194,6 +195,7 @@ SUSPECTS = (
         further=lambda draw: (
             f"dtype=float32,N={draw.randint(5121, 9000)}",
             f"dtype=float32,N={1024 * draw.randint(65, 78) + 1}",
+            f"dtype=float32,N={1024 * draw.randint(1060, 1090) + 1}",
             opposites(f"dtype=float32,N={draw.randint(30, 60)}"),
         ),
     ),

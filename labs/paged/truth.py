@@ -485,6 +485,14 @@ def beginnings() -> list[Play]:
         look_at_shared(asked, mine, theirs, 4)
         theirs[18], theirs[19] = theirs[19], theirs[18]
         look_at_shared(asked, mine, theirs, 4)
+        # Two tokens that a polynomial hash does not tell from two others, with any of the usual factors.
+        for factor in (31, 33, 37, 131, 257):
+            theirs = list(mine)
+            theirs[10], theirs[11] = mine[10] + 1, mine[11] - factor
+            if theirs[11] < 0:
+                theirs[10], theirs[11] = mine[10], mine[11] + factor
+                mine = [*mine[:10], mine[10] + 1, *mine[11:]]
+            look_at_shared(asked, mine, theirs, 4)
 
     return [
         of("two that begin differently", [5, 1, 2], [6, 1, 2], 1),
@@ -496,7 +504,7 @@ def beginnings() -> list[Play]:
         of("the same text, and a word more", [3, 1, 4, 1, 5, 9, 2, 6, 5], [3, 1, 4, 1, 5, 9, 2, 6], 4),
         of("two whose digits are alike", [1, 23, 4, 5], [12, 3, 4, 5], 2),
         of("a token that begins with another's digits", [7, 12, 4], [7, 123, 4], 2),
-        Play("the same texts again, and two tokens have changed places", again),
+        Play("the same texts again, but for two tokens", again),
         Play("forty pairs by chance", by_chance, again=3),
         Play("thirty pairs of longer texts by chance", words, again=1),
         Play("two texts that part after more than 4096 tokens", long, long=True),

@@ -29,6 +29,8 @@ def cases() -> list[dict]:
         "the same kernel three times": [(12_000, 1000)] * 3,
         "no kernel at all": [],
         "a copy, which computes nothing": [(1000, 0)],
+        "one kernel that reads and writes nothing": [(0, 1000)],
+        "two thousand small kernels": [(1000, 10)] * 2000,
     }
     found = [_case(name, steps, ROUND, "fp32") for name, steps in small.items()]
     n = 4096

@@ -9,6 +9,7 @@ same instructions.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -62,7 +63,9 @@ def as_on_a_card() -> Iterator[None]:
         setattr(owner, name, changed)
     interpreter.interpreter_builder.codegen_fns["min_dot_size"] = _smallest_dot
     try:
-        with np.errstate(all="ignore"):  # a card says nothing of NaN and infinities that it makes
+        # A card says nothing of NaN and infinities that it makes.
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "All-NaN slice encountered", RuntimeWarning)
             yield
     finally:
         interpreter.interpreter_builder.codegen_fns["min_dot_size"] = smallest
