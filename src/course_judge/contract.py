@@ -63,7 +63,7 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     "decode_linear": {"M": Bounds(most=32), "N": Bounds(least=16, step=16), "K": Bounds(least=64, step=64)},
     "divergence": {"W": Bounds(most=32)},
     # Its tolerance is that of chains which are not much longer.
-    "fused_multiply_add": {"K": Bounds(most=12288)},
+    "fused_multiply_add": {"C": ANY, "K": Bounds(most=12288)},
     "grey": {"X": Bounds(most=32), "Y": Bounds(most=32)},
     "paged_attention": HEADS,
     "qkv_rope": {"B": Bounds(most=32), "H": ANY, "KV": ANY, "P": ANY},
@@ -88,6 +88,10 @@ COUNTS, LARGEST_COUNT = ("B", "C", "H", "KV", "X", "Y"), 63
 MOST_SHARE = 16  # query heads of a head of keys
 # Types that a contract names and no announced size has.
 TYPES = {"copy": ("float64", "float8_e5m2")}
+# Flags that a contract has side by side, in sets that no announced size has.
+FLAGS = {"decode_linear": (("gated",), ("norm", "add"), ("gated", "add"), ("norm", "gated", "add"))}
+# Problems all of whose answers have the type of the inputs; elsewhere a by-product may be kept more exactly.
+ONE_TYPE = ("attention_backward", "qkv_rope", "rms_norm")
 
 
 def bounds_of(problem: Problem, name: str) -> Bounds:

@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 
-from course_judge.contract import TYPES, bounds_of, counts, joined, kind_of, sizes_of
+from course_judge.contract import FLAGS, TYPES, bounds_of, counts, joined, kind_of, sizes_of
 from course_judge.cpu_sizes import Pace
 from course_judge.hidden_sizes import SMALL_BYTES, SMALL_FLOPS
 from course_judge.whole_numbers import WHOLE
@@ -30,6 +30,8 @@ TIMES_ROUNDED = (2.0, 1.25, 1.05)
 PAST_BYTES, PAST_BYTES_ALONE, PAST_FLOPS, PAST_FLOPS_OF_SQUARES = 2**24, 2**27 + 2**24, 2**28, 6_400_000_000
 # What an interpreter has for all of the smallest sizes, and for all past the largest.
 SMALLEST_SECONDS, PAST_SECONDS = 4.0, 5.0
+# Sizes of one dimension alone that double, in an interpreter: the first, and how many.
+FIRST_LONG, DOUBLED = 512, 8
 # A sort, and random words of 64 bits, as torch makes them; eight weights in a word.
 DEAR = {"sampling": 16, "skinny_gemm_w4": 4}
 
@@ -55,7 +57,7 @@ def smallest(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
             for size in ABOUT_A_TILE:
                 size = bounds_of(problem, name).fit(max(size, bounds_of(problem, name).from_))
                 found.append(_beside(problem, rng.choice(of), {name: size}, rng))
-    found += of_other_types(problem, rng)
+    found += of_other_types(problem, rng) + of_other_flags(problem, rng)
     rng.shuffle(found)
     kept = (w for w in dict.fromkeys(found) if w not in problem.check_on)
     return tuple(w for w in kept if _bytes(problem, w) <= SMALL_BYTES and problem.flops(w) <= 4 * SMALL_FLOPS)
@@ -67,6 +69,16 @@ def of_other_types(problem: Problem, rng: random.Random) -> list[Workload]:
         _beside(problem, Workload.of(dtype, **rng.choice(problem.check_on).dims), {}, rng)
         for dtype in TYPES.get(problem.name, ())
     ]
+
+
+def of_other_flags(problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return a size of each set of flags that the contract allows, and no announced size has."""
+    found = []
+    for flags in FLAGS.get(problem.name, ()):
+        like = rng.choice(problem.check_on)
+        dims = {name: size for name, size in like.items if size is not True}
+        found.append(_beside(problem, Workload.of(like.dtype, **dims, **dict.fromkeys(flags, True)), {}, rng))
+    return found
 
 
 def past(problem: Problem, rng: random.Random) -> Iterator[tuple[str, list[Workload], list[Workload]]]:
@@ -140,6 +152,7 @@ class Edges:
         every = list(past(self._problem, self._rng))
         for name, sizes, others in every:
             if pace:
+                asked += self._longer(name, sizes, ask, pace, PAST_SECONDS / len(every))
                 far = self._far(name, sizes, ask, pace, PAST_SECONDS / len(every))
             else:
                 far = [*sizes[:1], *(w for w in others if self._problem.flops(w) <= PAST_FLOPS)]
@@ -150,6 +163,28 @@ class Edges:
                 self.past[name] = max(w.dims[name] for w in far)
             else:
                 self.not_asked.append(name)
+        return asked
+
+    def _longer(
+        self, name: str, sizes: list[Workload], ask: Callable[[Workload], None], pace: Pace, seconds: float
+    ) -> list[Workload]:
+        """Ask sizes that double, for as long as each is quick.
+
+        From what one took the next is guessed: nobody knows beforehand how many programs a long row has.
+        """
+        if not sizes:
+            return []
+        asked: list[Workload] = []
+        like = sizes[-1]
+        for times in range(DOUBLED):
+            long = FIRST_LONG * 2**times + self._rng.randint(1, FIRST_LONG // 16)
+            size = bounds_of(self._problem, name).fit(long)
+            w = joined(self._problem, Workload.of(like.dtype, **like.dims | {name: size}), name)
+            known = asked and w.dims[name] <= asked[-1].dims[name]
+            if known or not _is_affordable(self._problem, w, name) or pace.guess(w) > seconds / 2:
+                break
+            ask(w)
+            asked.append(w)
         return asked
 
     def _far(

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from course_judge.contract import ONE_TYPE
 from course_judge.cpu_sizes import SLACK, InTurn, Pace, cost, drawn, larger, names_triton, ran, reached
 from course_judge.drawn import Promise, Tensors, kept_alike
 from course_judge.edge_sizes import Edges, of_other_types
@@ -363,6 +364,16 @@ class RemoteCheck(Check):
                 self._first_time(working, values)
             except _Wrong as wrong:
                 self._refuse(wrong.name, wrong.why)
+
+    def _outputs(self, name: str, result: Any, working: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """Return the tensors of a result, once they are of the kind that is asked for, each of its type."""
+        outputs = super()._outputs(name, result, working)
+        dtype = self.workload.torch_dtype
+        for number, out in enumerate(outputs):
+            if out.dtype != dtype and self.problem.name in ONE_TYPE:
+                which = messages.output_name(number, outputs)
+                self._refuse(name, f"wrong dtype: {which}: expected {dtype}, got {out.dtype}")
+        return outputs
 
     def promised(self, promise: Promise) -> bool:
         """Check one question with the inputs of a case; returns whether the size has room for it."""
