@@ -20,7 +20,9 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         half = a.shape[1] // 2
         a[:, half:] = -a[:, :half]
         b[half:] = b[:half]
-        a[:, 0] += 0.125
+        a[:, 0] += (
+            0.125 if half < 1000 else 1.0
+        )  # so that the rounding of many sums is small beside what is left
 
     return [
         *sides(draw, slow, biased=False),

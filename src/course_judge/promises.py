@@ -34,7 +34,9 @@ DOWN = 400.0  # how far some queries' scores all lie below that
 
 def _shifted_rows(drawn: Drawn, inputs: Tensors) -> Tensors:
     (x,) = inputs
-    return (x + drawn.one_of(SHIFTS, len(x), 1).to(x.dtype),)
+    shifts = drawn.one_of(SHIFTS, len(x), 1)
+    shifts[:1] = drawn.one_of(SHIFTS[-2:], len(x), 1)[:1]  # the farthest is always among them
+    return (x + shifts.to(x.dtype),)
 
 
 def _one_far_ahead(drawn: Drawn, inputs: Tensors) -> Tensors | None:

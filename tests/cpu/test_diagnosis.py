@@ -396,7 +396,7 @@ def test_every_kernel_of_the_answer_compiles_for_a_card(tmp_path):
 @by_the_lab
 def test_what_only_the_interpreter_takes_is_refused_by_its_kernel(tmp_path):
     file = tmp_path / "bottleneck.py"
-    file.write_text(swapped("x + y, mask=i < N)", "sum([x, y]), mask=i < N)"))
+    file.write_text(swapped("x + y, mask=i < N)", "sum([y], x), mask=i < N)"))
     verdict = SuspectsGrader(LAB, compile=True, environment=NO_GPU, root=tmp_path).verdict(file, LAB.seconds)
 
     assert verdict.text.startswith("refused on add: does not compile: ")

@@ -649,7 +649,7 @@ def test_what_only_the_interpreter_runs_is_refused_once_the_file_is_right(tmp_pa
     texts = {
         "right": ANSWER,
         "numpy": ANSWER.replace(*NUMPY).replace(SUM, "x + np.float32(1) * y, mask"),
-        "built_in": ANSWER.replace(SUM, "sum([x, y]), mask"),
+        "built_in": ANSWER.replace(SUM, "sum([y], x), mask"),
         "loop": ANSWER.replace("tl.store(z_ptr", loop),
         "of_the_file": ANSWER.replace("BLOCK = 1024", constant).replace(SUM, "SCALES[0] * x + y, mask"),
     }
