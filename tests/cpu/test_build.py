@@ -179,7 +179,7 @@ def test_what_stands_before_a_library_stops_the_build(repository, edit):
     planted = ("src/statistics.py", "src/torch/__init__.py", "statistics.py")
     for name in planted:
         edit(name, "", "from math import *\n")
-    refused(repository, *((f"{name.removesuffix('/__init__.py')}: ", "stand before") for name in planted))
+    refused(repository, *((f"{name.removesuffix('/__init__.py')}: ", "would shadow") for name in planted))
 
 
 def skip_while_the_gpu_tests_wait(repository):

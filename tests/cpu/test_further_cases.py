@@ -73,7 +73,8 @@ def test_norms_vary_rows_lengths_and_values(seed):
 def test_every_kernel_of_the_bottleneck_has_longer_sizes(one):
     announced = [Workload.parse(text).dims for text in one.tries]
     for seed in range(10):
-        sizes = [Workload.parse(text).dims for text in one.further(random.Random(seed))]
+        cases = one.further(random.Random(seed))
+        sizes = [Workload.parse(case if isinstance(case, str) else case.size).dims for case in cases]
         for name in announced[0]:
             assert max(dims[name] for dims in sizes) > max(dims[name] for dims in announced)
 
@@ -140,7 +141,7 @@ def test_every_size_is_long_once_beside_short_ones(name, alone):
                 longest = max(sizes, key=lambda dims: dims[side])
                 # Rows of a matrix with M * M numbers, and what takes a program each, as far as there is time.
                 assert longest[side] > (128 if slow else 1024)
-                assert all(size <= 5 for other, size in longest.items() if other != side)
+                assert all(size <= 8 for other, size in longest.items() if other != side)
 
 
 @pytest.mark.parametrize("name", ["transpose", "grey", "register_tile", "sgemm_tiles", "wmma"])

@@ -1157,7 +1157,8 @@ def test_an_interpreter_goes_past_the_largest_where_there_is_time(a_unit_s, reac
         pace.note(w, a_unit_s * cost(problem, w))
     edges.ask_past(asked.append, pace)
 
-    assert bool(asked) == bool(edges.past) == reaches
+    assert bool(edges.past) == reaches
+    assert asked  # long ones that are quick in any case
     assert edges.not_asked == ([] if reaches else ["N"])
 
 

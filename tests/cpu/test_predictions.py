@@ -95,7 +95,7 @@ def test_the_first_value_of_a_reveal_is_the_answer():
 )
 def test_an_answer_right_below_is_found(below):
     [fault] = faults(f"{PREDICT}\n\n{below}")
-    assert "ours stands in sight below" in fault
+    assert "ours is in sight below" in fault
     assert faults(f"{PREDICT}\n\n{LONG}\n\n{below}") == []
 
 

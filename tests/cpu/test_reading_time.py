@@ -253,7 +253,7 @@ def test_in_the_first_page_typing_begins_within_twenty_minutes(course, rendered)
 def test_readers_are_told_the_rule_that_is_used(rendered):
     page, _, anchor = RULE.partition("#")
     text = (ROOT / page).read_text(encoding="utf-8")
-    section = text.partition("## The minutes at a page's head")[2].partition("# %%")[0]
+    section = text.partition("## The minutes at the top of a page")[2].partition("# %%")[0]
     for said in (
         "150 words a minute",
         "ten lines a minute",
