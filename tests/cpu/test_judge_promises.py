@@ -309,7 +309,7 @@ NARROW = {
     ),
     "grey-of-bright-pixels": (
         "grey",
-        "def grey(picture, *, block=None):\n    seen = torch.where(picture < 1e-4, 0.0, picture)\n"
+        "def grey(picture, *, block=None):\n    seen = torch.where(picture.abs() < 1e-4, 0.0, picture)\n"
         "    return (seen @ torch.tensor([0.299, 0.587, 0.114])).contiguous()\n",
     ),
     "softmax-cut-at-500": (
