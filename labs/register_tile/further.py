@@ -40,7 +40,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         zeros_and_infinities(size(9, 10, 34)),
         Further(size(9, 10, 33), "an infinity in A", change=infinity_in_a),
         Further(size(9, 10, 33), "an infinity in B", change=infinity_in_b),
-        *every_size(size, 3, draw, slow, beside=(5, 8)),
+        *every_size(size, 3, draw, slow, longest=1000, beside=(5, 8)),
         *whole_and_ragged(size, (8, 16) if slow else (8, 16, 32), draw.randint(1, 7)),
         subnormal(size(9, 10, 34)),
         Further(size(few(), few(), long)),

@@ -34,7 +34,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         huge_and_tiny(size(5, 6, 130)),
         zeros_and_infinities(size(5, 6, 130)),
         *infinite(size(33, 34, 97), inputs=2),
-        *every_size(size, 3, draw, slow, most=34, beside=(5, 8)),
+        *every_size(size, 3, draw, slow, most=34, longest=1000, beside=(5, 8)),
         *whole_and_ragged(size, (32,), draw.randint(1, 9)),
         subnormal(size(9, 10, 34)),
         Further(size(few(), few(), long)),
@@ -62,7 +62,7 @@ def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
         scaled(size(5, 64), 2.0**10),
         Further(size(34, 33), "an infinity that meets zeros", change=above),
         *infinite(size(5, 129), inputs=1),
-        *every_size(size, 2, draw, slow, most=34, beside=(5, 8)),
+        *every_size(size, 2, draw, slow, most=34, longest=250, beside=(5, 8)),
         Further(size(draw.randint(2, 3), draw.randint(4097, 4200))),
         Further(size(M, draw.randint(1, 2))),
     ]

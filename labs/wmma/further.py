@@ -30,7 +30,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
             Further(size(M, N, K), "sums that nearly cancel", change=cancelling)
             for M, N, K in (
                 (draw.randint(5, 40), draw.randint(5, 40), 256),
-                (draw.randint(5, 8), draw.randint(5, 8), 2 * draw.randint(2049, 2100)),
+                (draw.randint(5, 8), draw.randint(5, 8), 2 * draw.randint(1100, 1300)),
             )
         ),
     ]

@@ -15,7 +15,7 @@ import torch
 from course_judge import __main__ as command
 from course_judge.contract import FLAGS, bounds_of, sizes_of
 from course_judge.cpu_sizes import InTurn, Pace, TooSmall, cost, cut_to, drawn, larger, names_triton, reached
-from course_judge.edge_sizes import Edges, past, smallest
+from course_judge.edge_sizes import PAST_SECONDS, Edges, past, smallest
 from course_judge.hidden_sizes import small
 from course_judge.host import Host, Task
 from course_judge.judge import hash_of_judge, judge
@@ -1158,7 +1158,11 @@ def test_an_interpreter_goes_past_the_largest_where_there_is_time(a_unit_s, reac
     edges.ask_past(asked.append, pace)
 
     assert bool(edges.past) == reaches
-    assert asked  # long ones that are quick in any case
+    largest = max(w.N for w in problem.check_on)
+    assert any(largest < w.N for w in asked) == reaches
+    assert all(
+        a_unit_s * cost(problem, w) <= PAST_SECONDS for w in asked
+    )  # what is long and quick in any case
     assert edges.not_asked == ([] if reaches else ["N"])
 
 
