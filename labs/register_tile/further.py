@@ -27,7 +27,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     def infinity_in_b(a: Any, b: Any) -> None:
         b.reshape(-1)[-1] = float("inf")
 
-    few, long = (lambda: draw.randint(1, 3)), draw.randint(4097, 4200)
+    few, long = (lambda: draw.randint(3, 5)), draw.randint(4097, 4200)
     wide = draw.randint(1025, 1100) if slow else long
     side = draw.randint(9, 15)
     return [

@@ -22,7 +22,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     def size(M: int, N: int, K: int) -> str:
         return f"dtype=float32,M={M},N={N},K={K}"
 
-    few, long = (lambda: draw.randint(1, 3)), draw.randint(4097, 4200)
+    few, long = (lambda: draw.randint(3, 5)), draw.randint(4097, 4200)
     wide = draw.randint(1025, 1100) if slow else long
     side = draw.randint(17, 31)
     return [
