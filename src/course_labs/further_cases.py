@@ -136,7 +136,9 @@ def every_size(
             asked = [draw.randint(*beside) for _ in range(dims)]
             asked[at] = one
             found.append(size(*asked))
-    equal = sizes if dims == 2 and not slow else draw.sample(sizes, min(4, len(sizes)))
+    # As small as the others may be, and no smaller.
+    equal = [one for one in sizes if one >= beside[0]]
+    equal = equal if dims == 2 and not slow else draw.sample(equal, min(4, len(equal)))
     for at, other in combinations(range(dims), 2):
         for one in equal:
             asked = [draw.randint(*beside) for _ in range(dims)]
