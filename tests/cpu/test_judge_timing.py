@@ -18,6 +18,9 @@ from course_judge.worker import sampling
 from course_judge.worker.answers import Answers
 from course_judge.worker.connection import Connection
 from course_kernels.measure.check import WrongResult
+from course_kernels.measure.machine import machine_for
+from course_kernels.measure.roofline import floor_us
+from course_kernels.measure.summary import measurement_of
 from course_kernels.problem import Workload
 from course_kernels.refusals.problem import PROBLEM
 
@@ -150,3 +153,26 @@ def test_what_no_clock_says_is_a_verdict(times, said, why):
         one._samples()
     assert (caught.value.found, caught.value.why) == ("out of turn", why)
     thread.join(30)
+
+
+def asked_thrice(one, monkeypatch, *of_floor):
+    """What is taken where the judge's clock reads so many times the least possible time, one try after the other."""
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
+    samples = measurement_of("it", WORKLOAD, PROBLEM, [100.0] * 3, group="judge", error=0.0, blocks=[0, 1, 2])
+    floor = floor_us(samples, machine_for("NVIDIA H200"))
+    readings = iter(of_floor)
+    one._samples = lambda: samples
+    one._by_our_clock = lambda about_us: (next(readings) * floor, 0.001)
+    return one.taken().wall_us / floor
+
+
+def test_a_busy_neighbour_makes_nobody_faster_than_the_floor(times, monkeypatch):
+    one, _ = times
+    assert asked_thrice(one, monkeypatch, 0.9, 0.8, 1.4) == pytest.approx(1.4)
+    assert asked_thrice(one, monkeypatch, 1.2) == pytest.approx(1.2)
+
+
+def test_work_that_is_never_done_in_time_is_refused(times, monkeypatch):
+    one, _ = times
+    with pytest.raises(WrongResult, match=r"faster than the floor: it took 0\.8 of the least possible time"):
+        asked_thrice(one, monkeypatch, 0.9, 0.8, 0.9, 1.4)
