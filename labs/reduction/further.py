@@ -18,18 +18,31 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
     def ones(x: Any) -> None:
         x[...] = 1.0
 
+    def only_the_last(x: Any) -> None:
+        x[...] = 0.0
+        x[-1] = 1.0
+
     return [
         Further("dtype=float32,N=2"),
         Further(f"dtype=float32,N={N}", f"all 0 but for x[{at}]", change=all_but_one, exact=True),
         scaled("dtype=float32,N=513", 2.0**-20),
         *every_size("dtype=float32,N={}".format, 1, draw, slow, longest=70_000),
         *(Further(f"dtype=float32,N={N}", "all 1", change=ones, exact=True) for N in edges(draw)),
+        *(
+            Further(f"dtype=float32,N={N}", "all 0 but for the last", change=only_the_last, exact=True)
+            for N in far(door, draw, slow)
+        ),
     ]
 
 
 def edges(draw: random.Random) -> tuple[int, ...]:
     """Lengths of which one number, all but one, or nothing is left after the last whole block."""
     return 33, 257, 1022, 1023, 1024, 1025, 1024 * draw.randint(64, 70) + 1
+
+
+def far(door: str, draw: random.Random, slow: bool) -> list[int]:
+    """Lengths of which 1024 shares of 4096 are not all; none where a CPU runs every thread."""
+    return [] if door == "cuda" and slow else [2**22 + draw.randint(1, 100_000)]
 
 
 def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
@@ -47,9 +60,7 @@ def further_alone(door: str, draw: random.Random, slow: bool) -> list[Further]:
         x[1::2] = 1.0
 
     N = draw.randint(30, 60)
-    lengths = [*edges(draw)]
-    if door != "cuda" or not slow:  # the longest has too many threads for a CPU
-        lengths.append(draw.randint(2_100_000, 2_200_000))
+    lengths = [*edges(draw), *far(door, draw, slow)]
     return [
         *twins(f"dtype=float32,N={N}", draw),
         *every_size("dtype=float32,N={}".format, 1, draw, slow, longest=70_000),

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, every_size, twins
+from course_labs.further_cases import Further, every_size, past_a_group, twins
 
 TILES = 16, 32, 64
 
@@ -32,6 +32,7 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         *twins(f"dtype=float32,M={small},N={small}", draw),
         Further(f"dtype=float32,M={middling},N={middling}", told, change=every_bit, exact=True),
         *every_size("dtype=float32,M={},N={}".format, 2, draw, slow),
+        *past_a_group("dtype=float32,M={},N={}".format, draw),
         *(Further(f"dtype=float32,M={M},N={N}") for M, N in (*zip(squares, squares, strict=True), *sides)),
     ]
 

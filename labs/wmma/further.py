@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from course_labs.further_cases import Further, every_size, infinite, twins, whole_and_ragged
+from course_labs.further_cases import Further, every_size, infinite, past_a_group, twins, whole_and_ragged
 
 F = 16  # rows and columns of a square
 
@@ -82,6 +82,7 @@ def sides(draw: random.Random, slow: bool, biased: bool) -> list[Further]:
         *infinite(size(5, 6, 65), inputs=2),
         *every_size(size, 3, draw, slow, most=18, longest=70, beside=(5, 8)),
         *whole_and_ragged(size, (F,), draw.randint(1, 9)),
+        *past_a_group(lambda M, N: size(M, N, draw.randint(5, 8)), draw),
         Further(size(few(), few(), long)),
         Further(size(wide, few(), few())),
         Further(size(few(), wide, few())),

@@ -163,6 +163,15 @@ def whole_and_ragged(size: Callable[..., str], tiles: Sequence[int], beside: int
     ]
 
 
+def past_a_group(size: Callable[..., str], draw: random.Random) -> list[Further]:
+    """Return cases with a tile more than eight, or sixteen, along one side, and a few along the other.
+
+    Programs that go down eight rows of tiles before they move on leave the last rows to a group that is not full.
+    """
+    many, few = 8 * 64 + draw.randint(1, 31), 64 + draw.randint(1, 31)
+    return [Further(size(many, few)), Further(size(few, many))]
+
+
 def subnormal(size: str) -> Further:
     """Return a case of a product whose first matrix has numbers below the smallest normal one, the other large ones."""
 

@@ -43,7 +43,8 @@ OPEN = frozenset(
     for name in VIEWS | _words("copy __copy__ __deepcopy__ astype round clip argmax argmin")
 ) | _words(
     "numpy.where numpy.clip numpy.round numpy.around numpy.argmax numpy.argmin numpy.copy numpy.any numpy.all "
-    "numpy.logical_or.reduce numpy.logical_and.reduce numpy.flatnonzero numpy.nonzero numpy.count_nonzero"
+    "numpy.logical_or.reduce numpy.logical_and.reduce numpy.flatnonzero numpy.nonzero numpy.count_nonzero "
+    "numpy.ix_ numpy.expand_dims numpy.squeeze numpy.broadcast_to numpy.atleast_1d numpy.atleast_2d"
 )
 
 # They look at nobody's class, or make an array from nothing. What they give is watched as well.
