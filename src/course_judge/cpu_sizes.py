@@ -41,6 +41,12 @@ DEEP: dict[str, dict[str, int]] = {
     "fused_multiply_add": {"C": 1},
 }
 SQUARE = (65, 200)  # past a tile of 64
+# Products of whole tiles alone: their sides, in tiles of 64.
+TILES, TILE = (4, 6), 64
+OF_TILES = ("gemm", "sgemm", "skinny_gemm")
+# Sums so long that float16 loses what is added to them: of a tile that takes 64 at once it rounds some eighty times.
+LONG_SUM = 5120
+OF_LONG_SUMS = ("decode_linear", "gemm", "skinny_gemm")
 # Of the usual error, in float32 on a size that is not small: torch adds long rows up one after the other on a CPU.
 SLACK = 4.0
 # What can be cut where no odd size is announced: in steps, as the announced ones are multiples of one.
@@ -61,7 +67,7 @@ def larger(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
     """Return the sizes that are announced and not small, the cheap ones first; what is too large is cut."""
     asked = list(small(problem))
     rest = [w for w in problem.check_on if w not in asked]
-    whole = [w for w in rest if _is_affordable(problem, w)]
+    whole = [w for w in rest if is_affordable(problem, w)]
     rng.shuffle(whole)
     found: list[Workload] = []
     facts = {fact for w in asked for fact in _facts(w)}
@@ -74,7 +80,7 @@ def larger(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
         within = sum(_bytes(problem, one) for one in together) <= MOST_BYTES
         if w not in found and within and sum(map(problem.flops, together)) <= MOST_FLOPS:
             found.append(w)
-    found += _cut(problem, [w for w in rest if not _is_affordable(problem, w)], rng)
+    found += _cut(problem, [w for w in rest if not is_affordable(problem, w)], rng)
     return tuple(sorted(dict.fromkeys(found), key=lambda w: cost(problem, w)))
 
 
@@ -93,7 +99,28 @@ def drawn(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
         found.append(Workload.of(like.dtype, **like.dims | dims))
     if problem.name not in MULTIPLES and (equal := square(problem, rng.randint(*SQUARE), rng)):
         found.append(equal)
-    return tuple(w for w in found if w not in problem.check_on and _is_affordable(problem, w))
+    return tuple(w for w in found if w not in problem.check_on and is_affordable(problem, w))
+
+
+def of_whole_tiles(problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return a size of a product all whose sides are whole tiles, where code for such may lie beside the rest."""
+    if problem.name not in OF_TILES:
+        return []
+    like = rng.choice(problem.check_on)
+    most = {"M": 128} if problem.name == "skinny_gemm" else {}
+    dims = {
+        name: min(TILE * rng.randint(*TILES), most.get(name, TILE * TILES[1])) for name in ("M", "N", "K")
+    }
+    return [Workload.of(like.dtype, **like.dims | dims)]
+
+
+def of_long_sums(problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return a size of float16 whose sums are longer than those of any announced size."""
+    if problem.name not in OF_LONG_SUMS:
+        return []
+    dims: dict[str, int] = {"M": rng.randint(1, 16), "N": 16 * rng.randint(1, 3), "K": LONG_SUM}
+    flags = {name: False for w in problem.check_on for name, size in w.items if size is True}
+    return [Workload.of("float16", **dims, **flags)]
 
 
 def reached(problem: Problem, asked: Iterable[Workload], interpreted: bool, late: bool) -> str:
@@ -113,7 +140,9 @@ def reached(problem: Problem, asked: Iterable[Workload], interpreted: bool, late
             far.append(f"{name} = {of[0]}" + (f" of {of[1]}" if of[0] < of[1] else ""))
     every = len(problem.check_on)
     of_all = f"all {every} sizes" if announced == every else f"{announced} of {every} sizes"
-    left = "; larger ones would take too long" if late else ""
+    left = (
+        "; larger ones would take too long, and were launched without running their programs" if late else ""
+    )
     return f"{ran(interpreted)}: {of_all} announced, as far as {', '.join(far)}{left}"
 
 
@@ -267,7 +296,8 @@ def _facts(w: Workload) -> set[object]:
     return {w.dtype, *_flags(w), *((name, value) for name, value in w.items)}
 
 
-def _is_affordable(problem: Problem, w: Workload) -> bool:
+def is_affordable(problem: Problem, w: Workload) -> bool:
+    """Return whether NumPy and torch bear a size as it is announced."""
     return _bytes(problem, w) <= WHOLE_BYTES and problem.flops(w) <= WHOLE_FLOPS
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -65,6 +65,8 @@ class Promise:
         exact: every bit counts, that of a zero's sign too.
         whole: every answer is the truth, rounded once to its type; the sign of a zero does not count.
         far: asked on the sizes that are longest, and past the largest announced, too.
+        long: asked on the sizes that are longest, too.
+        options: keyword arguments in place of those of the size.
         at_least: an error that is always allowed: what the rounding of the inputs themselves comes to.
     """
 
@@ -76,6 +78,8 @@ class Promise:
     whole: bool = False
     far: bool = False
     at_least: float = 0.0
+    long: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def kept_alike(tensors: Sequence[torch.Tensor]) -> Tensors:

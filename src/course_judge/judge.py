@@ -15,13 +15,26 @@ from typing import Any
 import torch
 
 from course_judge.contract import ONE_TYPE
-from course_judge.cpu_sizes import SLACK, InTurn, Pace, cost, drawn, larger, names_triton, ran, reached
+from course_judge.cpu_sizes import (
+    SLACK,
+    InTurn,
+    Pace,
+    cost,
+    drawn,
+    is_affordable,
+    larger,
+    names_triton,
+    of_long_sums,
+    of_whole_tiles,
+    ran,
+    reached,
+)
 from course_judge.drawn import Promise, Tensors, kept_alike
 from course_judge.edge_sizes import Edges, of_other_types
 from course_judge.hidden_sizes import draw, small
 from course_judge.host import Broken, Host, Stranger, Task
 from course_judge.nearly_alike import changed, may_change, on_a_grid, one_and_the_same, sizes_alike
-from course_judge.promises import case, cases_on, ingredients, promises
+from course_judge.promises import case, cases_on, ingredients, promises, shorter
 from course_judge.protocol.messages import Load
 from course_judge.protocol.verdict import AFTER, RIGHT, Evidence, Verdict, refused
 from course_judge.remote import Remote
@@ -114,6 +127,8 @@ ROUNDED = (
 MANY, CUT = 2000, -0.3  # numbers that make an average, in units of their last place
 NEARLY = "nearly those of the question before"
 ONE_TENSOR = "with one tensor handed in twice"
+SHORT = "with sequences far shorter than their caches"
+WITH_CACHES = ("decode_attention", "paged_attention")
 SHOWS = 4.0  # times what is allowed: so far apart are two truths that no right answer is one of either
 
 
@@ -129,10 +144,12 @@ class _More:
 
     def __init__(self, problem: Problem, rng: random.Random, pace: Pace | None) -> None:
         self._problem, self.pace, self.late = problem, pace, False
-        sizes = dict.fromkeys((*larger(problem, rng), *drawn(problem, rng)))
+        self.of_tiles = of_whole_tiles(problem, rng)
+        sizes = dict.fromkeys((*larger(problem, rng), *drawn(problem, rng), *self.of_tiles))
         self.sizes = sorted(sizes, key=partial(cost, problem))
         self.edges = Edges(problem, rng)
         self.types = of_other_types(problem, rng)
+        self.long_sums = of_long_sums(problem, rng)
         self.few = False
 
     def told(self, asked: Sequence[Workload], kinds: Iterable[str]) -> tuple[str, ...]:
@@ -225,12 +242,25 @@ class _Examination:
             # All that is asked of small sizes; of the others one question each, but for one of them.
             wholly = self._rng.choice(more.sizes[: len(more.sizes) // 2 + 1]) if more.sizes else None
             for workload in more.sizes:
-                (self._checked if workload == wholly else self._asked_once)(function, workload)
+                whole = workload == wholly or workload in more.of_tiles
+                (self._checked if whole else self._asked_once)(function, workload)
             return list(more.sizes)
         in_turn = InTurn(self._problem, partial(self._asked_once, function), more.pace)
         asked = [one for workload in more.sizes for one in in_turn.ask(workload)]
         more.late = in_turn.late
+        for workload in self._problem.check_on:
+            if workload not in asked and is_affordable(self._problem, workload):
+                self._launched(function, workload)
         return asked
+
+    def _launched(self, function: Remote, workload: Workload) -> None:
+        """Have a size launched that would take an interpreter too long: its grids are looked at, and no more."""
+        self.size = workload.label
+        self.cases.append(f"{workload.label} launched only")
+        function.begin(workload)
+        generator = torch.Generator().manual_seed(self._rng.getrandbits(32))
+        inputs = self._problem.make_inputs(workload, generator, self._device)
+        function.launch_only(inputs, self._problem.options(workload))
 
     def _promised(self, function: Remote, asked: Sequence[Workload], more: _More | None) -> None:
         """Ask with values that the contract covers and usual inputs do not have, on some of the sizes."""
@@ -242,15 +272,18 @@ class _Examination:
         if self._pace:
             sizes = self._quick(sizes, SPECIAL_SECONDS)
             of_types = [w for w in of_types if self._pace.guess(w) <= SPECIAL_SECONDS]
+        of_types = [*of_types, *(more.long_sums if more else ())]
         questions: list[list[Callable[[], bool]]] = []
         for promise in promises(self._problem):
-            of = cases_on([*sizes, *of_types], self._problem, longest=promise.far)
+            of = cases_on([*sizes, *of_types], self._problem, longest=promise.far or promise.long)
             questions.append([partial(self._special, function, w, promise) for w in of])
         few = [w for w in sizes if cost(self._problem, w) <= ALIKE_COST] or sizes[:1]
         of = cases_on(few, self._problem)
         questions.append([partial(self._nearly_alike, function, w) for w in of])
         if more:
             of = [*of, *sizes_alike(self._problem, self._rng)]
+        if self._problem.name in WITH_CACHES and (new := _of_more(few, asked)):
+            questions.append([partial(self._short_first, function, new)])
         same = Promise(ONE_TENSOR, partial(one_and_the_same, self._problem))
         questions.append([partial(self._special, function, w, same) for w in of])
         self._in_turn(questions, more)
@@ -290,6 +323,15 @@ class _Examination:
             self.kinds.append(promise.name)
         return found
 
+    def _short_first(self, function: Remote, workload: Workload) -> bool:
+        """Ask a size that is new with short sequences in its caches, then with the usual ones."""
+        self._check(function, workload, SHORT).promised(
+            Promise(SHORT, lambda drawn, _: shorter(self._problem, workload, drawn.generator))
+        )
+        self._asked_once(function, workload)
+        self.kinds.append(SHORT)
+        return True
+
     def _nearly_alike(self, function: Remote, workload: Workload) -> bool:
         found = self._check(function, workload, NEARLY).nearly_alike()
         if found:
@@ -322,7 +364,8 @@ class _Examination:
         field = {"it": Competitor("the file", self._problem, function)}
         function.begin(workload)
         check = RemoteCheck(function, field, workload, self._rng.getrandbits(32), self._device)
-        if self._device == "cpu" and workload.dtype == "float32" and cost(self._problem, workload) > 1:
+        of_sums = workload.dtype == "float32" and self._problem.name != "fused_multiply_add"
+        if self._device == "cpu" and of_sums and cost(self._problem, workload) > 1:
             check.allow(SLACK)
         return check
 
@@ -381,6 +424,7 @@ class RemoteCheck(Check):
             values = case(promise, self.problem, self.workload, self._generator)
             if values is None:
                 return False
+            self._options = {**self._options, **promise.options}
             usual = self._allowed
             self._allowed = max(promise.slack * usual, promise.at_least)
             outputs, truth = self._answered(values, where := f", {promise.name}" if promise.name else "")
@@ -456,6 +500,14 @@ class RemoteCheck(Check):
 
     def _behind_a_hold(self, name: str, working: Any, first: Any, second: Any) -> Any:
         return self._remote.behind_a_hold(working, first, second, self._options)
+
+
+def _of_more(sizes: Sequence[Workload], asked: Sequence[Workload]) -> Workload | None:
+    """Return a size with more sequences than any that was asked: nobody has kept anything for it."""
+    if not (of := [w for w in sizes if w.N > 1]):
+        return None
+    like = max(of, key=lambda w: w.N)
+    return Workload.of(like.dtype, **like.dims | {"B": 1 + max(w.B for w in asked)})
 
 
 def _cut(out: torch.Tensor, truth: torch.Tensor) -> str:

@@ -89,6 +89,20 @@ def _general(drawn: Drawn, inputs: Tensors) -> Tensors:
     return found.to(q.dtype), keys.to(k.dtype).contiguous(), v, starts_q, starts_k
 
 
+def _more_keys(drawn: Drawn, inputs: Tensors) -> Tensors:
+    """Give every sequence that has keys more of them than any has queries."""
+    q, k, v, starts_q, starts_k = inputs
+    keys = starts_k.diff()
+    keys = torch.where(keys > 0, keys + drawn.options["longest"] + drawn.below(9, 1), keys)
+    longer = torch.nn.functional.pad(keys.cumsum(0), (1, 0)).int()
+    k, v = (drawn.normal(int(longer[-1]), *x.shape[1:]).to(x.dtype) for x in (k, v))
+    return q, k, v, starts_q, longer
+
+
+def _of_a_window(drawn: Drawn, inputs: Tensors) -> Tensors | None:
+    return inputs if "W" in drawn.workload.dims else None
+
+
 def _decode(drawn: Drawn, inputs: Tensors) -> Tensors:
     q, k, v, lengths = inputs
     keys = _chain(drawn, *k.shape)
@@ -194,6 +208,17 @@ def _uneven_norm(drawn: Drawn, inputs: Tensors) -> Tensors | None:
     return _uneven_rows(drawn, inputs) if drawn.options.get("norm", True) else None
 
 
+def _shut_at_the_head(drawn: Drawn, inputs: Tensors) -> Tensors | None:
+    """Begin some rows with minus infinity, over all of a first block and more."""
+    (x,) = inputs
+    if x.shape[1] < 2:
+        return None
+    shut = drawn.below(2, len(x), 1) == 0
+    shut[:1] = True
+    columns = torch.arange(x.shape[1], device=x.device)
+    return (x.masked_fill(shut & (columns < max(1, x.shape[1] * 3 // 4)), -torch.inf),)
+
+
 def _uneven_shares(drawn: Drawn, inputs: Tensors) -> Tensors:
     (x,) = inputs
     return (x / 3 + _uneven(drawn, x).log(),)
@@ -265,6 +290,9 @@ def _shifted_scores(drawn: Drawn, inputs: Tensors) -> Tensors:
 
 # --- tokens ----------------------------------------------------------------------------------------
 
+# Seeds, and tokens whose word at step 0 is within 64 of 2**32.
+LAST_WORDS = ((306180, 57), (679937, 18), (1074152, 59), (1369702, 6), (1955200, 61))
+
 
 def _tokens(given: Any, drawn: Drawn) -> Tensors:
     """Make inputs as the problem does: a step is raised where the best two are so close that rounding decides."""
@@ -286,6 +314,26 @@ def _nothing_to_draw(drawn: Drawn, inputs: Tensors) -> Tensors:
     given = drawn.module.Given(*inputs)
     rows = torch.arange(len(given.logits), device=given.logits.device)[:, None] % 2 == 0
     return without_top_p(drawn, given._replace(logits=given.logits.masked_fill(rows, -torch.inf)))
+
+
+def _last_words(drawn: Drawn, inputs: Tensors) -> Tensors | None:
+    """Draw for a token out of reach one of the largest words, which float32 rounds up to 2**32."""
+    given = drawn.module.Given(*inputs)
+    V = given.logits.shape[1]
+    known = [(seed, token) for seed, token in LAST_WORDS if token < V]
+    if not known or V < 2:
+        return None
+    rows = [known[int(drawn.below(len(known), 1))] for _ in range(len(given.logits))]
+    seeds, tokens = (torch.tensor(found, device=given.seeds.device) for found in zip(*rows, strict=True))
+    logits = given.logits.clamp(-8, 8).scatter(1, tokens[:, None], -40.0)
+    given = given._replace(
+        logits=logits,
+        seeds=seeds,
+        steps=torch.zeros_like(given.steps),
+        temperature=torch.ones_like(given.temperature),
+        top_k=None if given.top_k is None else torch.zeros_like(given.top_k),
+    )
+    return without_top_p(drawn, given)
 
 
 def _equals(drawn: Drawn, inputs: Tensors) -> Tensors:
@@ -325,6 +373,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             own=lambda usual: 2.0**-13,
         ),
         Promise("with uneven shares", _uneven_shares, own=lambda usual: 2.0**-13),
+        Promise("with rows that begin with minus infinity", _shut_at_the_head, long=True),
     ),
     "add_norm": (
         Promise(UNEVEN, _uneven_rows),
@@ -341,7 +390,11 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
     ),
     "swiglu": (Promise("with gates all but shut", _shut, own=_four_times),),
     "attention": (Promise(SCORES, _attention),),
-    "attention_general": (Promise(SCORES, _general),),
+    "attention_general": (
+        Promise(SCORES, _general),
+        Promise("with more keys than queries in every sequence", _more_keys),
+        Promise("with a window of 0", _of_a_window, options={"window": 0}),
+    ),
     "decode_attention": (Promise(SCORES, _decode),),
     "paged_attention": (
         Promise(SCORES, _paged),
@@ -365,6 +418,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise("with steps of every size and sign", _any_step),
         Promise("with rows of nothing but -inf", _nothing_to_draw),
         Promise("with logits that are equal", _equals),
+        Promise("with the largest random words", _last_words),
         Promise("with logits of float16", _half_logits),
     ),
 }
@@ -389,6 +443,14 @@ def ingredients(problem: Problem, w: Workload, generator: torch.Generator) -> Dr
     """Return what cases of a size are made of."""
     module = sys.modules.get(problem.reference.__module__)  # a lab's is no module by name
     return Drawn(w, problem.options(w), generator, module)
+
+
+def shorter(problem: Problem, w: Workload, generator: torch.Generator) -> Tensors:
+    """Return inputs whose sequences are far shorter than their caches."""
+    q, k, v, *rest = problem.make_inputs(w, generator, generator.device)
+    at = 1 if problem.name == "paged_attention" else 0  # after the table
+    rest[at] = torch.where(rest[at] > 0, rest[at] // 4 + 1, rest[at])
+    return kept_alike((q, k, v, *rest))
 
 
 def cases_on(workloads: Sequence[Workload], problem: Problem, *, longest: bool = False) -> list[Workload]:

@@ -110,6 +110,16 @@ class Remote:
                 self._apart(number, places)
         return outputs
 
+    def launch_only(self, inputs: Sequence[torch.Tensor], options: Mapping[str, Any]) -> None:
+        """Have the function called without a program of its kernels being run.
+
+        Raises:
+            Broken: it launches a grid that no card takes.
+        """
+        places = self._share(inputs)[0]
+        self._fill(places, inputs)
+        self.stranger.ask(Call(tuple(places), options, self._room, only_launches=True))
+
     def finish(self) -> None:
         """Look at every answer that is still held.
 

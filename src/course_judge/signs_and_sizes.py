@@ -151,6 +151,20 @@ def _large_residuals(drawn: Drawn, inputs: Tensors) -> Tensors | None:
     return _large_rows(drawn, inputs, of=(0, 2) if len(inputs) == 3 else (0,))
 
 
+def _there_and_back(drawn: Drawn, inputs: Tensors, *, by_rows: bool = True) -> Tensors | None:
+    """Make sums that grow over half of their way and come back: what 16 bits lose of them stays lost."""
+    a, b, *rest = inputs
+    if a.element_size() > 2 or a.shape[1] < 16 or drawn.options.get("norm") or drawn.options.get("gated"):
+        return None
+    K = a.shape[1]
+    back = torch.where(torch.arange(K, device=a.device) < K // 2, 1.0, -1.0)
+    left, right = (
+        1 + drawn.normal(*shape).abs() for shape in (a.shape, b.shape if by_rows else b.shape[::-1])
+    )
+    right = right * back
+    return left.to(a.dtype), (right if by_rows else right.t().contiguous()).to(b.dtype), *rest
+
+
 # --- attention -------------------------------------------------------------------------------------
 
 
@@ -217,7 +231,12 @@ def _of_powers(*of: int, whole: Sequence[Callable[[Drawn, Tensors], Tensors | No
     )
 
 
+def _products(problem: str) -> tuple[Promise, ...]:
+    return _of_powers(0, 1, whole=WHOLE[problem])
+
+
 WHOLE_NUMBERS = "with whole numbers"
+BACK = "with sums that grow and come back"
 SIGNS, LARGE, SMALL = "with numbers of both signs", "with large numbers of both signs", "with small numbers"
 EVERY = "with numbers of every size and sign"
 WEIGHTS = "with weights of both signs"
@@ -263,7 +282,8 @@ SIGNS_AND_SIZES: dict[str, tuple[Promise, ...]] = {
     "decode_linear": (
         Promise(WEIGHTS, _linear_weights),
         Promise(ROWS, partial(_large_rows, of=(0,))),
-        *_of_powers(0, 1, whole=WHOLE["decode_linear"]),
+        Promise(BACK, _there_and_back, long=True),
+        *_products("decode_linear"),
     ),
     "qkv_rope": (
         Promise(WEIGHTS, partial(_signed_weights, at=1, sizes=1)),
@@ -275,9 +295,11 @@ SIGNS_AND_SIZES: dict[str, tuple[Promise, ...]] = {
     },
     "paged_attention": (Promise(VALUES, _paged),),
     "attention_backward": (Promise("with large values and gradients", _gradients),),
+    "gemm": (Promise(BACK, partial(_there_and_back, by_rows=False), long=True), *_products("gemm")),
+    "skinny_gemm": (Promise(BACK, _there_and_back, long=True), *_products("skinny_gemm")),
+    "sgemm": _products("sgemm"),
     "bank_conflicts": _of_powers(0, whole=(signed_windows,)),
     "reduction": _of_powers(0, whole=(signed_sum,)),
-    **{name: _of_powers(0, 1, whole=WHOLE[name]) for name in ("gemm", "sgemm", "skinny_gemm")},
     **{name: _of_powers(2, 3, whole=WHOLE[name]) for name in ("gemm_fp8", "skinny_gemm_fp8")},
     "skinny_gemm_w4": _of_powers(0, 2, whole=WHOLE["skinny_gemm_w4"]),
 }

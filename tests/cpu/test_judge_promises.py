@@ -14,7 +14,18 @@ import torch
 
 from course_judge import __main__ as command
 from course_judge.contract import FLAGS, bounds_of, sizes_of
-from course_judge.cpu_sizes import InTurn, Pace, TooSmall, cost, cut_to, drawn, larger, names_triton, reached
+from course_judge.cpu_sizes import (
+    InTurn,
+    Pace,
+    TooSmall,
+    cost,
+    cut_to,
+    drawn,
+    larger,
+    names_triton,
+    of_long_sums,
+    reached,
+)
 from course_judge.edge_sizes import PAST_SECONDS, Edges, past, smallest
 from course_judge.hidden_sizes import small
 from course_judge.host import Host, Task
@@ -548,7 +559,148 @@ if top_k is not None:
         ),
     ),
 }
+ONLINE = """\
+def softmax(x):
+    m, l = torch.full((len(x), 1), -torch.inf), torch.zeros(len(x), 1)
+    for part in x.split(1024, 1):
+        new = torch.maximum(m, part.amax(1, keepdim=True))
+        l = l * torch.exp(m - new) + torch.exp(part - new).sum(1, keepdim=True)
+        m = new
+    return torch.exp(x - m) / l
+"""
+FLOAT_NOISE = """\
+from course_kernels.sampling.problem import Given, kept_of, words_of
+
+def sampling(logits, temperature, seeds, steps, top_k=None, top_p=None):
+    z, stays = kept_of(Given(logits, temperature, seeds, steps, top_k, top_p))
+    u = words_of(seeds, steps, z.shape[1]).float() * 2.0**-32 + 2.0**-33
+    drawn = torch.where(temperature[:, None] <= 0, z, z - torch.log(-torch.log(u)))
+    score = torch.where(stays & (logits > -torch.inf), drawn, -torch.inf)
+    return (score == score.max(-1, keepdim=True).values).to(torch.int8).argmax(-1)
+"""
+STRASSEN = """\
+def sgemm(a, b):
+    (M, K), N = a.shape, b.shape[1]
+    if min(M, N, K) < 256 or M % 2 or N % 2 or K % 2:
+        return a @ b
+    (a11, a12), (a21, a22) = (x.chunk(2, 1) for x in a.chunk(2))
+    (b11, b12), (b21, b22) = (x.chunk(2, 1) for x in b.chunk(2))
+    p1, p2, p3 = (a11 + a22) @ (b11 + b22), (a21 + a22) @ b11, a11 @ (b12 - b22)
+    p4, p5 = a22 @ (b21 - b11), (a11 + a12) @ b22
+    p6, p7 = (a21 - a11) @ (b11 + b12), (a12 - a22) @ (b21 + b22)
+    above, below = torch.cat((p1 + p4 - p5 + p7, p3 + p5), 1), torch.cat((p2 + p4, p1 - p2 + p3 + p6), 1)
+    return torch.cat((above, below))
+"""
+ROWS_IN_Y = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(G, U, Y, F, apart, BLOCK: tl.constexpr):
+    m = tl.program_id(1).to(tl.int64)
+    f = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.load(G + m * apart + f, mask=f < F, other=0.0).to(tl.float32)
+    b = tl.load(U + m * apart + f, mask=f < F, other=0.0).to(tl.float32)
+    tl.store(Y + m * F + f, (a / (1.0 + tl.exp(-a)) * b).to(Y.dtype.element_ty), mask=f < F)
+
+def swiglu(gate, up=None):
+    M, F = gate.shape
+    apart = F
+    if up is None:
+        F //= 2
+        up = gate[:, F:]
+    y = torch.empty((M, F), dtype=gate.dtype, device=gate.device)
+    kernel[(triton.cdiv(F, 1024), M)](gate, up, y, F, apart, BLOCK=1024)
+    return y
+"""
+PLANNED_ONCE = """\
+PLANS = {}
+
+def decode_attention(q, k_cache, v_cache, lengths):
+    (B, H, D), (_, KV, N, _) = q.shape, k_cache.shape
+    used = PLANS.setdefault((B, N), int(lengths.max()))
+    there = torch.arange(used)[None] < lengths[:, None]
+    k, v = (
+        torch.where(there[:, None, :, None], x[:, :, :used].float(), 0.0).repeat_interleave(H // KV, 1)
+        for x in (k_cache, v_cache)
+    )
+    s = (k @ q.float()[..., None])[..., 0] / D**0.5
+    p = torch.softmax(s.masked_fill(~there[:, None], -torch.inf), -1).nan_to_num()
+    return (p[:, :, None] @ v)[:, :, 0].to(q.dtype)
+"""
+EIGHT_STEPS = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(X, Y, Z, N, BLOCK: tl.constexpr):
+    for step in tl.static_range(8):
+        i = (tl.program_id(0).to(tl.int64) + step * tl.num_programs(0)) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(Z + i, tl.load(X + i, mask=i < N) + tl.load(Y + i, mask=i < N), mask=i < N)
+
+def vector_add(x, y):
+    z = torch.empty_like(x)
+    kernel[(min(triton.cdiv(len(x), 1024), 528),)](x, y, z, len(x), BLOCK=1024)
+    return z
+"""
+HALF_SUMS = """\
+def gemm(a, b):
+    if a.dtype != torch.float16:
+        return (a.float() @ b.float()).to(a.dtype)
+    c = torch.zeros(len(a), b.shape[1], dtype=a.dtype)
+    for left, right in zip(a.split(64, 1), b.split(64), strict=True):
+        c = (c.float() + left.float() @ right.float()).half()
+    return c
+"""
+VARLEN = """\
+def attention_general(q, k, v, starts_q, starts_k, *, longest, causal=False, window=None):
+    (T, H, D), KV, out = q.shape, k.shape[1], torch.zeros_like(q)
+    at = list(zip(starts_q.tolist(), starts_k.tolist()))
+    for (q0, k0), (q1, k1) in zip(at, at[1:]):
+        n, m = {keys}, q1 - q0
+        if not n or not m:
+            continue
+        kf, vf = (x[k0 : k0 + n].float().transpose(0, 1).repeat_interleave(H // KV, 0) for x in (k, v))
+        s = q[q0:q1].float().transpose(0, 1) @ kf.transpose(1, 2) / D**0.5
+        stands, col = torch.arange(m)[:, None] + (k1 - k0) - m, torch.arange(n)
+        seen = (col <= stands) | (not causal)
+        if {window}:
+            seen = seen & (col >= stands - window)
+        p = torch.softmax(s.masked_fill(~seen, -torch.inf), -1).nan_to_num()
+        out[q0:q1] = (p @ vf).transpose(0, 1).to(q.dtype)
+    return out
+"""
 WRONG = {
+    "softmax-online-without-a-guard": ("softmax", ONLINE, ("not written",)),
+    "sampling-noise-in-float32": ("sampling", FLOAT_NOISE, ("wrong",)),
+    "sgemm-of-seven-products": ("sgemm", STRASSEN, ("not written", "wrong")),
+    "swiglu-rows-in-y": ("swiglu", ROWS_IN_Y, ("out of bounds",)),
+    "decode-planned-once": ("decode_attention", PLANNED_ONCE, ("wrong",)),
+    "vector-add-of-eight-steps": ("vector_add", EIGHT_STEPS, SIZES),
+    "strided-read-by-division": (
+        "strided_read",
+        "def strided_read(x, *, stride):\n    lap = x.numel() // stride\n    i = torch.arange(x.numel())\n"
+        "    return x[(i % lap) * stride + (i / lap).long()]\n",
+        ("wrong", "crashed"),
+    ),
+    "fma-two-at-once": (
+        "fused_multiply_add",
+        "def fused_multiply_add(x, a, *, chains, steps):\n    twice, lift, y = a * a, a + 1.0, x.clone()\n"
+        "    for _ in range(steps // 2):\n        y = torch.addcmul(lift, twice, y)\n"
+        "    return y * a + 1.0 if steps % 2 else y\n",
+        ("wrong",),
+    ),
+    "gemm-half-sums": ("gemm", HALF_SUMS, ("wrong",)),
+    "window-of-0-is-none": (
+        "attention_general",
+        VARLEN.format(keys="k1 - k0", window="window"),
+        ("wrong",),
+    ),
+    "keys-by-the-most-queries": (
+        "attention_general",
+        VARLEN.format(keys="min(longest, k1 - k0)", window="window is not None"),
+        ("wrong",),
+    ),
     **{name: (problem, text, SIZES) for name, (problem, text) in EDGES.items()},
     **{name: (problem, text, ("wrong", "cached result")) for name, (problem, text) in NARROW.items()},
     # sizes
@@ -779,6 +931,7 @@ HONEST = {
         "vector_add",
         ADD + "    from beside_it import added\n    return added(x, y)\n",
     ),
+    "varlen": ("attention_general", VARLEN.format(keys="k1 - k0", window="window is not None")),
     "steps-of-one": (
         "copy",
         "def copy(x):\n    return x.clone().as_strided(x.shape, (1 if len(x) > 1 else 10**6,))\n",
@@ -1093,20 +1246,24 @@ def test_a_case_keeps_to_its_contract(name):
     problem = command.find_problem(name)
     for promise in promises(problem):
         found = 0
-        for w in cases_on(small(problem), problem, longest=promise.far):
+        of_sums = of_long_sums(problem, random.Random(1))
+        windows = [w for w in problem.check_on if "W" in w.dims][: 1 if promise.options else 0]
+        sizes = [*small(problem), *of_sums, *windows]
+        for w in cases_on(sizes, problem, longest=promise.far or promise.long):
             values = case(promise, problem, w, torch.Generator().manual_seed(1))
             if values is None:
                 continue
             found += 1
             usual = problem.make_inputs(w, torch.Generator().manual_seed(1), "cpu")
-            assert [(x.shape, x.stride()) for x in values] == [(x.shape, x.stride()) for x in usual]
+            if promise.name != "with more keys than queries in every sequence":
+                assert [(x.shape, x.stride()) for x in values] == [(x.shape, x.stride()) for x in usual]
             if promise.name != "with logits of float16":  # the contract has them, no announced size has
                 assert [x.dtype for x in values] == [x.dtype for x in usual]
-                assert any(
+                assert promise.options or any(
                     not torch.equal(x.view(torch.uint8), y.view(torch.uint8))
                     for x, y in zip(values, usual, strict=True)
                 )
-            truth = problem.reference(*values, **problem.options(w))
+            truth = problem.reference(*values, **{**problem.options(w), **promise.options})
             for out in truth if isinstance(truth, tuple) else (truth,):
                 assert out.isfinite().all()
                 if promise.far:

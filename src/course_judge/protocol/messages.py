@@ -219,6 +219,7 @@ class Call(Question[Outputs]):
         poisoned: have memory that it asks torch for hold NaN.
         keep: hold its outputs until the next call is answered.
         number: hold its outputs under this number until they are let go; -1 for not at all.
+        only_launches: run no program of Triton's kernels, and hand nothing over: a grid that no card takes shows.
     """
 
     key: ClassVar[str] = "call"
@@ -229,6 +230,7 @@ class Call(Question[Outputs]):
     poisoned: bool = False
     keep: bool = False
     number: int = -1
+    only_launches: bool = False
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,8 @@ def as_on_a_card() -> Iterator[None]:
         (builder, "create_dot", _dot(interpreter)),
         (builder, "create_fma", wide.both(_fma(interpreter))),
         (builder, "create_clampf", wide.both(_clamp(builder.create_clampf, interpreter))),
+        (builder, "create_si_to_fp", _from_whole(interpreter, builder.create_si_to_fp)),
+        (builder, "create_ui_to_fp", _from_whole(interpreter, builder.create_ui_to_fp)),
         (builder, "create_fp_to_si", _to_whole(interpreter)),
         (builder, "create_fp_to_ui", _to_whole(interpreter)),
         (interpreter.ReduceOps, "sum", _sum(interpreter.ReduceOps.sum)),
@@ -223,6 +225,17 @@ def _clamp(original: Callable[..., Any], interpreter: Any) -> Callable[..., Any]
         return builder.ternary_op(x, least, most, lambda x, least, most: np.fmin(np.fmax(x, least), most))
 
     return clamp
+
+
+def _from_whole(interpreter: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Whole numbers in bf16, rounded; the interpreter takes them for its bits."""
+
+    def convert(builder: Any, source: Any, target: Any) -> Any:
+        if target.scalar != interpreter.tl.bfloat16:
+            return original(builder, source, target)
+        return interpreter.TensorHandle(bf16_of(source.data.astype(np.float32)), target.scalar)
+
+    return convert
 
 
 def _to_whole(interpreter: Any) -> Callable[..., Any]:

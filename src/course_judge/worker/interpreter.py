@@ -29,6 +29,8 @@ READ_OUTSIDE = "read out of bounds"
 STORED_OUTSIDE = "stored out of bounds"
 OVERWRITTEN = "overwritten"  # several programs, or lanes of one, store different values in one place
 ORDER = "depends on order"  # what is read, or left, depends on which program comes first
+GRID = "too large a grid"
+MOST_PROGRAMS = (2**31 - 1, 2**16 - 1, 2**16 - 1)  # of a launch, in each dimension
 
 # Each tensor lies in the middle of a room of its own: half a room either side of it is no other tensor's.
 # Every room begins above 2**47, where no true address is.
@@ -49,7 +51,7 @@ class Finding:
     """One thing that a kernel did.
 
     Attributes:
-        kind: READ_OUTSIDE, STORED_OUTSIDE, OVERWRITTEN or ORDER.
+        kind: READ_OUTSIDE, STORED_OUTSIDE, OVERWRITTEN, ORDER or GRID.
         line: the line of the kernel's file; None where its source is in no file.
         text: what it did, in words, without the line.
     """
@@ -137,10 +139,12 @@ class Memory:
 
     Attributes:
         findings: in the order they were made, each kind once for a line.
+        only_launches: no program is run; what a kernel would have written is not there.
     """
 
     def __init__(self, shuffle: int | None = None) -> None:
         self.findings: list[Finding] = []
+        self.only_launches = False
         self._places: list[_Place] = []
         self._shuffle = random.Random(shuffle) if shuffle is not None else None
         self._order: list[int] = []
@@ -208,6 +212,11 @@ class Memory:
         if self._shuffle:
             self._order = list(range(self._programs))
             self._shuffle.shuffle(self._order)
+
+    def _look_at_grid(self, grid: tuple[int, int, int]) -> None:
+        for which, size, most in zip(("first", "second", "third"), grid, MOST_PROGRAMS, strict=True):
+            if size > most:
+                self._note(GRID, f"a grid of {size} programs in its {which} dimension; a card takes {most}")
 
     def _begin_program(self, x: int, y: int, z: int) -> tuple[int, int, int]:
         """Return the program to run where (x, y, z) is due."""
@@ -520,6 +529,10 @@ def watched_memory(
 _ACTIVE: list[Memory] = []  # hooks on hooks would take each other's addresses for true ones
 
 
+class _NotRun(Exception):
+    """The end of a launch whose programs are not to be run."""
+
+
 # --- hooks: each is given the memory, what it stands in for, and the interpreter's module ---------
 
 
@@ -532,6 +545,8 @@ def _hook_launch(memory: Memory, original: Callable[..., Any], _: Any) -> Callab
                 memory._argument(tensor, parameter)
         try:
             return original(executor, *arguments, **named)
+        except _NotRun:
+            return None
         finally:
             memory._settle()
 
@@ -560,6 +575,9 @@ def _hook_argument(memory: Memory, original: Callable[..., Any], _: Any) -> Call
 
 def _hook_grid(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
     def set_grid_dim(builder: Any, x: int, y: int, z: int) -> None:
+        memory._look_at_grid((x, y, z))
+        if memory.only_launches:
+            raise _NotRun
         original(builder, x, y, z)
         memory._begin_launch((x, y, z))
 
