@@ -44,7 +44,7 @@ SQUARE = (65, 200)  # past a tile of 64
 # Products of whole tiles alone: their sides, in tiles of 64.
 TILES, TILE = (4, 6), 64
 OF_TILES = ("gemm", "sgemm", "skinny_gemm")
-# Sums so long that float16 loses what is added to them: of a tile that takes 64 at once it rounds some eighty times.
+# Sums so long that float16 loses what is added to them, even where a tile takes 64 products in one step.
 LONG_SUM = 5120
 OF_LONG_SUMS = ("decode_linear", "gemm", "skinny_gemm")
 # Of the usual error, in float32 on a size that is not small: torch adds long rows up one after the other on a CPU.
