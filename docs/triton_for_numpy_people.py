@@ -770,7 +770,7 @@ record(
 # | `tl.dot` of two 16 × 16 tiles of ones in bf16 | `4228120576`: it multiplies the bits | `16` |
 # | `x * 2.0`, x in bf16 | *no attribute 'get_bf16'* | twice x |
 # | `x.to(tl.bfloat16)` of 1.01171875 | `1.0078125`: it cuts | `1.015625`, the nearest, ties to even |
-# | `x.to(tl.bfloat16)` of the whole number 3 in int8 | `2.75506488474e-40`: it takes the number for the bits | `3` |
+# | `x.to(tl.bfloat16)` of the whole number 3 in int8 | `2.8e-40`: it takes the number for the bits | `3` |
 # | `x.to(tl.float8e4nv)` of 1.97 | `1` | `2`, the nearest |
 # | `x.to(tl.float8e4nv)` of 500, ∞ and NaN | `256`, `256`, `384` | `448`, `448`, `nan`: past the largest number it stays there [^ptx-conversions] |
 # | `x.to(tl.float8e5)` of 480 | `256` | `512` |
