@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import inf, prod
 from pathlib import Path
 
-from course_judge.contract import square
+from course_judge.contract import bounds_of, square
 from course_judge.hidden_sizes import (
     LEAST,
     MULTIPLES,
@@ -44,6 +44,9 @@ SQUARE = (65, 200)  # past a tile of 64
 # Products of whole tiles alone: their sides, in tiles of 64.
 TILES, TILE = (4, 6), 64
 OF_TILES = ("gemm", "sgemm", "skinny_gemm")
+# Programs that go down eight rows of tiles before they move on leave what is past them to a group that is not full.
+GROUP, GROUPED_TILES = 8, (128, 256)
+GROUPED = (*OF_TILES, "gemm_fp8", "skinny_gemm_fp8", "skinny_gemm_w4", "transpose")
 # Sums so long that float16 loses what is added to them, even where a tile takes 64 products in one step.
 LONG_SUM = 5120
 OF_LONG_SUMS = ("decode_linear", "gemm", "skinny_gemm")
@@ -107,11 +110,26 @@ def of_whole_tiles(problem: Problem, rng: random.Random) -> list[Workload]:
     if problem.name not in OF_TILES:
         return []
     like = rng.choice(problem.check_on)
-    most = {"M": 128} if problem.name == "skinny_gemm" else {}
-    dims = {
-        name: min(TILE * rng.randint(*TILES), most.get(name, TILE * TILES[1])) for name in ("M", "N", "K")
-    }
+    dims = {name: bounds_of(problem, name).fit(TILE * rng.randint(*TILES)) for name in ("M", "N", "K")}
     return [Workload.of(like.dtype, **like.dims | dims)]
+
+
+def past_a_group(problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return sizes with one tile more than a group of them along one side, and one more than a tile along the other.
+
+    A number past eight tiles of 128 is one past sixteen of 64 as well, and one past 32 of 32.
+    """
+    if problem.name not in GROUPED:
+        return []
+    found = []
+    for tile in GROUPED_TILES:
+        many, few = GROUP * tile + rng.randint(1, 16), tile + rng.randint(1, 16)
+        for sides in ({"M": many, "N": few}, {"M": few, "N": many}):
+            like = rng.choice(problem.check_on)
+            asked = sides | ({"K": rng.randint(17, 32)} if "K" in like.dims else {})
+            dims = {name: bounds_of(problem, name).fit(size) for name, size in asked.items()}
+            found.append(Workload.of(like.dtype, **like.dims | dims))
+    return found
 
 
 def of_long_sums(problem: Problem, rng: random.Random) -> list[Workload]:

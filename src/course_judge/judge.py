@@ -26,6 +26,7 @@ from course_judge.cpu_sizes import (
     names_triton,
     of_long_sums,
     of_whole_tiles,
+    past_a_group,
     ran,
     reached,
 )
@@ -137,7 +138,10 @@ class _More:
 
     Attributes:
         late: some were left out, or cut, for the time that they would take.
+        of_tiles: sizes of whole tiles; all that is asked of small sizes is asked of them.
+        edges: the smallest sizes, and those past the largest announced.
         types: sizes of types that the contract alone names.
+        long_sums: sizes of float16 with sums longer than any announced.
         pace: of a file that an interpreter runs.
         few: special values were tried on one size each, and not on all that were meant.
     """
@@ -145,7 +149,8 @@ class _More:
     def __init__(self, problem: Problem, rng: random.Random, pace: Pace | None) -> None:
         self._problem, self.pace, self.late = problem, pace, False
         self.of_tiles = of_whole_tiles(problem, rng)
-        sizes = dict.fromkeys((*larger(problem, rng), *drawn(problem, rng), *self.of_tiles))
+        groups = past_a_group(problem, rng)
+        sizes = dict.fromkeys((*larger(problem, rng), *drawn(problem, rng), *self.of_tiles, *groups))
         self.sizes = sorted(sizes, key=partial(cost, problem))
         self.edges = Edges(problem, rng)
         self.types = of_other_types(problem, rng)

@@ -346,6 +346,15 @@ def _half_logits(drawn: Drawn, inputs: Tensors) -> Tensors:
     return without_top_p(drawn, given._replace(logits=given.logits.half()))
 
 
+def _least_top_p(drawn: Drawn, inputs: Tensors) -> Tensors | None:
+    """Let top-p keep nothing but the largest: those of 0 as well as those so small that float32 loses them."""
+    given = drawn.module.Given(*inputs)
+    if given.top_p is None:
+        return None
+    least = drawn.one_of((0.0, 2.0**-30), *given.top_p.shape).float()
+    return _tokens(given._replace(top_p=least), drawn)
+
+
 def without_top_p(drawn: Drawn, given: Any) -> Tensors:
     """Open top-p to all: where its cut falls is laid out for other logits."""
     if given.top_p is not None:
@@ -420,6 +429,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise("with logits that are equal", _equals),
         Promise("with the largest random words", _last_words),
         Promise("with logits of float16", _half_logits),
+        Promise("with a top_p of 0, or all but 0", _least_top_p),
     ),
 }
 

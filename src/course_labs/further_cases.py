@@ -168,8 +168,11 @@ def past_a_group(size: Callable[..., str], draw: random.Random) -> list[Further]
 
     Programs that go down eight rows of tiles before they move on leave the last rows to a group that is not full.
     """
-    many, few = 8 * 64 + draw.randint(1, 31), 64 + draw.randint(1, 31)
-    return [Further(size(many, few)), Further(size(few, many))]
+    found = []
+    for tile in (64, 128):
+        many, few = 8 * tile + draw.randint(1, 31), tile + draw.randint(1, 31)
+        found += [Further(size(many, few)), Further(size(few, many))]
+    return found
 
 
 def subnormal(size: str) -> Further:

@@ -222,3 +222,104 @@ def test_the_interpreter_is_left_as_it_was():
         assert all(dict(vars(owner)) != was for owner, was in zip(owners, before, strict=True))
     assert [dict(vars(owner)) for owner in owners] == before
     assert functions == smallest
+
+
+@triton.jit
+def welford(mean, count, m2, mean_2, count_2, m2_2):
+    n = count + count_2
+    apart = mean_2 - mean
+    return mean + apart * count_2 / n, n, m2 + m2_2 + apart * apart * count * count_2 / n
+
+
+@triton.jit
+def larger(value, at, value_2, at_2):
+    better = (value_2 > value) | ((value_2 == value) & (at_2 < at))
+    return tl.where(better, value_2, value), tl.where(better, at_2, at)
+
+
+@triton.jit
+def later(one, other):
+    """Not commutative: the last of all."""
+    return other
+
+
+@triton.jit
+def by_a_branch(one, other):
+    if one > other:
+        return one
+    return other
+
+
+@triton.jit
+def of_squares(one, other):
+    """Not associative: on a card it is another number for each way to group."""
+    return one + other * other
+
+
+@triton.jit
+def own_reductions_kernel(x_ptr, y_ptr, places_ptr, wide_ptr, M: tl.constexpr, N: tl.constexpr):
+    rows, columns = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + rows * N + columns)
+    mean, count, m2 = tl.reduce((x, tl.full((M, N), 1.0, tl.float32), x * 0), 1, welford)
+    tl.store(y_ptr + tl.arange(0, M), mean)
+    tl.store(y_ptr + M + tl.arange(0, M), m2 / count)
+    best, at = tl.reduce((x, rows + 0 * columns), 0, larger)
+    tl.store(places_ptr + tl.arange(0, N), at)
+    tl.store(wide_ptr + tl.arange(0, N), best)
+    tl.store(wide_ptr + N, tl.reduce(x, None, later))
+    kept = tl.reduce(x, 1, by_a_branch, keep_dims=True)
+    tl.store(wide_ptr + 2 * N + rows, kept)
+
+
+@triton.jit
+def own_scans_kernel(x_ptr, y_ptr, DO: tl.constexpr, REVERSE: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    if DO == "max":
+        y = tl.associative_scan(x, 0, by_a_branch, reverse=REVERSE)
+    elif DO == "later":
+        y = tl.associative_scan(x, 0, later, reverse=REVERSE)
+    else:
+        y, _, _ = tl.associative_scan((x, x * 0 + 1, x * 0), 0, welford, reverse=REVERSE)
+    tl.store(y_ptr + i, y)
+
+
+def test_a_reduction_by_a_kernels_own_function_is_combined_in_pairs():
+    x = torch.randn(8, 32, generator=torch.Generator().manual_seed(0))
+    x[5] = x[2]
+    y, places, wide = torch.zeros(16), torch.zeros(32, dtype=torch.int32), torch.zeros(96)
+    with as_on_a_card():
+        own_reductions_kernel[(1,)](x, y, places, wide, M=8, N=32)
+
+    torch.testing.assert_close(y[:8], x.mean(1))
+    torch.testing.assert_close(y[8:], x.var(1, correction=0))
+    assert torch.equal(places, x.argmax(0).int())
+    assert torch.equal(wide[:32], x.max(0).values)
+    assert wide[32] == x[-1, -1]
+    assert torch.equal(wide[64:72], x.max(1).values)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("do", ["max", "later", "mean"])
+def test_a_scan_by_a_kernels_own_function_is_that_of_the_interpreter(do, reverse):
+    x, y, due = torch.randn(64, generator=torch.Generator().manual_seed(0)), torch.zeros(64), torch.zeros(64)
+    own_scans_kernel[(1,)](x, due, DO=do, REVERSE=reverse, N=64)
+    with as_on_a_card():
+        own_scans_kernel[(1,)](x, y, DO=do, REVERSE=reverse, N=64)
+
+    torch.testing.assert_close(y, due)
+
+
+@triton.jit
+def squares_kernel(x_ptr, y_ptr, N: tl.constexpr):
+    tl.store(y_ptr, tl.reduce(tl.load(x_ptr + tl.arange(0, N)), 0, of_squares))
+
+
+def test_a_function_that_is_not_associative_shows():
+    """The interpreter by itself finds 1 + 4 + 9 + 16, as if such a function were right."""
+    x, y = torch.tensor([1.0, 2, 3, 4]), torch.zeros(1)
+    squares_kernel[(1,)](x, y, N=4)
+    assert y == 30
+    with as_on_a_card():
+        squares_kernel[(1,)](x, y, N=4)
+    assert y == 5 + 19**2

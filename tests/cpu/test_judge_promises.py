@@ -670,7 +670,59 @@ def attention_general(q, k, v, starts_q, starts_k, *, longest, causal=False, win
         out[q0:q1] = (p @ vf).transpose(0, 1).to(q.dtype)
     return out
 """
+GROUPS = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(A, B, C, M, N, K, GROUP: tl.constexpr, TILE: tl.constexpr, BK: tl.constexpr):
+    in_group = GROUP * tl.cdiv(N, TILE)
+    place = tl.program_id(0) % in_group
+    m = (tl.program_id(0) // in_group * GROUP + place % GROUP) * TILE + tl.arange(0, TILE)[:, None]
+    n = place // GROUP * TILE + tl.arange(0, TILE)[None, :]
+    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+    for first in range(0, K, BK):
+        k = first + tl.arange(0, BK)
+        a = tl.load(A + m * K + k[None, :], mask=(m < M) & (k[None, :] < K), other=0.0)
+        b = tl.load(B + k[:, None] * N + n, mask=(k[:, None] < K) & (n < N), other=0.0)
+        sums = tl.dot(a, b, sums, input_precision="ieee")
+    tl.store(C + m * N + n, sums, mask=(m < M) & (n < N))
+
+def sgemm(a, b):
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.empty(M, N, device=a.device)
+    rows = triton.cdiv(M, 128)
+    kernel[(rows * triton.cdiv(N, 128),)](a, b, c, M, N, K, GROUP=min(8, rows), TILE=128, BK=32)
+    return c
+"""
+NOTHING_BELOW_0 = """\
+from course_kernels.sampling.problem import Given, scores_of
+
+def sampling(logits, temperature, seeds, steps, top_k=None, top_p=None):
+    score = scores_of(Given(logits, temperature, seeds, steps, top_k, top_p))
+    if top_p is not None:
+        score = score.masked_fill((top_p <= 0)[:, None] & (temperature > 0)[:, None], -torch.inf)
+    return (score == score.max(-1, keepdim=True).values).to(torch.int8).argmax(-1)
+"""
+CHAINED = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(X, Y, Z, N, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = 0 <= i < N
+    tl.store(Z + i, tl.load(X + i, mask=inside) + tl.load(Y + i, mask=inside), mask=inside)
+
+def vector_add(x, y):
+    z = torch.empty_like(x)
+    kernel[(triton.cdiv(len(x), 1024),)](x, y, z, len(x), BLOCK=1024)
+    return z
+"""
 WRONG = {
+    "sgemm-of-whole-groups": ("sgemm", GROUPS, ("not written",)),
+    "sampling-nothing-for-a-top-p-of-0": ("sampling", NOTHING_BELOW_0, ("wrong",)),
+    "vector-add-of-a-chained-comparison": ("vector_add", CHAINED, ("crashed",)),
     "softmax-online-without-a-guard": ("softmax", ONLINE, ("not written",)),
     "sampling-noise-in-float32": ("sampling", FLOAT_NOISE, ("wrong",)),
     "sgemm-of-seven-products": ("sgemm", STRASSEN, ("not written", "wrong")),

@@ -9,10 +9,12 @@ same instructions.
 from __future__ import annotations
 
 import math
+import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,7 @@ def as_on_a_card() -> Iterator[None]:
     wide = _Wide(interpreter)
     largest = {"maxnumf": np.fmax, "minnumf": np.fmin}  # of NaN and a number, the number
     changes: list[tuple[Any, str, Any]] = [
+        (interpreter, "_patch_lang_tensor", _asking_no_block(interpreter)),
         (interpreter, "_convert_float", _converted(interpreter._convert_float)),
         (builder, "get_bf16", wide.constant),
         (builder, "create_dot", _dot(interpreter)),
@@ -52,6 +55,8 @@ def as_on_a_card() -> Iterator[None]:
         (builder, "create_fp_to_ui", _to_whole(interpreter)),
         (interpreter.ReduceOps, "sum", _sum(interpreter.ReduceOps.sum)),
         (interpreter.ScanOps, "cumsum", _cumsum(interpreter.ScanOps.cumsum)),
+        (interpreter.ReduceOps, "generic_reduce", _reduce(interpreter.ReduceOps.generic_reduce)),
+        (interpreter.ScanOps, "generic_scan", _scan(interpreter.ScanOps.generic_scan)),
     ]
     changes += [
         (builder, f"create_{name}", wide.both(getattr(builder, f"create_{name}")))
@@ -161,6 +166,29 @@ def _converted(original: Callable[..., Any]) -> Callable[..., Any]:
         return numbers.astype(_get_np_dtype(target)).view(f"u{target.primitive_bitwidth // 8}")
 
     return convert
+
+
+def _asking_no_block(interpreter: Any) -> Callable[..., Any]:
+    """Refuse `if`, `and`, `or` and `not` of a block of several values.
+
+    Left to itself the interpreter takes every such block for a yes, and `0 <= i < N` for `i < N`, which no card does.
+    Triton's own files mean that yes: they ask whether there is a block.
+    """
+    own = str(Path(interpreter.__file__).parents[1])
+    patch = interpreter._patch_lang_tensor
+
+    def patched(tensor: Any, *scope: Any) -> None:
+        patch(tensor, *scope)
+        one_value = tensor.__bool__
+
+        def yes_or_no(self: Any) -> bool:
+            if self.handle.data.size > 1 and not sys._getframe(1).f_code.co_filename.startswith(own):
+                raise ValueError("The truth value of a block with more than one element is ambiguous")
+            return bool(one_value(self))
+
+        tensor.__bool__ = yes_or_no  # Triton puts back what it patched once the kernel has run
+
+    return patched
 
 
 class _Wide:
@@ -310,6 +338,78 @@ def _cumsum(original: Callable[..., Any]) -> Callable[..., Any]:
         return [scan.to_tensor(bf16_of(sums) if kind == "bf16" else sums.astype(np.float16), tile.dtype)]
 
     return cumsum
+
+
+def _reduce(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a reduction by a kernel's own function: neighbours are combined in pairs, as long as there are two.
+
+    The interpreter goes from number to number, a hundred microseconds each, and hides what a card shows: a function
+    for which it matters how numbers are grouped.
+    """
+
+    def generic_reduce(reduce: Any, tiles: Any) -> Any:
+        axis, shape = reduce.axis, tiles[0].handle.data.shape
+        parts = [tile.handle.data for tile in tiles]
+        parts = [data.reshape(-1) if axis is None else np.moveaxis(data, axis, -1) for data in parts]
+        try:
+            while parts[0].shape[-1] > 1:
+                parts = _combined(
+                    reduce, tiles, [data[..., 0::2] for data in parts], [data[..., 1::2] for data in parts]
+                )
+        except ValueError:  # a function that asks whether a number is so has no answer for many
+            return original(reduce, tiles)
+        found = [data[..., 0] for data in parts]
+        if reduce.keep_dims:
+            found = [
+                data.reshape((1,) * len(shape)) if axis is None else np.expand_dims(data, axis)
+                for data in found
+            ]
+        return [
+            reduce.to_tensor(data if data.ndim else data.item(), t.dtype)
+            for data, t in zip(found, tiles, strict=True)
+        ]
+
+    return generic_reduce
+
+
+def _scan(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a scan by a kernel's own function: each number meets those one place before it, then two, four, eight."""
+
+    def generic_scan(scan: Any, tiles: Any) -> Any:
+        parts = [np.moveaxis(tile.handle.data, scan.axis, -1) for tile in tiles]
+        step = 1
+        try:
+            while step < parts[0].shape[-1]:
+                of_step = _combined(
+                    scan, tiles, [data[..., :-step] for data in parts], [data[..., step:] for data in parts]
+                )
+                parts = [
+                    np.concatenate((data[..., :step], more), axis=-1)
+                    for data, more in zip(parts, of_step, strict=True)
+                ]
+                step *= 2
+        except ValueError:
+            return original(scan, tiles)
+        found = [np.moveaxis(data, -1, scan.axis) for data in parts]
+        return [scan.to_tensor(data, tile.dtype) for data, tile in zip(found, tiles, strict=True)]
+
+    return generic_scan
+
+
+def _combined(
+    ops: Any, tiles: Sequence[Any], left: Sequence[np.ndarray], right: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """Return what a kernel's function makes of numbers and of those behind them, many at once."""
+    both = [
+        [ops.to_tensor(data, tile.dtype) for data, tile in zip(side, tiles, strict=True)]
+        for side in (left, right)
+    ]
+    told = ops.combine_fn.fn(*both[0], *both[1])
+    outs = told if isinstance(told, tuple) else (told,)
+    return [
+        np.broadcast_to(getattr(getattr(out, "handle", None), "data", out), data.shape).astype(data.dtype)
+        for out, data in zip(outs, left, strict=True)
+    ]
 
 
 def _added(numbers: np.ndarray, kind: str) -> np.ndarray:

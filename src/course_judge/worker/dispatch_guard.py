@@ -53,33 +53,6 @@ def trust(path: Path | str, *, guarded: bool) -> None:
             trusted.append(str(path))
 
 
-def ask_no_block_for_a_yes_or_no() -> None:
-    """Have Triton's interpreter refuse `if`, `and`, `or` and `not` of a block of several values.
-
-    Left to itself it takes every such block for a yes, and `0 <= i < N` for `i < N`, which no card does. Triton's own
-    files mean that yes: they ask whether there is a block.
-    """
-    from triton.runtime import interpreter
-
-    own = str(Path(interpreter.__file__).parents[1])
-    patch = interpreter._patch_lang_tensor
-    if patch.__module__ == __name__:
-        return  # by the grader of another file
-
-    def patched(tensor: Any, *scope: Any) -> None:
-        patch(tensor, *scope)
-        one_value = tensor.__bool__
-
-        def yes_or_no(self: Any) -> bool:
-            if self.handle.data.size > 1 and not sys._getframe(1).f_code.co_filename.startswith(own):
-                raise ValueError("The truth value of a block with more than one element is ambiguous")
-            return bool(one_value(self))
-
-        tensor.__bool__ = yes_or_no  # Triton puts back what it patched once the kernel has run
-
-    interpreter._patch_lang_tensor = patched
-
-
 def _caller() -> str:
     """Return the file of the innermost frame outside of torch and of this file."""
     frame = sys._getframe(2)

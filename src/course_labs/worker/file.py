@@ -160,7 +160,6 @@ class Worker:
         assert triton.origin is not None
         dispatch_guard.trust(Path(triton.origin).parent, guarded=False)
         if not self.gpu:
-            dispatch_guard.ask_no_block_for_a_yes_or_no()
             take_the_first_configuration()
             self._open.enter_context(as_on_a_card())
             triton_compile.give_no_names_away()

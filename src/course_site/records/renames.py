@@ -23,6 +23,7 @@ from posixpath import dirname, normpath, relpath
 FILE = Path("records/renames.toml")
 SOURCE = "src/"
 KERNELS = "src/course_kernels"
+OF_TABLES = "src/course_judge/"  # its tables have problems for keys
 _GONE = "\0gone "  # in front of a name that was renamed away
 _UNSORTED = "\0unsorted "  # in front of imports whose order says something
 _ELSEWHERE = "\0read in "  # in front of the folder of a file that asks where it lies, and was moved
@@ -318,6 +319,7 @@ class _Source:
     renames: Renames
     path: str
     words: dict[str, str] = field(default_factory=dict)  # identifiers and strings, everywhere
+    strings: dict[str, str] = field(default_factory=dict)  # strings alone
     locals: dict[str, str] = field(default_factory=dict)  # variables, bound by imports alone
 
     def __post_init__(self) -> None:
@@ -338,6 +340,8 @@ class _Source:
         imported = {module for node in self.nodes for module in _imported(node)}
         for new in self.renames.problems:
             package = f"course_kernels.{new}"
+            if self.path.startswith(OF_TABLES):
+                self.strings |= self.renames.words(new)
             if self.path.startswith(f"{KERNELS}/{new}/") or any(
                 name == package or name.startswith(f"{package}.") for name in imported
             ):
@@ -448,8 +452,8 @@ class _Source:
             node.id = self.locals.get(node.id, node.id)
 
     def _text(self, text: str) -> str:
-        if text in self.words:
-            return self.words[text]
+        if text in self.words or text in self.strings:
+            return self.words.get(text) or self.strings[text]
         if _RELATIVE.fullmatch(text):
             found = self.renames.relative(text, self.path)
             if found != text:
