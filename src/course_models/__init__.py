@@ -4,7 +4,8 @@
     from course_models.model import Model
     model = Model.random(Config(layers=2, width=64, heads=4, kv_heads=2, head_dim=16, hidden=160, vocab=256))
 
-`config` says the sizes and what they cost, `model` computes, `operators` has what may be swapped, `checkpoint` keeps
-the small models that the course trains, `downloaded` reads others in the form that `hugging_face` knows, `generate`
-writes text, `graph` captures a step, `bench` checks and times. It lies above `course_kernels` and below the pages.
+`config` says the sizes and what they cost, `model` computes, `operators` has what may be swapped, `pretrained` keeps
+the small models that the course trains, `checkpoint` writes the form in which models are kept, `downloaded` reads it,
+from elsewhere too, if `hugging_face` knows the model, `generate` writes text, `graph` captures a step, `bench` checks
+and times. It lies above `course_kernels` and below the pages.
 """

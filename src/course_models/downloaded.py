@@ -1,4 +1,4 @@
-"""Checkpoints from elsewhere: a folder with Hugging Face's `config.json` and safetensors, read.
+"""Checkpoints, read: a folder with Hugging Face's `config.json` and safetensors, of the course or from elsewhere.
 
 `hugging_face` says which models are known. Everything is looked at before memory is taken, but for the numbers
 themselves: what does not fit is refused in one line that says what, where, and what to do.

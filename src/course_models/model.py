@@ -247,7 +247,7 @@ class Model(nn.Module):
     """
 
     def __init__(self, config: Config, operators: Operators = PLAIN) -> None:
-        """Make the weights as empty room: see `random`, and `checkpoint.load`."""
+        """Make the weights as empty room: see `random`, and `downloaded.load`."""
         super().__init__()
         self.config, self.operators = config, operators
         self.embedding = nn.Parameter(torch.empty(config.vocab, config.width))

@@ -1,6 +1,6 @@
 """The models that the course has trained, as they lie beside the record of `docs/a_small_model.py`.
 
-    model = trained.load("small")
+    model = pretrained.load("small")
 
 `small` is a model of the Llama family over bytes, `draft` a smaller one that guesses what it will say, `experts` one
 whose blocks are experts. `keep` is how that page leaves them: two files each, NAME.safetensors and NAME.json.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from course_models import checkpoint
+from course_models import checkpoint, downloaded
 from course_models.model import Model
 
 NAMES = ("small", "draft", "experts")
@@ -32,7 +32,7 @@ def load(
     Args:
         name: one of `NAMES`.
         folder: where the two files lie; beside the record of this repository without it.
-        dtype, device: as for `checkpoint.load`.
+        dtype, device: as for `downloaded.load`.
     Raises:
         checkpoint.CheckpointRefused: no such model, its files are not there, or they are no checkpoint.
     """
@@ -50,7 +50,7 @@ def load(
                     f"{place / own}: {error.strerror}: measure docs/a_small_model.py, or restore it with git"
                 ) from None
             (Path(scratch) / standard).write_bytes(data)
-        return checkpoint.load(scratch, dtype=dtype, device=device)
+        return downloaded.load(scratch, dtype=dtype, device=device)
 
 
 def keep(name: str, model: Model, folder: Path | str) -> tuple[Path, Path]:
