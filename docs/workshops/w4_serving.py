@@ -934,10 +934,17 @@ record(
 # - [lead.m64 >= 1 and lead.m128 < 1] Between 64 and 128
 # - [lead.m128 >= 1] Not yet with 128
 # /// reveal
-# Our kernel reaches {{ lead.m1:.2f}} times the library's speed with one row, {{ lead.m16:.2f}} times with 16 rows, {{ few.cublas.m32.us / few.w4.m32.us:.2f}} with 32, {{ lead.m64:.2f}} with 64 and {{ lead.m128:.2f}} with 128. And look at 32
-# rows in the table: {{ few.w4.m32.us:.0f}} µs, while 64 rows take {{ few.w4.m64.us:.0f}} µs. That says nothing about
-# four bits: it is our own mistake. `k02_fragments` runs up to 32 rows and `k01_triton` beyond that, and the switch
-# comes too late. This run did not time how long `k01_triton` takes with 32 rows.
+# Our kernel reaches {{ lead.m1:.2f}} times the library's speed with one row, {{ lead.m16:.2f}} times with 16 rows, {{ lead.m32:.2f}} with 32, {{ lead.m64:.2f}} with 64 and {{ lead.m128:.2f}} with 128. We have two kernels for four bits: `k02_fragments`
+# keeps all rows of x in registers and takes up to 32, `k01_triton` takes up to 128. Where should we switch from one to the other?
+#
+# /// claim | few.w4_fragments.m16.us < few.w4_triton.m16.us and few.w4_fragments.m32.us > few.w4_triton.m32.us
+# After 16 rows. With 16, `k02_fragments` takes {{ few.w4_fragments.m16.us:.1f}} µs and `k01_triton`
+# {{ few.w4_triton.m16.us:.1f}}. With 32 the order turns around: {{ few.w4_fragments.m32.us:.1f}} and
+# {{ few.w4_triton.m32.us:.1f}} µs. The registers that hold more rows are missing elsewhere, and fewer warps fit on a multiprocessor.
+# /// otherwise
+# Ours is after 16 rows. Look whether this run agrees: `k02_fragments` takes {{ few.w4_fragments.m16.us:.1f}} µs with 16
+# rows and {{ few.w4_fragments.m32.us:.1f}} with 32, and `k01_triton` {{ few.w4_triton.m16.us:.1f}} and {{ few.w4_triton.m32.us:.1f}}.
+# ///
 #
 # /// chart | lines
 # title: A few rows times 28672 × 4096 weights
@@ -949,9 +956,10 @@ record(
 #   - {name: few.cublas.*, label: "bf16, cuBLAS"}
 #   - {name: few.bf16.*, label: "bf16, ours"}
 #   - {name: few.fp8.*, label: "FP8, ours"}
-#   - {name: few.w4.*, label: "4 bits, ours"}
-# alt: "Time against rows. One row: cuBLAS {{ few.cublas.m1.us:.0f}} µs, our bf16 {{ few.bf16.m1.us:.0f}}, FP8 {{ few.fp8.m1.us:.0f}}, four bits {{ few.w4.m1.us:.0f}}. 128 rows: {{ few.cublas.m128.us:.0f}}, {{ few.bf16.m128.us:.0f}}, {{ few.fp8.m128.us:.0f}} and {{ few.w4.m128.us:.0f}} µs."
-# caption: "Each kernel is checked against the product of exactly the numbers that it stores. Four bits: k02_fragments up to 32 rows, and at 32 it is the wrong choice; k01_triton above."
+#   - {name: few.w4_fragments.*, label: "4 bits, k02_fragments"}
+#   - {name: few.w4_triton.*, label: "4 bits, k01_triton"}
+# alt: "Time against rows. One row: cuBLAS {{ few.cublas.m1.us:.0f}} µs, our bf16 {{ few.bf16.m1.us:.0f}}, FP8 {{ few.fp8.m1.us:.0f}}, four bits {{ few.w4_fragments.m1.us:.0f}}. 128 rows: {{ few.cublas.m128.us:.0f}}, {{ few.bf16.m128.us:.0f}}, {{ few.fp8.m128.us:.0f}} and {{ few.w4_triton.m128.us:.0f}} µs."
+# caption: "Each kernel is checked against the product of exactly the numbers that it stores. Four bits: two kernels of ours, timed in the same rounds up to the 32 rows that k02_fragments takes."
 # ///
 #
 # /// table
@@ -961,27 +969,33 @@ record(
 #   - ["bf16, ours", "{{ few.bf16.m1.us:.1f}}", "{{ few.bf16.m4.us:.1f}}", "{{ few.bf16.m16.us:.1f}}", "{{ few.bf16.m32.us:.1f}}", "{{ few.bf16.m64.us:.1f}}", "{{ few.bf16.m128.us:.1f}}"]
 #   - ["FP8, the library", "{{ few.fp8_library.m1.us:.1f}}", "{{ few.fp8_library.m4.us:.1f}}", "{{ few.fp8_library.m16.us:.1f}}", "{{ few.fp8_library.m32.us:.1f}}", "{{ few.fp8_library.m64.us:.1f}}", "{{ few.fp8_library.m128.us:.1f}}"]
 #   - ["FP8, ours", "{{ few.fp8.m1.us:.1f}}", "{{ few.fp8.m4.us:.1f}}", "{{ few.fp8.m16.us:.1f}}", "{{ few.fp8.m32.us:.1f}}", "{{ few.fp8.m64.us:.1f}}", "{{ few.fp8.m128.us:.1f}}"]
-#   - ["4 bits, ours", "{{ few.w4.m1.us:.1f}}", "{{ few.w4.m4.us:.1f}}", "{{ few.w4.m16.us:.1f}}", "{{ few.w4.m32.us:.1f}}", "{{ few.w4.m64.us:.1f}}", "{{ few.w4.m128.us:.1f}}"]
-#   - ["4 bits, % of the roof that binds", "{{ few.w4.m1.of_peak:.0%}}", "{{ few.w4.m4.of_peak:.0%}}", "{{ few.w4.m16.of_peak:.0%}}", "{{ few.w4.m32.of_peak:.0%}}", "{{ few.w4.m64.of_peak:.0%}}", "{{ few.w4.m128.of_peak:.0%}}"]
+#   - ["4 bits, k02_fragments", "{{ few.w4_fragments.m1.us:.1f}}", "{{ few.w4_fragments.m4.us:.1f}}", "{{ few.w4_fragments.m16.us:.1f}}", "{{ few.w4_fragments.m32.us:.1f}}", "", ""]
+#   - ["4 bits, k01_triton", "{{ few.w4_triton.m1.us:.1f}}", "{{ few.w4_triton.m4.us:.1f}}", "{{ few.w4_triton.m16.us:.1f}}", "{{ few.w4_triton.m32.us:.1f}}", "{{ few.w4_triton.m64.us:.1f}}", "{{ few.w4_triton.m128.us:.1f}}"]
+#   - ["4 bits with the switch at 16, % of the roof that binds", "{{ few.w4_fragments.m1.of_peak:.0%}}", "{{ few.w4_fragments.m4.of_peak:.0%}}", "{{ few.w4_fragments.m16.of_peak:.0%}}", "{{ few.w4_triton.m32.of_peak:.0%}}", "{{ few.w4_triton.m64.of_peak:.0%}}", "{{ few.w4_triton.m128.of_peak:.0%}}"]
 # ///
 # ///
 #
-# /// define | lead.m1 = few.cublas.m1.us / few.w4.m1.us
+# /// define | lead.m1 = few.cublas.m1.us / few.w4_fragments.m1.us
 # unit: ×
 # what: speed of our multiply with 4-bit weights over cuBLAS in bf16, one row, 28672 × 4096
 # ///
 #
-# /// define | lead.m16 = few.cublas.m16.us / few.w4.m16.us
+# /// define | lead.m16 = few.cublas.m16.us / few.w4_fragments.m16.us
 # unit: ×
 # what: speed of our multiply with 4-bit weights over cuBLAS in bf16, 16 rows, 28672 × 4096
 # ///
 #
-# /// define | lead.m64 = few.cublas.m64.us / few.w4.m64.us
+# /// define | lead.m32 = few.cublas.m32.us / few.w4_triton.m32.us
+# unit: ×
+# what: speed of our multiply with 4-bit weights over cuBLAS in bf16, 32 rows, 28672 × 4096
+# ///
+#
+# /// define | lead.m64 = few.cublas.m64.us / few.w4_triton.m64.us
 # unit: ×
 # what: speed of our multiply with 4-bit weights over cuBLAS in bf16, 64 rows, 28672 × 4096
 # ///
 #
-# /// define | lead.m128 = few.cublas.m128.us / few.w4.m128.us
+# /// define | lead.m128 = few.cublas.m128.us / few.w4_triton.m128.us
 # unit: ×
 # what: speed of our multiply with 4-bit weights over cuBLAS in bf16, 128 rows, 28672 × 4096
 # ///
@@ -1022,7 +1036,8 @@ from course_kernels.skinny_gemm_w4.problem import (
 
 GRID = {"N": 28672, "K": 4096}
 FEW = (1, 4, 16, 32, 64, 128)
-few = {"cublas": {}, "bf16": {}, "fp8": {}, "fp8_library": {}, "w4": {}}
+few = {"cublas": {}, "bf16": {}, "fp8": {}, "fp8_library": {}}
+few |= {"w4_fragments": {}, "w4_triton": {}}
 for M in FEW:
     rows = Workload.of("bfloat16", M=M, **GRID)
     wide = compare(
@@ -1033,12 +1048,11 @@ for M in FEW:
         rows,
         seconds=0.05,
     )
-    four = measure(
-        w4_fragments if w4_fragments.supports(rows) else w4_triton,
-        rows,
-        seconds=0.05,
-    )
-    for who, result in {**wide, **eight, "w4": four}.items():
+    four = {"w4_fragments": w4_fragments, "w4_triton": w4_triton}
+    if not w4_fragments.supports(rows):
+        del four["w4_fragments"]
+    four = compare(four, rows, seconds=0.05)
+    for who, result in {**wide, **eight, **four}.items():
         few[who][f"m{M}"] = result
 
 draw = torch.Generator("cuda").manual_seed(0)

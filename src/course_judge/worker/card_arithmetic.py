@@ -343,8 +343,8 @@ def _cumsum(original: Callable[..., Any]) -> Callable[..., Any]:
 def _reduce(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a reduction by a kernel's own function: neighbours are combined in pairs, as long as there are two.
 
-    The interpreter goes from number to number, a hundred microseconds each, and hides what a card shows: a function
-    for which it matters how numbers are grouped.
+    The interpreter by itself goes from number to number, which is slow, and hides what a card shows: a function for
+    which it matters how numbers are grouped.
     """
 
     def generic_reduce(reduce: Any, tiles: Any) -> Any:
