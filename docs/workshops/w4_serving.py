@@ -937,9 +937,9 @@ record(
 # Our kernel reaches {{ lead.m1:.2f}} times the library's speed with one row, {{ lead.m16:.2f}} times with 16 rows, {{ lead.m32:.2f}} with 32, {{ lead.m64:.2f}} with 64 and {{ lead.m128:.2f}} with 128. We have two kernels for four bits: `k02_fragments`
 # keeps all rows of x in registers and takes up to 32, `k01_triton` takes up to 128. Where should we switch from one to the other?
 #
-# /// claim | few.w4_fragments.m16.us < few.w4_triton.m16.us and few.w4_fragments.m32.us > few.w4_triton.m32.us
+# /// claim | few.w4_triton.m16.us > 1.5 * few.w4_fragments.m16.us and few.w4_fragments.m32.us > few.w4_triton.m32.us
 # After 16 rows. With 16, `k02_fragments` takes {{ few.w4_fragments.m16.us:.1f}} µs and `k01_triton`
-# {{ few.w4_triton.m16.us:.1f}}. With 32 the order turns around: {{ few.w4_fragments.m32.us:.1f}} and
+# {{ few.w4_triton.m16.us:.1f}}, more than one and a half times as long. With 32 the order turns around: {{ few.w4_fragments.m32.us:.1f}} and
 # {{ few.w4_triton.m32.us:.1f}} µs. The registers that hold more rows are missing elsewhere, and fewer warps fit on a multiprocessor.
 # /// otherwise
 # Ours is after 16 rows. Look whether this run agrees: `k02_fragments` takes {{ few.w4_fragments.m16.us:.1f}} µs with 16
@@ -1269,10 +1269,10 @@ record(
 # layer, and each unpacks its weights in registers.
 #
 # /// predict | By the bytes that it reads, such a step would be {{ step_gb.bits16 / step_gb.bits4:.1f}} times as fast. And by the clock?
-# - [faster < 1.5] Hardly faster
-# - [1.5 <= faster < 2] Less than twice as fast
-# - [2 <= faster < 3] Between two and three times as fast
-# - [faster >= 3] As the bytes say, or nearly
+# - [faster < 1.25] Hardly faster
+# - [1.25 <= faster < 1.75] About one and a half times as fast
+# - [1.75 <= faster < 2.7] About twice as fast, or somewhat more
+# - [faster >= 2.7] As the bytes say, or nearly
 # /// reveal
 # {{ faster:.2f}} times: {{ one.our_step.ms / one.our_step.T:.2f}} ms per token became {{ short.ms / short.T:.2f}} ms. That is
 # {{ short_of_floor:.0%}}
@@ -1294,8 +1294,8 @@ record(
 # what: a step with weights of four bits, 8B shape, one row, the head in 16 bits, over its own byte floor at the speed of a copy
 # ///
 #
-# /// claim | short_of_floor >= 0.65
-# The floor is that much lower, and the step reaches {{ short_of_floor:.0%}} of it. To get closer, each kernel would have to begin earlier still; and for a lower floor the head would have to be rounded as well.
+# /// claim | short_of_floor >= 0.5
+# The floor is that much lower, and the step reaches {{ short_of_floor:.0%}} of it: half, and a little more. To get closer, each kernel would have to begin earlier still; and for a lower floor the head would have to be rounded as well.
 # /// otherwise
 # {{ 1 - short_of_floor:.0%}} of the floor's speed is missing.
 # ///
