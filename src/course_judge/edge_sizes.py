@@ -84,10 +84,12 @@ def of_other_flags(problem: Problem, rng: random.Random) -> list[Workload]:
     return found
 
 
-def past(problem: Problem, rng: random.Random) -> Iterator[tuple[str, list[Workload], list[Workload]]]:
-    """Yield each dimension that goes on past its largest announced size, sizes there, the largest first, and others.
+def past(
+    problem: Problem, rng: random.Random
+) -> Iterator[tuple[str, Workload, list[Workload], list[Workload]]]:
+    """Yield of each dimension that goes on past its largest announced size a short one, sizes past it, and others.
 
-    The sizes are of one set of flags; the others have the other sets, and are as near as can be.
+    The sizes are of one set of flags, the largest first; the others have the other sets, and are as near as can be.
     """
     for name in sizes_of(problem):
         bounds = bounds_of(problem, name)
@@ -101,15 +103,17 @@ def past(problem: Problem, rng: random.Random) -> Iterator[tuple[str, list[Workl
         found: dict[tuple[str, ...], list[Workload]] = {}
         for like in rng.sample(of, len(of)):
             if kind_of(like) not in found:
-                far = TIMES if is_exact(problem, like) else TIMES_ROUNDED
-                sizes = (bounds.fit(int(largest * times * further) | 1) for times in far)
+                factors = TIMES if is_exact(problem, like) else TIMES_ROUNDED
+                sizes = (bounds.fit(int(largest * times * further) | 1) for times in factors)
                 made = dict.fromkeys(_least_beside(problem, like, name, size, rng) for size in sizes)
                 fit = [w for w in made if largest < w.dims[name] and _is_affordable(problem, w, name)]
                 if fit:
                     found[kind_of(like)] = fit
         # One set of flags as far as it goes, the others just past the announced.
         of_kinds = list(found.values())
-        yield name, of_kinds[0] if of_kinds else [], [sizes[-1] for sizes in of_kinds[1:]]
+        far = of_kinds[0] if of_kinds else []
+        short = _least_beside(problem, (far or of)[-1], name, bounds.fit(FIRST_LONG), rng)
+        yield name, short, far, [sizes[-1] for sizes in of_kinds[1:]]
 
 
 class Edges:
@@ -153,9 +157,9 @@ class Edges:
         """
         asked: list[Workload] = []
         every = list(past(self._problem, self._rng))
-        for name, sizes, others in every:
+        for name, short, sizes, others in every:
             if pace:
-                asked += self._longer(name, sizes, ask, pace, PAST_SECONDS / len(every))
+                asked += self._longer(name, short, ask, pace, PAST_SECONDS / len(every))
                 far = self._far(name, sizes, ask, pace, PAST_SECONDS / len(every))
             else:
                 far = [*sizes[:1], *(w for w in others if self._problem.flops(w) <= PAST_FLOPS)]
@@ -169,16 +173,13 @@ class Edges:
         return asked
 
     def _longer(
-        self, name: str, sizes: list[Workload], ask: Callable[[Workload], None], pace: Pace, seconds: float
+        self, name: str, like: Workload, ask: Callable[[Workload], None], pace: Pace, seconds: float
     ) -> list[Workload]:
         """Ask sizes that double, for as long as each is quick.
 
         From what one took the next is guessed: nobody knows beforehand how many programs a long row has.
         """
-        if not sizes:
-            return []
         asked: list[Workload] = []
-        like = sizes[-1]
         for times in range(DOUBLED):
             long = FIRST_LONG * 2**times + self._rng.randint(1, FIRST_LONG // 16)
             size = bounds_of(self._problem, name).fit(long)
@@ -259,7 +260,7 @@ def _least_beside(problem: Problem, like: Workload, long: str, size: int, rng: r
     dims[long] = size
     if problem.name == "fused_multiply_add" and long == "K":
         dims["N"] = rng.randint(300, 400)  # of a few, none may show what a long chain loses
-    if problem.name == "strided_read" and long == "N":
+    if problem.name == "strided_read" and long == "N" and size > FIRST_LONG:
         dims["S"] = rng.randint(1000, 4000)  # most of its laps end where float32 has no odd numbers
     if "KV" in dims:
         half = size // 2

@@ -211,7 +211,7 @@ class _Examination:
                     self._checked(function, less)
                     asked.append(less)
             if more:
-                asked += self._asked_more(function, more)
+                asked += self._asked_more(function, more, asked)
             self._promised(function, asked, more)
             if more:
                 edges = more.edges.ask_smallest(partial(self._asked_once, function), self._pace)
@@ -241,8 +241,12 @@ class _Examination:
         hidden = sum(w not in self._problem.check_on and w not in workloads for w in asked)
         return Verdict(RIGHT, f"{len(asked)} sizes, {hidden} of them not announced", lines=lines)
 
-    def _asked_more(self, function: Remote, more: _More) -> list[Workload]:
-        """Ask the larger sizes, and return those that were asked."""
+    def _asked_more(self, function: Remote, more: _More, before: Sequence[Workload]) -> list[Workload]:
+        """Ask the larger sizes, and return those that were asked.
+
+        Args:
+            before: what was asked already.
+        """
         if not more.pace:
             # All that is asked of small sizes; of the others one question each, but for one of them.
             wholly = self._rng.choice(more.sizes[: len(more.sizes) // 2 + 1]) if more.sizes else None
@@ -254,7 +258,7 @@ class _Examination:
         asked = [one for workload in more.sizes for one in in_turn.ask(workload)]
         more.late = in_turn.late
         for workload in self._problem.check_on:
-            if workload not in asked and is_affordable(self._problem, workload):
+            if workload not in (*before, *asked) and is_affordable(self._problem, workload):
                 self._launched(function, workload)
         return asked
 

@@ -219,6 +219,13 @@ def _shut_at_the_head(drawn: Drawn, inputs: Tensors) -> Tensors | None:
     return (x.masked_fill(shut & (columns < max(1, x.shape[1] * 3 // 4)), -torch.inf),)
 
 
+def _shut(drawn: Drawn, inputs: Tensors) -> Tensors:
+    """Make every second row nothing but minus infinity: a sum of 0, by which 0 is divided."""
+    (x,) = inputs
+    rows = torch.arange(len(x), device=x.device)[:, None] % 2 == 0
+    return (x.masked_fill(rows, -torch.inf),)
+
+
 def _uneven_shares(drawn: Drawn, inputs: Tensors) -> Tensors:
     (x,) = inputs
     return (x / 3 + _uneven(drawn, x).log(),)
@@ -256,7 +263,7 @@ def _far_rows(drawn: Drawn, inputs: Tensors) -> Tensors:
     return on_grid[0] + at, on_grid[1], g
 
 
-def _shut(drawn: Drawn, inputs: Tensors) -> Tensors:
+def _gates_shut(drawn: Drawn, inputs: Tensors) -> Tensors:
     """Gates that are all but shut; each answer is held against itself."""
     gate, *up = inputs
     shut = (-8 * torch.rand(gate.shape, generator=drawn.generator, device=gate.device) - 4).to(gate.dtype)
@@ -383,6 +390,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         ),
         Promise("with uneven shares", _uneven_shares, own=lambda usual: 2.0**-13),
         Promise("with rows that begin with minus infinity", _shut_at_the_head, long=True),
+        Promise("with rows of nothing but minus infinity", _shut),
     ),
     "add_norm": (
         Promise(UNEVEN, _uneven_rows),
@@ -397,7 +405,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise(SMALL, _small_norm),
         Promise(UNEVEN, _uneven_norm),
     ),
-    "swiglu": (Promise("with gates all but shut", _shut, own=_four_times),),
+    "swiglu": (Promise("with gates all but shut", _gates_shut, own=_four_times),),
     "attention": (Promise(SCORES, _attention),),
     "attention_general": (
         Promise(SCORES, _general),

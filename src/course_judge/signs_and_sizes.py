@@ -13,7 +13,7 @@ from functools import partial
 import torch
 
 from course_judge.drawn import Drawn, Promise, Tensors
-from course_judge.whole_numbers import WHOLE, signed_sum, signed_windows
+from course_judge.whole_numbers import WHOLE, every_code, signed_sum, signed_windows
 
 FAR = (21, 60)  # exponents of what is large: past 2**20, and its square is a number still
 FAR_HALF = (3, 5)  # of float16, which ends at 65504
@@ -140,7 +140,7 @@ def _large_rows(drawn: Drawn, inputs: Tensors, *, of: Sequence[int]) -> Tensors 
     if not drawn.options.get("norm", True):
         return None
     x = inputs[0]
-    most = 3 if x.dtype == torch.float16 else 40
+    most = 7 if x.dtype == torch.float16 else 40  # its squares are past 65504, and it is not
     sizes = torch.exp2(drawn.below(most + 1, len(x), 1).double())
     return tuple(
         _times(t, sizes) if number in of and number < len(inputs) else t for number, t in enumerate(inputs)
@@ -239,6 +239,7 @@ WHOLE_NUMBERS = "with whole numbers"
 BACK = "with sums that grow and come back"
 SIGNS, LARGE, SMALL = "with numbers of both signs", "with large numbers of both signs", "with small numbers"
 EVERY = "with numbers of every size and sign"
+CODES = "with every number that 8 bits have"
 WEIGHTS = "with weights of both signs"
 ROWS = "with rows of many sizes"
 VALUES = "with large values, and with queries and keys of other sizes"
@@ -300,6 +301,9 @@ SIGNS_AND_SIZES: dict[str, tuple[Promise, ...]] = {
     "sgemm": _products("sgemm"),
     "bank_conflicts": _of_powers(0, whole=(signed_windows,)),
     "reduction": _of_powers(0, whole=(signed_sum,)),
-    **{name: _of_powers(2, 3, whole=WHOLE[name]) for name in ("gemm_fp8", "skinny_gemm_fp8")},
+    **{
+        name: (Promise(CODES, every_code, whole=True), *_of_powers(2, 3, whole=WHOLE[name]))
+        for name in ("gemm_fp8", "skinny_gemm_fp8")
+    },
     "skinny_gemm_w4": _of_powers(0, 2, whole=WHOLE["skinny_gemm_w4"]),
 }

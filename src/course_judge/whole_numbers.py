@@ -83,6 +83,18 @@ def _scaled(drawn: Drawn, inputs: Tensors) -> Tensors:
     return left.to(x.dtype), right.to(w.dtype), *scales
 
 
+def every_code(drawn: Drawn, inputs: Tensors) -> Tensors:
+    """All finite numbers of 8 bits, those below the smallest normal one too, each met by a single 1 or -1."""
+    x, w, scale_x, scale_w = inputs
+    at = int(drawn.below(2, 1))
+    found = []
+    for number, t in enumerate((x, w)):
+        codes = drawn.below(256, *t.shape).to(torch.uint8).view(t.dtype)
+        any_number = torch.where(codes.float().isnan(), 1.0, codes.float())
+        found.append(any_number if number == at else thinned(drawn, whole(drawn, 1, *t.shape), 1))
+    return found[0].to(x.dtype), found[1].to(w.dtype), torch.ones_like(scale_x), torch.ones_like(scale_w)
+
+
 def _four_bits(drawn: Drawn, inputs: Tensors) -> Tensors:
     """Weights as they are, from -8 to 7, and scales of one sign or the other."""
     x, words, scales = inputs

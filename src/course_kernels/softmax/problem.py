@@ -2,6 +2,7 @@
 
     y[m, n] = exp(x[m, n]) / sum over n of exp(x[m, n])
 
+Odd       a row of nothing but -inf is 0 / 0 by the formula, and answers NaN
 Shapes    x (M, N), y (M, N), row-major
 Types     float32
 Cost      read M*N, write M*N elements: the floor is bytes, not arithmetic

@@ -100,12 +100,18 @@ def _right(writer: Writer, block: Block, choices: list[Choice]) -> int | None:
     if not any(choice.condition for choice in choices):
         return next((number for number, choice in enumerate(choices) if choice.is_right), None)
     try:
-        held = [bool(c.condition) and claims.judge(c.condition, writer.scope).holds for c in choices]
+        judged = [claims.judge(c.condition, writer.scope) if c.condition else None for c in choices]
     except NotHere:
         return None
+    held = [one is not None and one.holds for one in judged]
     if sum(held) != 1 and writer.course.is_reference and not writer.course.rebuilt:
         right = " and ".join(repr(choice.text) for choice, holds in zip(choices, held, strict=True) if holds)
-        raise DirectiveError(f"{right or 'none of its choices'} is right by the record: exactly one must be")
+        seen = "; ".join(
+            f"`{one.condition}` is true in {one.support:.1%} of the resamples" for one in judged if one
+        )
+        raise DirectiveError(
+            f"{right or 'none of its choices'} is right by the record: exactly one must be ({seen})"
+        )
     return held.index(True) if sum(held) == 1 else None
 
 
