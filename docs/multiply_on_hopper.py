@@ -152,9 +152,9 @@ record(
 # Triton kernel takes. *The library* is the better of cuBLAS and of cuBLASLt's eight best guesses, each timed.
 #
 # /// predict | At the worst of the five sizes, what share of the library's speed does our kernel reach?
-# - [min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 0.8] Less than four fifths
-# - [0.8 <= min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 0.9] Four fifths or more, but less than nine tenths
-# - [min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) >= 0.9] Nine tenths, or more
+# - [min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 0.6] Less than three fifths
+# - [0.6 <= min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) < 0.8] Three fifths or more, but less than four fifths
+# - [min(lead.n512, lead.n1024, lead.n2048, lead.n4096, lead.n8192) >= 0.8] Four fifths, or more
 # /// reveal
 # {{ lead.n512:.2f}} times the library's speed at 512, {{ lead.n1024:.2f}} at 1024, {{ lead.n2048:.2f}} at 2048, {{ lead.n4096:.2f}} at 4096 and {{ lead.n8192:.2f}} at 8192.
 #

@@ -472,10 +472,9 @@ record(
 #   - [torch.compile, "{{ race.compiled.us:.0f }}", "{{ race.compiled.of_peak:.1%}}"]
 # ///
 #
-# When do you stop? When you have caught up with kernels that do nothing but carry:
-# [a plain copy](../one_token.py#the-floor-of-a-step-by-hand) reaches {{ one_token.copy.tb_per_s:.2f }} TB/s on this
-# card, and this kernel reaches {{ race.registers.tb_per_s:.2f }}. Then *this kernel* is done, and the next question
-# is whether it needs to run at all.
+# When do you stop? When you have caught up with kernels that do nothing but carry. This kernel reaches
+# {{ race.registers.tb_per_s:.2f }} TB/s. Time [a plain copy](../one_token.py#the-floor-of-a-step-by-hand) on your card: once the
+# two are level, *this kernel* is done, and the next question is whether it needs to run at all.
 
 # %% [markdown]
 # ## Where does the time go?

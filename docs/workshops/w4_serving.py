@@ -940,7 +940,8 @@ record(
 # /// claim | few.w4_triton.m16.us > 1.5 * few.w4_fragments.m16.us and few.w4_fragments.m32.us > few.w4_triton.m32.us
 # After 16 rows. With 16, `k02_fragments` takes {{ few.w4_fragments.m16.us:.1f}} µs and `k01_triton`
 # {{ few.w4_triton.m16.us:.1f}}, more than one and a half times as long. With 32 the order turns around: {{ few.w4_fragments.m32.us:.1f}} and
-# {{ few.w4_triton.m32.us:.1f}} µs. The registers that hold more rows are missing elsewhere, and fewer warps fit on a multiprocessor.
+# {{ few.w4_triton.m32.us:.1f}} µs. Its source says why that may be: the sums of 32 rows take so many registers that fewer warps
+# fit on a multiprocessor. No counter was read here.
 # /// otherwise
 # Ours is after 16 rows. Look whether this run agrees: `k02_fragments` takes {{ few.w4_fragments.m16.us:.1f}} µs with 16
 # rows and {{ few.w4_fragments.m32.us:.1f}} with 32, and `k01_triton` {{ few.w4_triton.m16.us:.1f}} and {{ few.w4_triton.m32.us:.1f}}.
