@@ -780,6 +780,7 @@ record(
 # | `tl.maximum` of NaN and 1 | `nan` | `1`, unless you ask for NaN by `propagate_nan` [^triton-maximum] |
 # | `tl.fma(x, x, -(1 + 2**-11))`, x = 1 + 2⁻¹² | `0`: rounded twice | `5.96046447754e-08`, which is 2⁻²⁴: rounded once |
 # | `tl.cumsum` of 4,096 ones in fp16 | `2048`: one after the other, and one more leaves 2048 as it is there | `4096`: added in pairs |
+# | `k.to(tl.int64)` in `for k in range(tl.program_id(0), 3)` | *'int' object has no attribute 'to'* | `3`, the sum of all k |
 # | `x // 0` of whole numbers | `0` | any number [^ptx-conversions] |
 # | a load where the mask is False, without `other` | `0` | nothing is promised [^triton-masked] |
 # | `tl.store`, then `tl.load` of a place that another lane has stored, without `tl.debug_barrier()` | `what was stored`, always | what was there before, or after: chance |

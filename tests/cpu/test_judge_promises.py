@@ -992,7 +992,30 @@ WRONG = {
     "a-ring-that-hides": ("vector_add", HIDDEN_RING, ("same memory twice", "wrong in the end")),
     "a-read-that-hides": ("vector_add", HIDDEN_READ, ("out of bounds",)),
 }
+PERSISTENT = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def plus(a, b):
+    return a + b
+
+@triton.jit
+def kernel(X, SUMS, N, BLOCK: tl.constexpr):
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for piece in range(tl.program_id(0), tl.cdiv(N, BLOCK), tl.num_programs(0)):
+        i = piece.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+        total += tl.load(X + i, mask=i < N, other=0.0)
+    tl.store(SUMS + tl.program_id(0), tl.reduce(total, 0, plus))
+
+def reduction(x):
+    sums, y = torch.empty(64, device=x.device), torch.empty(1, device=x.device)
+    kernel[(64,)](x, sums, len(x), BLOCK=512)
+    kernel[(1,)](sums, y, 64, BLOCK=64)
+    return y
+"""
 HONEST = {
+    "reduction-by-a-loop-and-an-own-function": ("reduction", PERSISTENT),
     "add-norm": ("add_norm", ADD_NORM.format(variance=MEAN_SQUARE, root="(variance + 1e-6).sqrt()")),
     "linear": ("decode_linear", LINEAR.format(root=RIGHT_ROOT, gate="gate")),
     "rope": ("qkv_rope", ROPE.format(tables=GIVEN_TABLES)),
@@ -1086,7 +1109,7 @@ def test_what_small_usual_inputs_call_right_is_refused(judged, name):
 def test_what_is_right_passes(judged, name):
     verdict = judged(*HONEST[name])
     assert verdict.found == RIGHT, verdict.text
-    assert "without a card: " in verdict.text
+    assert "without a card" in verdict.text
 
 
 KERNEL = """\

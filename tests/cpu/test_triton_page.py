@@ -278,6 +278,11 @@ def one_kernel(x_ptr, y_ptr, DO: tl.constexpr, N: tl.constexpr):
         tl.store(y_ptr + i, tl.maximum(x, 1.0))
     elif DO == "fma":
         tl.store(y_ptr + i, tl.fma(x, x, -(1 + 2**-11)))
+    elif DO == "counted":
+        total = tl.sum(x, 0)
+        for k in range(tl.program_id(0), 3):
+            total += k.to(tl.int64)
+        tl.store(y_ptr, total)
     elif DO == "by zero":
         tl.store(y_ptr + i, x // (x - x))
     elif DO == "erf":
@@ -355,6 +360,7 @@ DONE = {
     "`tl.maximum`": lambda: one("maximum", [NAN]),
     "`tl.fma(": lambda: one("fma", [1 + 2**-12]),
     "`tl.cumsum`": lambda: one("cumsum", [1] * 4096, torch.float16)[-1:],
+    "`k.to(tl.int64)`": lambda: one("counted", [0], torch.int64)[:1],
     "`x // 0`": lambda: one("by zero", [7], torch.int32),
     "a load where": lambda: one("masked", [5.0]),
     "`tl.store`, then": lambda: (

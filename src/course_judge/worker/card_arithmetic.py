@@ -8,6 +8,7 @@ same instructions.
 
 from __future__ import annotations
 
+import ast
 import math
 import sys
 import warnings
@@ -30,6 +31,8 @@ CANONICAL_NAN = 0x7FFF  # of bf16
 FP8 = {"fp8e4nv": (4, 3, 7, 0x7E), "fp8e5": (5, 2, 15, 0x7B)}
 SMALLEST_K = {8: 32}  # of a tl.dot, by the bits of an element; 16 for all others
 
+COUNTED = "counted"  # by which a rewritten loop finds its range, beside what the interpreter rewrites itself
+
 ARITHMETIC = ("fadd", "fsub", "fmul", "fdiv", "frem", "precise_divf", "minimumf", "maximumf")
 COMPARISONS = tuple(f"fcmp{how}{what}" for how in "OU" for what in ("LT", "GT", "LE", "GE", "EQ", "NE"))
 
@@ -44,6 +47,8 @@ def as_on_a_card() -> Iterator[None]:
     largest = {"maxnumf": np.fmax, "minnumf": np.fmin}  # of NaN and a number, the number
     changes: list[tuple[Any, str, Any]] = [
         (interpreter, "_patch_lang_tensor", _asking_no_block(interpreter)),
+        (interpreter.ASTTransformer, "visit_For", _counted_loop),
+        (interpreter.interpreter_semantic, COUNTED, _counted(interpreter)),
         (interpreter, "_convert_float", _converted(interpreter._convert_float)),
         (builder, "get_bf16", wide.constant),
         (builder, "create_dot", _dot(interpreter)),
@@ -69,12 +74,15 @@ def as_on_a_card() -> Iterator[None]:
     for owner, name, changed in changes:
         setattr(owner, name, changed)
     interpreter.interpreter_builder.codegen_fns["min_dot_size"] = _smallest_dot
+    rewritten = interpreter.InterpretedFunction.rewritten_fn
+    rewritten.clear()  # what was rewritten before has Python's numbers in its loops
     try:
         # A card says nothing of NaN and infinities that it makes.
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "All-NaN slice encountered", RuntimeWarning)
             yield
     finally:
+        rewritten.clear()
         interpreter.interpreter_builder.codegen_fns["min_dot_size"] = smallest
         for owner, name, was in before:
             if was is None:
@@ -189,6 +197,30 @@ def _asking_no_block(interpreter: Any) -> Callable[..., Any]:
         tensor.__bool__ = yes_or_no  # Triton puts back what it patched once the kernel has run
 
     return patched
+
+
+def _counted_loop(transformer: Any, loop: ast.For) -> ast.For:
+    """Rewrite a loop over `range` or `tl.range`: what it counts by is a number of the card, and not one of Python."""
+    transformer.generic_visit(loop)
+    called = loop.iter.func if isinstance(loop.iter, ast.Call) else None
+    if isinstance(loop.target, ast.Name) and called and ast.unparse(called) in ("range", "tl.range"):
+        counted = ast.Attribute(ast.Name("interpreter_semantic", ast.Load()), COUNTED, ast.Load())
+        loop.iter = ast.Call(counted, loop.iter.args, [])
+    return loop
+
+
+def _counted(interpreter: Any) -> Callable[..., Any]:
+    """Return a `range` that yields numbers with a type, as wide as its ends."""
+    tl = interpreter.tl
+
+    def counted(*ends: Any) -> Iterator[Any]:
+        wide = any(isinstance(end, tl.tensor) and end.dtype.primitive_bitwidth > 32 for end in ends)
+        kind = tl.int64 if wide else tl.int32
+        for number in range(*ends):
+            data = np.array([number], dtype=np.int64 if wide else np.int32)
+            yield tl.core.tensor(interpreter.TensorHandle(data, kind), kind)
+
+    return counted
 
 
 class _Wide:
