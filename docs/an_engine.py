@@ -183,8 +183,8 @@ record(
 # How far can you trust that number? The middle run of the coach takes {{ seconds.coach:.1f}} s and its last one
 # {{ spent.coach.prompt + spent.coach.decode:.1f}} s; for the bus it is {{ seconds.bus:.2f}} s and {{ spent.bus.prompt + spent.bus.decode:.2f}} s.
 # The ratio of the middle runs is {{ gain:.2f}}. But look at the caption: from the shortest to the longest run of the coach it is
-# {{ apart.coach:.0%}}. One slow run in three is why there are three. Trust the ranking and not the digits. All that follows is
-# from the last run.
+# {{ apart.coach:.0%}}. So a single run could have misled you by as much: trust the ranking and not the digits. All that follows
+# is from the last run.
 #
 # What stands between the clock and the bound of {{ least.coach / least.bus:.2f}}? Two things are worth a look. A decode-only
 # step takes {{ took.bus.decode:.1f}} ms on the bus, which has more people in it, and {{ took.coach.decode:.1f}} ms on the
