@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from course_judge.contract import FLAGS, TYPES, bounds_of, counts, joined, kind_of, sizes_of
 from course_judge.cpu_sizes import Pace
@@ -20,6 +21,8 @@ SMALLEST = 8  # how many of the smallest sizes of a dimension are asked
 ALL = 33  # and of one that counts, where there is little else
 ABOUT_A_TILE = (15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257)
 AROUND = (8, 48)  # the others beside them
+GAP = 1.3  # times a size, from where on the next announced one leaves a gap
+LARGEST_SHARE = 64  # query heads of a head of keys, by the contracts
 FEW = 4  # of a dimension that counts: heads, batches, steps
 # How far past the largest announced size, the farthest that can be afforded.
 TIMES = (16.0, 8.0, 4.0, 2.0, 1.25, 1.05)
@@ -40,9 +43,10 @@ DEAR = {"sampling": 16, "skinny_gemm_w4": 4}
 
 
 def smallest(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
-    """Return of each dimension its smallest sizes, and those about a tile; and of types that only the contract names.
+    """Return of each dimension its smallest sizes, those about a tile, and one between each two that are announced.
 
-    Counts are asked with every set of flags.
+    Counts are asked with every set of flags; and so are types that only the contract names, and many query heads of a
+    head of keys.
     """
     found = []
     kinds = dict.fromkeys(map(kind_of, problem.check_on))
@@ -61,6 +65,7 @@ def smallest(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
                 size = bounds_of(problem, name).fit(max(size, bounds_of(problem, name).from_))
                 found.append(_beside(problem, rng.choice(of), {name: size}, rng))
     found += of_other_types(problem, rng) + of_other_flags(problem, rng)
+    found += between(problem, rng) + of_large_shares(problem, rng)
     rng.shuffle(found)
     kept = (w for w in dict.fromkeys(found) if w not in problem.check_on)
     return tuple(w for w in kept if _bytes(problem, w) <= SMALL_BYTES and problem.flops(w) <= 4 * SMALL_FLOPS)
@@ -81,6 +86,33 @@ def of_other_flags(problem: Problem, rng: random.Random) -> list[Workload]:
         like = rng.choice(problem.check_on)
         dims = {name: size for name, size in like.items if size is not True}
         found.append(_beside(problem, Workload.of(like.dtype, **dims, **dict.fromkeys(flags, True)), {}, rng))
+    return found
+
+
+def between(problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return of each dimension a size in each gap that its announced sizes leave, the others as small as can be."""
+    found = []
+    for name in sizes_of(problem):
+        bounds = bounds_of(problem, name)
+        of = [w for w in problem.check_on if name in w.dims]
+        announced = sorted({w.dims[name] for w in of})
+        for low, high in pairwise(announced):
+            if bounds.only or high <= max(GAP * low, ABOUT_A_TILE[-1]):
+                continue
+            size = max(bounds.fit(rng.randint(low + 1, high - 1)), bounds.from_)
+            found.append(_least_beside(problem, rng.choice(of), name, size, rng))
+    return found
+
+
+def of_large_shares(problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return sizes with more query heads of a head of keys than a usual tile has rows."""
+    if not any("KV" in w.dims for w in problem.check_on):
+        return []
+    found = []
+    for share in (rng.randint(17, 32), rng.randint(33, 63), LARGEST_SHARE):
+        few = _beside(problem, rng.choice(problem.check_on), {}, rng)
+        heads = rng.randint(1, 2)
+        found.append(Workload.of(few.dtype, **few.dims | {"H": share * heads, "KV": heads}))
     return found
 
 

@@ -504,8 +504,11 @@ class RemoteCheck(Check):
         outputs = super()._truth(inputs, finite=finite)
         if finite or not self.workload.torch_dtype.is_floating_point:
             return outputs
-        most = torch.finfo(self.workload.torch_dtype).max
-        return tuple(torch.where(out.abs() > most, out * torch.inf, out) for out in outputs)
+        # Half a unit past the largest number still rounds to it.
+        ends = (out.to(self.workload.torch_dtype).double().isinf() for out in outputs)
+        return tuple(
+            torch.where(past_it, out * torch.inf, out) for past_it, out in zip(ends, outputs, strict=True)
+        )
 
     def _behind_a_hold(self, name: str, working: Any, first: Any, second: Any) -> Any:
         return self._remote.behind_a_hold(working, first, second, self._options)

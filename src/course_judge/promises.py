@@ -12,11 +12,11 @@ import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from math import sqrt
-from operator import itemgetter
 from typing import Any
 
 import torch
 
+from course_judge.contract import kind_of
 from course_judge.drawn import Drawn, Promise, Tensors, kept_alike
 from course_judge.signs_and_sizes import SIGNS_AND_SIZES
 from course_judge.whole_numbers import WHOLE
@@ -362,6 +362,17 @@ def _least_top_p(drawn: Drawn, inputs: Tensors) -> Tensors | None:
     return _tokens(given._replace(top_p=least), drawn)
 
 
+def _flat_logits(drawn: Drawn, inputs: Tensors) -> Tensors:
+    """Make every token of a row about as likely as any other, and leave none out: not only the best can be drawn."""
+    given = drawn.module.Given(*inputs)
+    given = given._replace(logits=given.logits / 64, temperature=torch.ones_like(given.temperature))
+    if given.top_k is not None:
+        V = given.logits.shape[1]
+        rows = torch.arange(len(given.top_k), device=given.top_k.device)
+        given = given._replace(top_k=torch.where(rows % 2 == 0, 0, V).int())
+    return without_top_p(drawn, given)
+
+
 def without_top_p(drawn: Drawn, given: Any) -> Tensors:
     """Open top-p to all: where its cut falls is laid out for other logits."""
     if given.top_p is not None:
@@ -438,6 +449,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise("with the largest random words", _last_words),
         Promise("with logits of float16", _half_logits),
         Promise("with a top_p of 0, or all but 0", _least_top_p),
+        Promise("with logits all but equal, and none left out", _flat_logits, long=True),
     ),
 }
 
@@ -475,11 +487,14 @@ def cases_on(workloads: Sequence[Workload], problem: Problem, *, longest: bool =
     """Return sizes on which a case is tried: of each type and each set of flags the largest that is at hand.
 
     Args:
-        longest: that which is longest in each of its dimensions, too.
+        longest: of each set of flags that which is longest in each of its dimensions, too.
     """
     found: dict[Any, Workload] = {}
     for w in sorted(workloads, key=lambda w: (problem.writes_bytes(w), problem.flops(w))):
-        found[w.dtype, tuple(name for name, value in w.items if value is True), "W" in w.dims] = w
-    names = dict.fromkeys(name for w in workloads for name, _ in w.items if name[0].isupper())
-    longest_of = (max((w for w in workloads if name in w.dims), key=itemgetter(name)) for name in names)
-    return list(dict.fromkeys((*found.values(), *(longest_of if longest else ()))))
+        found[w.dtype, kind_of(w)] = w
+    for w in workloads if longest else ():
+        for name, size in w.items:
+            of = ("longest", name, kind_of(w))
+            if name[0].isupper() and (of not in found or found[of].dims[name] < size):
+                found[of] = w
+    return list(dict.fromkeys(found.values()))

@@ -17,6 +17,8 @@ from course_judge.whole_numbers import WHOLE, every_code, signed_sum, signed_win
 
 FAR = (21, 60)  # exponents of what is large: past 2**20, and its square is a number still
 FAR_HALF = (3, 5)  # of float16, which ends at 65504
+ROOM_OF_HALF = 2.0**13
+LARGEST_TILE = 128  # along K
 MASKED = {torch.float16: -6e4}  # what masks write in place of minus infinity: -1e30 where a type has it
 
 
@@ -68,6 +70,15 @@ def _sums_of_pairs(drawn: Drawn, inputs: Tensors) -> Tensors:
 
 def _scaled_rows(drawn: Drawn, inputs: Tensors) -> Tensors:
     return tuple(drawn.spread(-40, 40, *x.shape).to(x.dtype) for x in inputs)
+
+
+def _rows_of_factor_zero(drawn: Drawn, inputs: Tensors) -> Tensors:
+    """Make every second factor 0, and plant infinities and NaN in the rows: 0 times either is NaN."""
+    x, s = inputs
+    planted = drawn.one_of((torch.inf, -torch.inf, torch.nan), *x.shape).to(x.dtype)
+    some = drawn.below(max(1, x.shape[1] // 2), *x.shape) == 0
+    rows = torch.arange(len(s), device=s.device) % 2 == 0
+    return torch.where(some, planted, x), s.masked_fill(rows, 0.0)
 
 
 def _dark_and_bright(drawn: Drawn, inputs: Tensors) -> Tensors:
@@ -140,8 +151,13 @@ def _large_rows(drawn: Drawn, inputs: Tensors, *, of: Sequence[int]) -> Tensors 
     if not drawn.options.get("norm", True):
         return None
     x = inputs[0]
-    most = 7 if x.dtype == torch.float16 else 40  # its squares are past 65504, and it is not
-    sizes = torch.exp2(drawn.below(most + 1, len(x), 1).double())
+    sizes = torch.exp2(drawn.below(41, len(x), 1).double())
+    if (
+        x.dtype == torch.float16
+    ):  # its squares may be past 65504, and it is not, nor a sum of two, or twice it
+        largest = torch.stack([inputs[n].double().abs().amax(1) for n in of if n < len(inputs)]).amax(0)
+        room = torch.exp2((ROOM_OF_HALF / largest.clamp(min=2.0**-14)).log2().floor()).clamp(1, 128)
+        sizes = torch.minimum(sizes, room[:, None])
     return tuple(
         _times(t, sizes) if number in of and number < len(inputs) else t for number, t in enumerate(inputs)
     )
@@ -163,6 +179,19 @@ def _there_and_back(drawn: Drawn, inputs: Tensors, *, by_rows: bool = True) -> T
     )
     right = right * back
     return left.to(a.dtype), (right if by_rows else right.t().contiguous()).to(b.dtype), *rest
+
+
+def _zeros_that_meet_nan(drawn: Drawn, inputs: Tensors, *, by_rows: bool = True) -> Tensors | None:
+    """Make A's columns zeros, whole tiles of them, and plant NaN where they meet B: 0 times NaN is NaN."""
+    a, b, *rest = inputs
+    K = a.shape[1]
+    shut = K // 2 if K > LARGEST_TILE else K  # of a few, all: a single tile may hold them
+    planted = drawn.below(8 * shut, shut, b.shape[0] if by_rows else b.shape[1]) == 0
+    planted[0, 0] = True
+    rows = torch.nn.functional.pad(planted, (0, 0, 0, K - shut))
+    a = a.clone()
+    a[:, :shut] = 0.0
+    return a, b.masked_fill(rows.t() if by_rows else rows, torch.nan), *rest
 
 
 # --- attention -------------------------------------------------------------------------------------
@@ -239,6 +268,8 @@ WHOLE_NUMBERS = "with whole numbers"
 BACK = "with sums that grow and come back"
 SIGNS, LARGE, SMALL = "with numbers of both signs", "with large numbers of both signs", "with small numbers"
 EVERY = "with numbers of every size and sign"
+ZERO_ROWS = "with factors of 0, and infinities that meet them"
+ZEROS = "with zeros that meet NaN"
 CODES = "with every number that 8 bits have"
 WEIGHTS = "with weights of both signs"
 ROWS = "with rows of many sizes"
@@ -257,7 +288,7 @@ SIGNS_AND_SIZES: dict[str, tuple[Promise, ...]] = {
     # A detour may add zeros, and 1 to what is past 1e30.
     "stall_demos": (Promise(EVERY, _carried, exact=True),),
     "vector_add": (Promise(EVERY, _sums_of_pairs, exact=True),),
-    "refusals": (Promise(EVERY, _scaled_rows, own=_usual),),
+    "refusals": (Promise(EVERY, _scaled_rows, own=_usual), Promise(ZERO_ROWS, _rows_of_factor_zero)),
     "grey": (Promise("with dark pixels and bright ones", _dark_and_bright, own=_four_times),),
     "divergence": (Promise(SIGNS, _signed), Promise(LARGE, _large)),
     "fused_multiply_add": (
@@ -296,9 +327,17 @@ SIGNS_AND_SIZES: dict[str, tuple[Promise, ...]] = {
     },
     "paged_attention": (Promise(VALUES, _paged),),
     "attention_backward": (Promise("with large values and gradients", _gradients),),
-    "gemm": (Promise(BACK, partial(_there_and_back, by_rows=False), long=True), *_products("gemm")),
-    "skinny_gemm": (Promise(BACK, _there_and_back, long=True), *_products("skinny_gemm")),
-    "sgemm": _products("sgemm"),
+    "gemm": (
+        Promise(BACK, partial(_there_and_back, by_rows=False), long=True),
+        Promise(ZEROS, partial(_zeros_that_meet_nan, by_rows=False)),
+        *_products("gemm"),
+    ),
+    "skinny_gemm": (
+        Promise(BACK, _there_and_back, long=True),
+        Promise(ZEROS, _zeros_that_meet_nan),
+        *_products("skinny_gemm"),
+    ),
+    "sgemm": (Promise(ZEROS, partial(_zeros_that_meet_nan, by_rows=False)), *_products("sgemm")),
     "bank_conflicts": _of_powers(0, whole=(signed_windows,)),
     "reduction": _of_powers(0, whole=(signed_sum,)),
     **{

@@ -5,6 +5,7 @@
     O[m, d] = sum over n of P[m, n] * V[n, d]
 
 Shapes    Q, K, V, O (B, H, N, D), row-major; every (b, h) is a problem of its own
+Options   causal, by name; who calls a kernel always says it
 Types     bfloat16, float16 or float32, the same for all four; the truth is computed in float64
 Cost      read Q, K, V, write O: 4*B*H*N*D elements; 4*B*H*N*N*D operations, half of them when causal
 """

@@ -11,6 +11,7 @@
 
 Shapes    Q, K, V, O, dO, dQ, dK, dV (B, H, N, D), L (B, H, N), row-major; every (b, h) is a problem of its own. The
           number D[m] of a row is not the D of the shapes; the kernels call it delta
+Options   causal, by name; who calls a kernel always says it
 Types     bfloat16, float16 or float32, the same for all but L, which is float32; the truth is computed in float64
 Given     O and L are what a forward pass leaves: exact, then rounded to their types
 Cost      read Q, K, V, O, dO and L, write dQ, dK and dV: 8*B*H*N*D elements and B*H*N numbers; five products of

@@ -8,7 +8,8 @@
     O[m, h, d] = sum over n of P[m, h, n] * V[n, h // G, d]
 
     causal    query m sees no key behind the one that it stands at
-    window    query m sees no key more than so many before the one that it stands at
+    window    query m sees no key more than so many before the one that it stands at; None: there is none
+    Who calls a kernel says both, and `longest`, by name.
 
 Shapes    Q, O (T, H, D), K, V (S, KV, D): the sequences one after the other, without a gap; starts_q, starts_k
           (B + 1,), from 0 to T, and to S. All row-major. G = H / KV query heads share a head of keys and values

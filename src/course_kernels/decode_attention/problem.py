@@ -5,7 +5,8 @@
     O[b, h, d] = sum over n of P[b, h, n] * V[b, h // G, n, d]
 
 Shapes    Q, O (B, H, D); K, V (B, KV, N, D): room for N tokens; length (B,), how many of them are there, 0 to N. All
-          row-major. G = H / KV query heads share a head of keys and values; a sequence of length 0 is answered by zeros
+          row-major. G = H / KV query heads, 64 at most, share a head of keys and values; a sequence of length 0 is
+          answered by zeros
 Types     bfloat16, float16 or float32, the same for Q, K, V and O; length int32; the truth is computed in float64
 Unused    what lies in the room past a length is nobody's: it may be NaN, and changes nothing
 Cost      read Q, and of K and V what is there; write O. 4*D operations for each head and token: at G = 4 in 16 bits

@@ -2,7 +2,7 @@
 
     y[n] = x[n] after ROUNDS times x <- a_w * x + c, with a_w = 1 - (w + 1) / 4096, c = 1 / 64, w = n % W
 
-Shapes    x (N,), y (N,)
+Shapes    x (N,), y (N,), N <= 2**24
 Types     float32
 Cost      2*ROUNDS*N operations, whatever W is: only who runs beside whom changes
 """

@@ -7,8 +7,8 @@
     O[b, h, d] = sum over n of P[b, h, n] * v[b, h // G, n, d]
 
 Shapes    Q, O (B, H, D); K, V (PAGES, KV, PAGE, D), a pool that all sequences draw from; block_table (B, MOST);
-          length (B,), 0 to MOST * PAGE; PAGE a power of two, 8 to 256. All row-major. G = H / KV query heads share a
-          head of keys and values; a sequence of length 0 is answered by zeros. Sequences may share pages
+          length (B,), 0 to MOST * PAGE; PAGE a power of two, 8 to 256. All row-major. G = H / KV query heads, 64 at
+          most, share a head of keys and values; a sequence of length 0 is answered by zeros. Sequences may share pages
 Types     bfloat16 or float16, the same for Q, K, V and O; block_table and length int32. Or K and V float8_e4m3fn, and
           two scales (KV,) float32, which a number of that head is multiplied by; Q and O stay as they are
 Unused    what lies in a page that no sequence has, or behind the last token of its last page, is nobody's: it may be
