@@ -19,7 +19,7 @@ from course_kernels.problem import Problem, Workload
 
 SMALLEST = 8  # how many of the smallest sizes of a dimension are asked
 ALL = 33  # and of one that counts, where there is little else
-ABOUT_A_TILE = (15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257)
+ABOUT_A_TILE = (15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 192, 255, 256, 257, 320)
 AROUND = (8, 48)  # the others beside them
 GAP = 1.3  # times a size, from where on the next announced one leaves a gap
 LARGEST_SHARE = 64  # query heads of a head of keys, by the contracts
@@ -38,8 +38,8 @@ SMALLEST_SECONDS, PAST_SECONDS = 4.0, 8.0
 # Sizes of one dimension alone that double, in an interpreter: the first, and how many.
 FIRST_LONG, DOUBLED = 64, 11
 MARGIN = 1.5  # of what a size is guessed to take more than a smaller one
-# A sort, and random words of 64 bits, as torch makes them; eight weights in a word.
-DEAR = {"sampling": 16, "skinny_gemm_w4": 4}
+# A sort, and random words of 64 bits, as torch makes them; eight weights in a word. Rounds without a byte of memory.
+DEAR = {"sampling": 16, "skinny_gemm_w4": 4, "bank_conflicts": 1 / 16, "divergence": 1 / 16}
 
 
 def smallest(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
@@ -63,11 +63,15 @@ def smallest(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
         if not few and not bounds_of(problem, name).only:
             for size in ABOUT_A_TILE:
                 size = bounds_of(problem, name).fit(max(size, bounds_of(problem, name).from_))
-                found.append(_beside(problem, rng.choice(of), {name: size}, rng))
+                # What is padded to a tile shows without a mask alone.
+                for each in kinds if ("causal",) in kinds else (None,):
+                    like = [w for w in of if each is None or kind_of(w) == each]
+                    found += [_beside(problem, rng.choice(like), {name: size}, rng)] if like else []
     found += of_other_types(problem, rng) + of_other_flags(problem, rng)
-    found += between(problem, rng) + of_large_shares(problem, rng)
+    found += between(problem, rng)
     rng.shuffle(found)
-    kept = (w for w in dict.fromkeys(found) if w not in problem.check_on)
+    first = of_large_shares(problem, rng)  # before there is no time left
+    kept = (w for w in dict.fromkeys([*first, *found]) if w not in problem.check_on)
     return tuple(w for w in kept if _bytes(problem, w) <= SMALL_BYTES and problem.flops(w) <= 4 * SMALL_FLOPS)
 
 
@@ -112,7 +116,8 @@ def of_large_shares(problem: Problem, rng: random.Random) -> list[Workload]:
     for share in (rng.randint(17, 32), rng.randint(33, 63), LARGEST_SHARE):
         few = _beside(problem, rng.choice(problem.check_on), {}, rng)
         heads = rng.randint(1, 2)
-        found.append(Workload.of(few.dtype, **few.dims | {"H": share * heads, "KV": heads}))
+        short = {name: rng.randint(1, 4) for name in ("B", "N") if name in few.dims}
+        found.append(Workload.of(few.dtype, **few.dims | short | {"H": share * heads, "KV": heads}))
     return found
 
 
@@ -308,7 +313,7 @@ def _is_affordable(problem: Problem, w: Workload, long: str) -> bool:
     alone = long != "S" and all(bounds_of(problem, name).only or name in ("R", "S") for name in sizes)
     flops = PAST_FLOPS_OF_SQUARES if long == "N" and "causal" in w.dims else PAST_FLOPS
     most = PAST_BYTES_ALONE if alone else PAST_BYTES
-    return dear * _bytes(problem, w) <= most and dear * problem.flops(w) <= flops
+    return max(1, dear) * _bytes(problem, w) <= most and dear * problem.flops(w) <= flops
 
 
 def _bytes(problem: Problem, w: Workload) -> int:

@@ -68,6 +68,9 @@ def _queries(drawn: Drawn, keys: torch.Tensor) -> torch.Tensor:
     return found
 
 
+FAR_BELOW = 512.0  # its square over the root of D is past 2e4
+
+
 def _attention(drawn: Drawn, inputs: Tensors) -> Tensors:
     q, k, v = inputs
     keys = _chain(drawn, *k.shape)
@@ -128,6 +131,16 @@ def _paged(drawn: Drawn, inputs: Tensors) -> Tensors | None:
         heads = torch.arange(H, device=q.device) // (H // KV)
         found[b] = _queries(drawn, chain[heads, drawn.below(length, H)]).to(q.dtype)
     return found, keys, v, table, lengths
+
+
+def _all_far_below(drawn: Drawn, inputs: Tensors) -> Tensors | None:
+    """Make every score the same, and far below the -1e4 that masks write: only what is left out may weigh nothing."""
+    q, k, v, *rest = inputs
+    if q.dtype == torch.float16 or k.dtype != q.dtype:
+        return None  # a score in the type itself ends at 65504
+    queries, keys = torch.zeros_like(q), torch.zeros_like(k)
+    queries[..., 0], keys[..., 0] = FAR_BELOW, -FAR_BELOW
+    return queries, keys.masked_fill(k.isnan(), torch.nan), v, *rest
 
 
 def _shared_pages(drawn: Drawn, inputs: Tensors) -> Tensors | None:
@@ -389,6 +402,7 @@ def _four_times(usual: float) -> float:
 
 SMALL = "with rows so small that epsilon counts, and rows of zeros"
 SCORES = "with scores far past 88, and far below 0"
+BELOW = "with every score the same, far below -10000"
 EXACT = "with zeros of both signs, and numbers below the smallest normal one"
 PROMISES: dict[str, tuple[Promise, ...]] = {
     "softmax": (
@@ -417,15 +431,17 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise(UNEVEN, _uneven_norm),
     ),
     "swiglu": (Promise("with gates all but shut", _gates_shut, own=_four_times),),
-    "attention": (Promise(SCORES, _attention),),
+    "attention": (Promise(SCORES, _attention), Promise(BELOW, _all_far_below)),
     "attention_general": (
         Promise(SCORES, _general),
+        Promise(BELOW, _all_far_below),
         Promise("with more keys than queries in every sequence", _more_keys),
         Promise("with a window of 0", _of_a_window, options={"window": 0}),
     ),
-    "decode_attention": (Promise(SCORES, _decode),),
+    "decode_attention": (Promise(SCORES, _decode), Promise(BELOW, _all_far_below)),
     "paged_attention": (
         Promise(SCORES, _paged),
+        Promise(BELOW, _all_far_below),
         Promise("with pages that sequences share", _shared_pages),
     ),
     "copy": (Promise(EXACT, _moved, exact=True),),

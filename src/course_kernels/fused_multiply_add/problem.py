@@ -2,7 +2,8 @@
 
     y[c, n] = x[c, n] after K times x <- a[n] * x + 1
 
-Shapes    x (C, N), a (N,), y (C, N): N threads with C chains each, which do not wait for each other
+Shapes    x (C, N), a (N,), y (C, N): N threads with C chains each, which do not wait for each other; K <= 12288, as
+          the tolerance is that of chains no longer
 Types     float32
 Cost      2*N*C*K operations; the bytes are a trifle beside them
 """
