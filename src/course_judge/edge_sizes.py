@@ -94,17 +94,20 @@ def of_other_flags(problem: Problem, rng: random.Random) -> list[Workload]:
 
 
 def between(problem: Problem, rng: random.Random) -> list[Workload]:
-    """Return of each dimension a size in each gap that its announced sizes leave, the others as small as can be."""
+    """Return of each dimension sizes in the gaps that its announced ones leave, one an octave, the others small."""
     found = []
     for name in sizes_of(problem):
         bounds = bounds_of(problem, name)
         of = [w for w in problem.check_on if name in w.dims]
         announced = sorted({w.dims[name] for w in of})
         for low, high in pairwise(announced):
-            if bounds.only or high <= max(GAP * low, ABOUT_A_TILE[-1]):
+            if bounds.only or high <= GAP * low:
                 continue
-            size = max(bounds.fit(rng.randint(low + 1, high - 1)), bounds.from_)
-            found.append(_least_beside(problem, rng.choice(of), name, size, rng))
+            least = max(low, ABOUT_A_TILE[-1])
+            while least + 1 < high:
+                size = max(bounds.fit(rng.randint(least + 1, min(2 * least, high - 1))), bounds.from_)
+                found.append(_least_beside(problem, rng.choice(of), name, size, rng))
+                least *= 2
     return found
 
 
@@ -136,7 +139,7 @@ def past(
         largest = max(w.dims[name] for w in of)
         if bounds.only or (bounds.most is not None and bounds.most <= largest):
             continue
-        further = 1 + rng.random() / 32
+        further = 1 + rng.uniform(1 / 64, 1 / 32)
         found: dict[tuple[str, ...], list[Workload]] = {}
         for like in rng.sample(of, len(of)):
             if kind_of(like) not in found:

@@ -202,10 +202,14 @@ def _asking_no_block(interpreter: Any) -> Callable[..., Any]:
 def _counted_loop(transformer: Any, loop: ast.For) -> ast.For:
     """Rewrite a loop over `range` or `tl.range`: what it counts by is a number of the card, and not one of Python."""
     transformer.generic_visit(loop)
-    called = loop.iter.func if isinstance(loop.iter, ast.Call) else None
-    if isinstance(loop.target, ast.Name) and called and ast.unparse(called) in ("range", "tl.range"):
+    called = loop.iter
+    if (
+        isinstance(loop.target, ast.Name)
+        and isinstance(called, ast.Call)
+        and ast.unparse(called.func) in ("range", "tl.range")
+    ):
         counted = ast.Attribute(ast.Name("interpreter_semantic", ast.Load()), COUNTED, ast.Load())
-        loop.iter = ast.Call(counted, loop.iter.args, [])
+        loop.iter = ast.Call(counted, called.args, [])
     return loop
 
 
