@@ -302,6 +302,7 @@ def _least_beside(problem: Problem, like: Workload, long: str, size: int, rng: r
         dims["N"] = rng.randint(300, 400)  # of a few, none may show what a long chain loses
     if problem.name == "strided_read" and long == "N" and size > FIRST_LONG:
         dims["S"] = rng.randint(1000, 4000)  # most of its laps end where float32 has no odd numbers
+        dims[long] = size // dims["S"] * dims["S"]  # or a divisor of it would be all that is left of S
     if "KV" in dims:
         half = size // 2
         dims |= {"H": {"H": 2 * half, "KV": half}, "KV": {"H": size, "KV": size}}.get(long, {"H": 2, "KV": 1})
