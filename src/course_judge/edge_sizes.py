@@ -21,6 +21,7 @@ SMALLEST = 8  # how many of the smallest sizes of a dimension are asked
 ALL = 33  # and of one that counts, where there is little else
 ABOUT_A_TILE = (15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 192, 255, 256, 257, 320)
 AROUND = (8, 48)  # the others beside them
+LONG_WALK = 2**20  # numbers, from where on a walk has a stride of its own
 GAP = 1.3  # times a size, from where on the next announced one leaves a gap
 LARGEST_SHARE = 64  # query heads of a head of keys, by the contracts
 FEW = 4  # of a dimension that counts: heads, batches, steps
@@ -300,7 +301,7 @@ def _least_beside(problem: Problem, like: Workload, long: str, size: int, rng: r
     dims[long] = size
     if problem.name == "fused_multiply_add" and long == "K":
         dims["N"] = rng.randint(300, 400)  # of a few, none may show what a long chain loses
-    if problem.name == "strided_read" and long == "N" and size > FIRST_LONG:
+    if problem.name == "strided_read" and long == "N" and size > LONG_WALK:
         dims["S"] = rng.randint(1000, 4000)  # most of its laps end where float32 has no odd numbers
         dims[long] = size // dims["S"] * dims["S"]  # or a divisor of it would be all that is left of S
     if "KV" in dims:
