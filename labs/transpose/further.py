@@ -32,8 +32,8 @@ def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
         *twins(f"dtype=float32,M={small},N={small}", draw),
         Further(f"dtype=float32,M={middling},N={middling}", told, change=every_bit, exact=True),
         *every_size("dtype=float32,M={},N={}".format, 2, draw, slow),
-        *past_a_group("dtype=float32,M={},N={}".format, draw),
         *(Further(f"dtype=float32,M={M},N={N}") for M, N in (*zip(squares, squares, strict=True), *sides)),
+        *past_a_group("dtype=float32,M={},N={}".format, draw),
     ]
 
 
