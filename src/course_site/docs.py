@@ -156,6 +156,7 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
         print(f"docs: no GPU here: building from records/{reference}", flush=True)
         return _build(root, None, options)
     from course_site.pages.page import PageError, find_pages
+    from course_site.records import edition
     from course_site.records.manifest import strangers
 
     try:
@@ -180,6 +181,7 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
         raise CannotStart(f"{path}: {message}")
     plan.check_beside(root, slug)
     outcome.slug = slug
+    edition.note_lacking(root, slug, plan.lacking(pages, gpus))
     if groups:
         _require({"pytest": "pytest"})
         run_tests(root, groups, outcome)

@@ -74,8 +74,8 @@ def root(tmp_path, monkeypatch):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(REPOSITORY / name, root / name)
     # What a mentor has in the room needs whole maps; here nobody is in one.
-    monkeypatch.setattr(run_view, "run_files", lambda maps, root: {})
-    monkeypatch.setattr(print_sheet, "sheet_files", lambda maps, root: {})
+    monkeypatch.setattr(run_view, "run_files", lambda maps, root, switch: {})
+    monkeypatch.setattr(print_sheet, "sheet_files", lambda maps, root, switch: {})
     for name, title in (("l1", "The card"), ("l2", "The model"), ("l8", "Attention"), ("w1", "Flash")):
         write(root, f"handbook/sessions/{name}.toml", SESSION.format(name=name, title=title))
     page(
@@ -204,7 +204,7 @@ WRONG = {
     'repository = "/srv/a"': "[tool.course] repository is '/srv/a': write an address, https://…, or leave it out",
     "organisation = 3": "[tool.course] organisation is 3: write it in quotes",
     'organization = "A"': (
-        "[tool.course] has 'organization', known are also, organisation, reference, repository, site_url"
+        "[tool.course] has 'organization', known are organisation, reference, repository, site_url"
     ),
 }
 

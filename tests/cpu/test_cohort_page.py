@@ -94,7 +94,7 @@ def test_a_day_with_two_rows_is_named_once(plan, sessions):
 
 
 def test_the_form_has_the_entries_of_the_command(plan, sessions):
-    data = plan_of(cohort_form(plan, sessions, "handbook/00_before_you_teach"))
+    data = plan_of(cohort_form(plan, sessions, "handbook/00_before_you_teach", "../run/calendar.js"))
 
     wanted = cohort.entries(plan, sessions)
     assert [entry["name"] for entry in data["entries"]] == [entry.name for entry in wanted]
@@ -230,7 +230,7 @@ def test_the_table_and_the_form_word_for_word(sessions):
         lambda text: f"‹{text}›",
         {"handbook/l1.md": "../l1.html?a&b", "handbook/l2.md": ""}.get,
     )
-    form = cohort_form(plan, changed, "handbook/a")
+    form = cohort_form(plan, changed, "handbook/a", "../run/calendar.js")
     entries = [session_entries(session(), "handbook/run"), calendar_data([], "x", "../")]
     whole = f"{table}\n{form}\n{calendar_form('session', 'Day & date')}\n{entries}\n"
     same_as_kept("cohort_page.txt", whole.replace("><", ">\n<").replace("},{", "},\n{"))

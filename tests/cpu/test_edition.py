@@ -5,14 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 from test_another_card import BESIDE, H100, stale
-from test_record import PROVENANCE
-from test_render import PAGE, measurement, quantity, record_it, repository
+from test_render import measurement, quantity, record_it, repository
 from tiny_repository import write
 
 from course_site.pages.page import find_pages, read_page
-from course_site.records.edition import FRESH, MISSING, STALE, Edition, PageRecord, load_edition
+from course_site.records.edition import FRESH, MISSING, STALE, Edition, PageRecord, gpu_of, load_edition
 from course_site.records.record import record_path
-from course_site.site.choice import choose
 from course_site.site.course import load_material, show
 from course_site.site.render.page import render_course
 
@@ -43,7 +41,7 @@ def test_an_edition_is_read_by_itself(root):
     (root / "pyproject.toml").unlink()
     pages = find_pages(root)
     ours, theirs = (load_edition(root, slug, pages) for slug in (OURS, BESIDE))
-    assert (ours.card, theirs.card) == ("NVIDIA H200", "NVIDIA H100 80GB HBM3")
+    assert [gpu_of(root, slug) for slug in (OURS, BESIDE)] == ["NVIDIA H200", "NVIDIA H100 80GB HBM3"]
     medians = [edition.pages["w1"].record.names["flash"]["quantiles_us"]["0.5"] for edition in (ours, theirs)]
     assert medians == pytest.approx([1000.0, 2000.0], rel=0.01)
     assert ours.faults == theirs.faults == ()
@@ -96,19 +94,3 @@ def test_the_same_page_of_two_editions_has_the_values_and_the_stamp_of_each(root
         assert f"NVIDIA {other}" not in text
     # One is shown again, after the other: nothing of it was left behind.
     assert render_course(show(material, OURS))["w1"].inlined() == texts[0]
-
-
-def test_what_stands_in_is_chosen_page_by_page_at_one_place(root):
-    write(root, "docs/w2.py", PAGE.lstrip().replace("id: w1", "id: w2"))
-    write(root, "docs/w3.py", PAGE.lstrip().replace("id: w1", "id: w3"))
-    record_it(root, provenance=PROVENANCE, name="docs/w2.py")
-    stale(root, record_path(root, OURS, read_page(root / "docs/w1.py", root)))
-
-    def picked(slug, also):
-        choice = choose(root, slug, OURS, also, find_pages(root))
-        return {page: edition.slug for page, edition in choice.picked.items()}
-
-    # The reference: the first whose record holds. Another card: its own, whatever became of it.
-    assert picked(OURS, (BESIDE,)) == {"w1": BESIDE, "w2": OURS, "w3": OURS}
-    assert picked(OURS, ()) == {"w1": OURS, "w2": OURS, "w3": OURS}
-    assert picked(BESIDE, ()) == {"w1": BESIDE, "w2": OURS, "w3": BESIDE}

@@ -11,10 +11,11 @@ import pytest
 
 from course_kernels.cuda import includes
 from course_site.records import gpu_test_records
+from course_site.records.edition import load_edition
 from course_site.records.record import seal
 from course_site.records.waiting import Waiting
-from course_site.site import course as whole
-from course_site.site.choice import choose
+from course_site.site import card_tests
+from course_site.site.course import Course
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = "src/course_kernels"
@@ -631,9 +632,9 @@ def test_a_record_of_no_group_is_left_over(tree, recorded):
 
 
 def shown(root, **options):
-    """A course without pages in its reference edition, and the choice of editions."""
-    choice = choose(root, "nvidia-h200", "nvidia-h200", (), [])
-    return whole.Course(root=root, reference="nvidia-h200", edition=choice.own, **options), choice
+    """A course without pages in its reference edition."""
+    edition = load_edition(root, "nvidia-h200", [])
+    return Course(root=root, reference="nvidia-h200", edition=edition, **options)
 
 
 @pytest.fixture
@@ -647,9 +648,9 @@ def problems(tmp_path):
     def said(*waiting, draft=False, **changes):
         if changes:
             write(tmp_path, "two", **changes)
-        course, choice = shown(tmp_path, draft=draft)
+        course = shown(tmp_path, draft=draft)
         course.waiting = {path: Waiting(path, "2026-12-01", "planted") for path in waiting}
-        whole._check_tests(course, choice)
+        card_tests.check(course)
         return [str(problem) for problem in course.problems]
 
     said.root = tmp_path
@@ -697,11 +698,11 @@ def test_a_record_of_a_group_that_is_gone_is_refused(problems):
 
 
 def test_tests_and_pages_of_the_reference_are_of_one_edition(problems):
-    course, choice = shown(problems.root)
+    course = shown(problems.root)
     page = SimpleNamespace(measured=True, meta={"page": "docs/a.py"})
     page.edition = gpu_test_records.edition_of(CARD | {"torch": "2.13.0"})
     course.records, course.states = {"a": page}, {"a": "fresh"}
-    whole._check_tests(course, choice)
+    card_tests.check(course)
 
     assert "two.json: is of another edition than docs/a.py; run" in str(course.problems[1])
 

@@ -14,16 +14,19 @@ from typing import Any
 import numpy as np
 
 from course_kernels.measure.derive import ATTRIBUTES, derive
+from course_kernels.measure.machine import Machine
 from course_kernels.measure.record_types import Measurement
 from course_site.charts import drawings, plots
 from course_site.lint.cards import cards_of
 from course_site.lint.values_in_prose import faults_of, unit_of_head
 from course_site.pages.block_settings import TEXT, WORD, Shape, one_of
 from course_site.pages.blocks import DirectiveError
+from course_site.values.data_sheet import NAMES
 from course_site.values.values import (
     BadExpression,
     ExpressionError,
     Leaf,
+    NotOnThisCard,
     Result,
     Scope,
     UnknownName,
@@ -164,7 +167,7 @@ def _points(pattern: str, x_name: str, y_name: str, scope: Scope) -> Iterator[tu
         dims = leaf["workload"]["dims"]
         x = dims[x_name] if x_name in dims else scope.resolve(f"{name}.{x_name}").value
         value = scope.resolve(f"{name}.{y_name}").value
-        yield float(x), float(value), *_sample_interval(leaf, y_name, scope)
+        yield float(x), float(value), *_sample_interval(leaf, y_name, scope.sheet_of(name))
 
 
 def _named_point(name: str, leaf: Leaf) -> tuple[float, ...]:
@@ -180,12 +183,11 @@ def _named_point(name: str, leaf: Leaf) -> tuple[float, ...]:
     return float(digits[0]), float(value), float(low), float(high)
 
 
-def _sample_interval(leaf: Leaf, attribute: str, scope: Scope) -> tuple[float, float]:
+def _sample_interval(leaf: Leaf, attribute: str, sheet: Machine | None) -> tuple[float, float]:
     """Return where the middle nine tenths of the samples lie, in the unit of the attribute."""
     measurement = Measurement.from_json(leaf)
     ends = [
-        derive(measurement, attribute, leaf["quantiles_us"][quantile], scope.machine)
-        for quantile in ("0.05", "0.95")
+        derive(measurement, attribute, leaf["quantiles_us"][quantile], sheet) for quantile in ("0.05", "0.95")
     ]
     return float(min(ends)), float(max(ends))
 
@@ -230,9 +232,7 @@ def _staircase(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, l
 def _roofline(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, list[str], list[list[str]]]:
     machine = scope.machine
     if machine is None:
-        raise UnknownName(
-            "a roofline needs the data sheet of the card, and this card has no entry in machine.py"
-        )
+        raise NotOnThisCard("a roofline needs the data sheet of the card")
     points, rows = [], []
     for entry in settings["points"]:
         name, label = entry.get("name"), str(entry["label"])
@@ -245,6 +245,8 @@ def _roofline(settings: dict[str, Any], scope: Scope, key: str) -> tuple[str, li
     maths = settings.get("math", "bf16")
     maths = [maths] if isinstance(maths, str) else maths
     if unknown := [m for m in maths if m not in machine.peak_tflops]:
+        if f"{unknown[0]}_tflops" in NAMES:  # of another card's sheet
+            raise NotOnThisCard(f"{unknown[0]} is on no data sheet of this card")
         raise DirectiveError(f"`math:` knows {', '.join(machine.peak_tflops)}, not {unknown[0]}")
     svg = plots.draw_roofline(
         settings["title"],

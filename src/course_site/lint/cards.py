@@ -1,7 +1,8 @@
-"""One text, one card: a value measured on another card than its page's stands only beside that card's name.
+"""Cards side by side: on the one page that holds values of several, each stands beside the name of its card.
 
-The text beside a value is its sentence; of a table its row, its head and its caption; of a chart the title, the caption
-and the words of the bar or the line; of a sheet's part everything that stands in the part.
+Every other page is of one card, and a value that names another edition is refused where it is looked up. The text
+beside a value is its sentence; of a table its row, its head and its caption; of a chart the title, the caption and the
+words of the bar or the line.
 """
 
 from __future__ import annotations
@@ -11,19 +12,18 @@ from collections.abc import Iterable, Iterator
 
 from course_site.pages.placeholders import PLACEHOLDER, expressions
 from course_site.pages.plain_text import sentences, without_code
-from course_site.values.data_sheet import GPU, short_name
-from course_site.values.values import ExpressionError, Scope, parse
+from course_site.values.data_sheet import GPU
+from course_site.values.values import ExpressionError, OfAnotherCard, Scope, parse
 
 _NAME = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*(?:\.\w+)+(?:\.\*)?|(?<![\w.\"'])[A-Za-z_]\w*\.\*")
 
 
-def names(text: str, gpu: str, home: str, scope: Scope) -> bool:
-    """Return whether a text names a card, in words or by a value such as `{{ w2.gpu.name }}`."""
-    word = short_name(gpu) if short_name(gpu) != short_name(home) else gpu
-    if re.search(rf"(?<![\w^/-]){re.escape(word)}(?![\w/])", PLACEHOLDER.sub(" ", text), re.IGNORECASE):
+def names(text: str, card: str, scope: Scope) -> bool:
+    """Return whether a text names a card, in words or by a value such as `{{ h100.gpu.name }}`."""
+    if re.search(rf"(?<![\w^/-]){re.escape(card)}(?![\w/])", PLACEHOLDER.sub(" ", text), re.IGNORECASE):
         return True
     shown = {name for found in expressions(text) for name in _names_of(found)}
-    return any(f".{name}".endswith(f".{GPU}.name") and gpu in scope.cards_of(name) for name in shown)
+    return any(f".{name}".endswith(f".{GPU}.name") and card in scope.cards_of(name) for name in shown)
 
 
 def _names_of(expression: str) -> tuple[str, ...]:
@@ -33,25 +33,30 @@ def _names_of(expression: str) -> tuple[str, ...]:
         return tuple(_NAME.findall(expression))
 
 
-def faults_of(values: Iterable[str], beside: str, home: str, scope: Scope) -> Iterator[str]:
+def faults_of(values: Iterable[str], beside: str, scope: Scope) -> Iterator[str]:
     """Yield what is wrong with values that share the text beside them: one line for each card that it does not name.
 
     Args:
         values: their expressions, or groups of them.
-        home: the card of the page that they are printed on; "" where several stand side by side by necessity.
     """
     told: set[str] = set()
-    for expression in values if home else ():
-        for gpu in sorted(cards_of([expression], scope)):
-            if gpu not in (home, *told) and not names(beside, gpu, home, scope):
-                told.add(gpu)
-                yield (
-                    f"{expression.strip()!r} is of an {gpu}, and this page of an {home}: name the {short_name(gpu)} "
-                    "beside it, or take a value of the page's own card"
-                )
+    for expression in values if scope.beside is not None else ():
+        for card in sorted(cards_of([expression], scope)):
+            if card not in told and not names(beside, card, scope):
+                told.add(card)
+                yield f"{expression.strip()!r} is of the {card}: name it beside the value, in words or as a value"
 
 
-def faults_of_prose(text: str, home: str, scope: Scope, beside: str = "") -> Iterator[str]:
+def of_another(values: Iterable[str], scope: Scope) -> Iterator[str]:
+    """Yield what is wrong with values that a page of one card may not name, for texts that it does not show itself."""
+    for name in (name for expression in values for name in _names_of(expression)):
+        try:
+            scope.other(name)
+        except OfAnotherCard as error:
+            yield str(error)
+
+
+def faults_of_prose(text: str, scope: Scope, beside: str = "") -> Iterator[str]:
     """Yield what is wrong with the values of some Markdown, each beside its sentence.
 
     A row of a table has its head beside it.
@@ -59,14 +64,14 @@ def faults_of_prose(text: str, home: str, scope: Scope, beside: str = "") -> Ite
     Args:
         beside: further words that stand beside every value of it.
     """
-    if not home or "{{" not in text:
+    if scope.beside is None or "{{" not in text:
         return
     bare, head = without_code(text), ""
     for start, end in sentences(bare):
         said = bare[start:end]
         is_row = said.lstrip().startswith("|")
         head = (head or said) if is_row else ""
-        yield from faults_of(expressions(said), f"{said} {head} {beside}", home, scope)
+        yield from faults_of(expressions(said), f"{said} {head} {beside}", scope)
 
 
 def of_one(texts: Iterable[str], scope: Scope) -> bool:
@@ -79,7 +84,7 @@ def of_one(texts: Iterable[str], scope: Scope) -> bool:
 
 
 def cards_of(values: Iterable[str], scope: Scope) -> frozenset[str]:
-    """Return the cards of some values, or groups of them."""
+    """Return the cards of some values, or groups of them, that say their edition."""
     return frozenset(
         card for expression in values for name in _names_of(expression) for card in scope.cards_of(name)
     )

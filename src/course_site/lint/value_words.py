@@ -623,7 +623,8 @@ def neighbours(parts: list[str], scope: Scope) -> list[str]:
 def _above_the_sheet(made: Made, value: float, shown: Shown, scope: Scope) -> Iterator[str]:
     """Yield a printed rate above its card's data sheet that no recorded rate in it has."""
     unit = made.unit()
-    if scope.machine is None or not _is_rate(unit) or not made.found() or len(scope_cards(made, scope)) > 1:
+    # On the page of several cards no sheet is the one.
+    if scope.machine is None or scope.beside is not None or not _is_rate(unit) or not made.found():
         return
     if dict(unit.powers) == {"B": 1, "s": -1}:
         limit = scope.machine.bandwidth_gb_per_s * 1e9
@@ -642,11 +643,6 @@ def _above_the_sheet(made: Made, value: float, shown: Shown, scope: Scope) -> It
             f"{{{{ {shown.expression} }}}}: it prints {value:.4g} {unit}, above the {limit / unit.size:.4g} {unit} of "
             f"the data sheet of the {scope.machine.name}"
         )
-
-
-def scope_cards(made: Made, scope: Scope) -> set[str]:
-    """Return the cards that a value is of, besides the page's own."""
-    return {card for name in made.names() for card in scope.cards_of(name)} | {scope.card}
 
 
 def _below_its_floor(

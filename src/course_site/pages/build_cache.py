@@ -49,16 +49,20 @@ class Kept:
     """Entries of the build before, and what this one used of them or found out.
 
     Args:
-        name: of its file; each process that writes has one of its own.
+        name: of its file; each process that writes has one of its own, see `of`.
     Attributes:
         pages: anything about a page, by what it is and the page's place: (digest of what it was made from, result).
     """
 
     def __init__(self, name: str) -> None:
-        self.file = FOLDER / f"{name}.pickle"
+        self._name, self.file = name, FOLDER / f"{name}.pickle"
         self.pages: dict[tuple[str, str], tuple[bytes, Any]] = {}
         self._clean: set[bytes] = set()
         self._used: set[bytes] = set()
+
+    def of(self, edition: str) -> None:
+        """Take the file of an edition beside the reference, which is built at the same time; "" for the reference."""
+        self.file = FOLDER / f"{self._name}{edition and '-'}{edition}.pickle"
 
     def read(self, root: Path) -> None:
         """Take over what the build before left; what cannot be read is made anew."""

@@ -1,7 +1,7 @@
 """An edition: all that one folder of records/ holds, and whether it still holds.
 
-It is read by itself and knows no other edition and no setting of the build. Which edition a page of the site shows,
-and what may wait, is the course's choice (`course_site.site.course`).
+It is read by itself and knows no other edition and no setting of the build. What may wait, and what a page without a
+record that holds is shown as, is the course's choice (`course_site.site.course`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from course_kernels.measure.machine import Machine, machine_for
-from course_site.pages.page import Page
-from course_site.records import artifacts, changes, gpu_test_records, renames, run_history, speed_of_light
-from course_site.records.record import Record, RecordError, record_path, stale_reasons
+from course_site.pages.page import PAGE_FOLDERS, Page
+from course_site.records import artifacts, changes, renames, run_history, speed_of_light
+from course_site.records.record import Record, RecordError, record_path, stale_reasons, write_atomically
 from course_site.records.record_checks import NOT_CHECKED, doubt_of_commit, doubts
 from course_site.values.uncertainty import BetweenRuns
 
 FRESH, STALE, MISSING = "fresh", "stale", "missing"
+RECORDS = "records"
+LACKING = (
+    "lacking.json"  # beside an edition's records: pages that its card cannot run, each with what it lacks
+)
 
 
 class Fault(NamedTuple):
@@ -55,7 +59,7 @@ class Edition:
         pages: the record of every page that it was asked for, by the page's id.
         runs: every run that it keeps.
         moves: everything that ever moved in it.
-        tests: the verdict on every group of GPU tests; none unless it was asked for.
+        lacking: pages that the card cannot run, by their paths, each with what it lacks.
         faults: files of its own that cannot be read.
     """
 
@@ -64,7 +68,7 @@ class Edition:
     pages: Mapping[str, PageRecord] = field(default_factory=dict)
     runs: Sequence[dict[str, Any]] = ()
     moves: Sequence[dict[str, Any]] = ()
-    tests: Sequence[gpu_test_records.Verdict] = ()
+    lacking: Mapping[str, str] = field(default_factory=dict)
     faults: Sequence[Fault] = ()
 
     @functools.cached_property
@@ -77,11 +81,9 @@ class Edition:
         """Seals of records that were made before their runs kept them."""
         return run_history.earlier_seals(self.root)
 
-    @property
-    def card(self) -> str:
-        """The GPU's own name, as its records give it; "" where no record does."""
-        named = (kept.record.edition["gpu"] for kept in self.pages.values() if kept.record)
-        return next(named, "")
+    def holds(self, page_id: str) -> bool:
+        """Return whether the page's record holds."""
+        return page_id in self.pages and self.pages[page_id].state == FRESH
 
     def artifacts(self, page_id: str) -> dict[str, Path]:
         """Paths of the files that a page's record seals, by name."""
@@ -131,15 +133,60 @@ class Edition:
                     f"({_words(newest.edition)}); measure both on one: nox -s docs",
                 )
 
-    def left_over(self) -> Iterator[Fault]:
-        """Yield a fault for each record of a group of GPU tests that is there no more."""
-        for old in gpu_test_records.left_over(
-            self.root, self.slug, [verdict.group for verdict in self.tests]
-        ):
-            yield Fault(self._name(old), "there is no such group of GPU tests: delete this record")
-
     def _name(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
+
+
+def slugs(root: Path, reference: str) -> list[str]:
+    """Return the editions that have a record of a page: the reference first in any case, the others by name."""
+    found = {path.name for path in (root / RECORDS).glob("*") if next(_notebooks(path), None)}
+    return [reference, *sorted(found - {reference})]
+
+
+def gpu_of(root: Path, slug: str) -> str:
+    """Return the card of an edition by the name that its driver gives, as its records say it; "" where none does."""
+    for path in _notebooks(root / RECORDS / slug):
+        try:
+            return str(json.loads(path.read_bytes())["metadata"]["course"]["edition"]["gpu"])
+        except (ValueError, KeyError, TypeError):  # told where the record is read
+            continue
+    return ""
+
+
+def _notebooks(folder: Path) -> Iterator[Path]:
+    """Yield the records of pages in an edition's folder, the smallest first."""
+    found = [path for part in PAGE_FOLDERS for path in (folder / part).rglob("*.ipynb")]
+    yield from sorted(found, key=lambda path: (path.stat().st_size, path))
+
+
+def lacking(root: Path, slug: str) -> dict[str, str]:
+    """Read which pages an edition's card cannot run, by their paths, each with what it lacks.
+
+    There are none where nobody noted any.
+
+    Raises:
+        RecordError: the file is there and is no such list.
+    """
+    path = root / RECORDS / slug / LACKING
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(why, str) for why in found.values()):
+        raise RecordError(f"{path}: is no list of pages with what the card lacks; measure again: nox -s docs")
+    return found
+
+
+def note_lacking(root: Path, slug: str, found: Mapping[str, str]) -> None:
+    """Write which pages the card of an edition cannot run; a card that runs all of them has no such file."""
+    path = root / RECORDS / slug / LACKING
+    if found:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(dict(sorted(found.items())), indent=1, ensure_ascii=False) + "\n")
+    else:
+        path.unlink(missing_ok=True)
 
 
 def machine_of(record: Record | None) -> Machine | None:
@@ -152,22 +199,24 @@ def impossible(record: Record) -> Iterator[tuple[str, bool]]:
     return speed_of_light.impossible(record.names, machine_of(record))
 
 
-def load_edition(
-    root: Path, slug: str, pages: Iterable[Page], tests: Sequence[gpu_test_records.Verdict] = ()
-) -> Edition:
+def load_edition(root: Path, slug: str, pages: Iterable[Page]) -> Edition:
     """Read an edition: the records of these pages, and the histories of its runs.
 
     Args:
         root: the repository.
         slug: its folder under records/; there may be none yet.
         pages: those that measure.
-        tests: what `gpu_test_records.verdicts` says of it, if anybody wants to know.
     """
     faults: list[Fault] = []
     runs = _history(root, slug, run_history.NAME, run_history.load, faults)
     moves = _history(root, slug, changes.NAME, changes.load, faults)
+    try:
+        lacks = lacking(root, slug)
+    except RecordError as error:
+        lacks = {}
+        faults.append(Fault(f"{RECORDS}/{slug}/{LACKING}", str(error).split(": ", 1)[1]))
     kept = {page.id: _page_record(root, slug, page) for page in pages}
-    return Edition(root, slug, kept, tuple(runs), tuple(moves), tuple(tests), tuple(faults))
+    return Edition(root, slug, kept, tuple(runs), tuple(moves), lacks, tuple(faults))
 
 
 def _history(

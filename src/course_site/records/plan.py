@@ -70,6 +70,12 @@ def unmet(page: Page, gpus: Sequence[Gpu]) -> str | None:
     return None
 
 
+def lacking(pages: Sequence[Page], gpus: Sequence[Gpu]) -> dict[str, str]:
+    """Return the pages that these cards cannot run, by their paths, each with what they lack."""
+    found = {page.path.as_posix(): unmet(page, gpus) for page in pages}
+    return {path: why for path, why in found.items() if why}
+
+
 # One small call under the profiler: that ncu is installed does not say that this user may read the counters.
 COUNT_ONCE = """
 import sys
@@ -108,7 +114,7 @@ def jobs(
     for page in pages:
         lacking = unmet(page, gpus) if gpus else None
         if lacking:
-            print(f"docs: {page.path} {lacking}: the page keeps the reference edition", flush=True)
+            print(f"docs: {page.path} {lacking}: this edition has no numbers of it", flush=True)
             continue
         path = record_path(root, slug, page)
         record = None

@@ -12,6 +12,7 @@ from course_site.sessions.cohort import Cohort, Day, Milestone, entries
 from course_site.sessions.run_view import FOLDER, embedded
 from course_site.sessions.session import Session
 
+CALENDAR_SCRIPT = f"{FOLDER}/{SCRIPT}"
 Words = Callable[[str], str]
 Address = Callable[[str], str | None]
 
@@ -68,15 +69,15 @@ def _milestone(milestone: Milestone, words: Words) -> str:
     return f'<td colspan="2" class="capstone"><b>Capstone: {title}.</b> {words(milestone.text)}</td>'
 
 
-def cohort_form(cohort: Cohort, sessions: Mapping[str, Session], folder: str) -> str:
+def cohort_form(cohort: Cohort, sessions: Mapping[str, Session], folder: str, script: str) -> str:
     """Return the form for the calendar of the whole cohort, with the plan.
 
     Args:
-        folder: the folder of the page in the site.
+        folder: the folder of the page in its edition.
+        script: the address of `CALENDAR_SCRIPT` from the page.
     """
     root = f"{posixpath.relpath('.', folder)}/"
     data = calendar_data(entries(cohort, sessions), "cohort", root, title=cohort.title, monday=True)
-    script = posixpath.relpath(f"{FOLDER}/{SCRIPT}", folder)
     return (
         f'<script type="application/json" id="cohort">{embedded({"calendar": data})}</script>'
         f'{calendar_form("cohort", "Monday of week 1", monday=True)}<script src="{script}"></script>'

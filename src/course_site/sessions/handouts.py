@@ -342,21 +342,10 @@ def texts(part: Part, handouts: Handouts, value: Value) -> Iterator[tuple[str, M
             yield f"[[{question['answer']}]]", {}
 
 
-def asked_beside(part: Part) -> Iterator[tuple[list[str], str]]:
-    """Yield the numbers of records that a part asks for, each with the words beside it on paper.
-
-    Of a table and of questions these are the row, with the table's head; of every other part they are the whole part.
-    """
-    data = dict(part.data)
-    rows = [data.pop(key, []) for key in ("rows", "row", "questions")]
-    lines = [*rows[0], *([rows[1]] if rows[1] else []), *rows[2]]
-    shared = " ".join(_strings(data))
-    if asked := _asked(shared):
-        yield asked, " ".join([shared, *(text for line in lines for text in _strings(line))])
-    for line in lines:
-        words = " ".join(_strings(line))
-        if asked := _asked(words):
-            yield asked, f"{words} {shared}"
+def asked(part: Part) -> list[str]:
+    """Return the numbers of records that a part asks for, by their expressions."""
+    text = " ".join(_strings(part.data))
+    return [*re.findall(r"""\bvalue\(\s*["']([\w.]+)["']\s*\)""", text), *expressions(text)]
 
 
 def rows_beside(part: Part) -> Iterator[tuple[list[str], list[str]]]:
@@ -364,10 +353,6 @@ def rows_beside(part: Part) -> Iterator[tuple[list[str], list[str]]]:
     for row in part.data.get("rows", ()) if part.kind == "table" else ():
         cells = [re.sub(r"""\bvalue\(\s*["']([\w.]+)["']\s*\)""", r"{{ \1 }}", str(cell)) for cell in row]
         yield [str(head) for head in part.data.get("columns", ())], cells
-
-
-def _asked(text: str) -> list[str]:
-    return [*re.findall(r"""\bvalue\(\s*["']([\w.]+)["']\s*\)""", text), *expressions(text)]
 
 
 def _strings(data: Any) -> Iterator[str]:

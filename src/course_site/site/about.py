@@ -40,12 +40,10 @@ def about(pyproject: Mapping[str, Any]) -> About:
     """
     course = pyproject["tool"]["course"]
     known = {field.name for field in fields(About)} - {"licence"}
-    editions = {"reference", "also"}
-    if unknown := sorted(set(course) - known - editions):
-        raise AboutError(f"[tool.course] has {unknown[0]!r}, known are {', '.join(sorted(known | editions))}")
-    also = course.get("also", [])
-    if not isinstance(also, list) or not all(isinstance(slug, str) for slug in also):
-        raise AboutError(f"[tool.course] also is {also!r}: write a list of editions, each in quotes")
+    if unknown := sorted(set(course) - known - {"reference"}):
+        raise AboutError(
+            f"[tool.course] has {unknown[0]!r}, known are {', '.join(sorted(known | {'reference'}))}"
+        )
     said = {name: course.get(name, "") for name in known}
     for name, value in said.items():
         if not isinstance(value, str):

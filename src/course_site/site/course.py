@@ -1,39 +1,50 @@
 """The course in memory: what it is made of on every card, and what one edition shows of it.
 
-A page is *static* (nothing runs), *fresh* (its record holds, or it measures nothing and was executed just now),
-*waiting* (listed in records/waiting.toml), *stale* (its record no longer holds; only a draft shows it) or *foreign*
-(measured on another card, and stamped with it: the reference edition has it and this card cannot run it, or the
-reference edition lacks it and a card beside has it).
+A page is *static* (nothing runs), *fresh* (its record holds, or it measures nothing and was executed just now) or
+without numbers: in the reference edition *waiting* (listed in records/waiting.toml) or *stale* (its record no longer
+holds; only a draft shows it), in any other edition *absent* (its card has not measured it as it stands).
 """
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from course_kernels.measure.machine import Machine
+from course_kernels.measure.machine import Machine, machine_for
 from course_labs.lab import Lab, find_lab, find_labs
 from course_site.pages import bibliography, glossary
 from course_site.pages.bibliography import BibliographyError
 from course_site.pages.build_cache import KEPT
 from course_site.pages.glossary import GlossaryError
 from course_site.pages.page import Page, PageError, find_pages
-from course_site.records import gpu_test_records, run_history, waiting
+from course_site.records import run_history, waiting
 from course_site.records.cpu_pages import computed
-from course_site.records.edition import Edition, Fault, impossible, machine_of
+from course_site.records.edition import (
+    FRESH,
+    STALE,
+    Edition,
+    Fault,
+    PageRecord,
+    impossible,
+    load_edition,
+    machine_of,
+)
 from course_site.records.execute import PageFailed
 from course_site.records.manifest import strangers
 from course_site.records.record import Record, record_path
 from course_site.records.record_checks import of_no_card
-from course_site.records.waiting import GPU_TESTS, Waiting, WaitingError
+from course_site.records.waiting import Waiting, WaitingError
 from course_site.sessions import checks
+from course_site.site import card_tests
 from course_site.site.about import FILE as SETTINGS
 from course_site.site.about import About, AboutError, about
-from course_site.site.choice import Choice, choose
-from course_site.values.values import Scope
+from course_site.site.editions import SIDE_BY_SIDE, SiteEdition, editions, measured
+from course_site.values.values import ExpressionError, Scope
 
 
 @dataclass(frozen=True, order=True)
@@ -53,7 +64,7 @@ class Material:
 
     Attributes:
         reference: the edition whose claims gate the build.
-        also: editions that stand in where the reference edition has no record that holds.
+        editions: those that the site holds, the reference first.
         about: who makes the course, and where to get it.
         executed: pages that measure nothing, by id: their record, or why they failed.
         waiting: what awaits a GPU, by its path.
@@ -63,7 +74,7 @@ class Material:
 
     root: Path
     reference: str
-    also: tuple[str, ...] = ()
+    editions: tuple[SiteEdition, ...] = ()
     about: About = field(default_factory=About)
     pages: list[Page] = field(default_factory=list)
     sources: dict[str, Any] = field(default_factory=dict)
@@ -100,7 +111,6 @@ class Course(Material):
 
     Attributes:
         edition: the one that is shown.
-        picked: the edition that a page's values come from, by its id; of a page that measures nothing there is none.
         draft: show stale pages without their numbers instead of failing.
         rebuilt: the records were measured by the one who builds; a claim that they cannot decide is then told,
             and stops nothing.
@@ -112,7 +122,6 @@ class Course(Material):
     """
 
     edition: Edition
-    picked: dict[str, Edition] = field(default_factory=dict)
     draft: bool = False
     rebuilt: bool = False
     records: dict[str, Record] = field(default_factory=dict)
@@ -120,6 +129,8 @@ class Course(Material):
     scopes: dict[str, Scope] = field(default_factory=dict)
     undecided: list[Problem] = field(default_factory=list)
     maps: checks.Report = field(default_factory=checks.Report)
+    _others: dict[str, Course] = field(default_factory=dict)
+    _references: dict[str, Scope] = field(default_factory=dict)
 
     @property
     def slug(self) -> str:
@@ -131,32 +142,95 @@ class Course(Material):
         """True when this is the edition whose claims gate the build."""
         return self.slug == self.reference
 
+    @cached_property
+    def here(self) -> SiteEdition:
+        """The edition that is shown, as readers know it."""
+        known = (one for one in self.editions if one.slug == self.slug)
+        return next(known, None) or SiteEdition(self.slug, "", self.slug, self.is_reference)
+
     def machine(self, page: Page) -> Machine | None:
         """Return the data sheet of the card a page was measured on; None for a card without an entry."""
         return machine_of(self.records.get(page.id))
 
     def artifacts(self, page_id: str) -> dict[str, Path]:
         """Paths of the files that a page's record seals, by name; none of a page without its numbers."""
-        has_any = page_id in self.picked and self.has_numbers(page_id)
-        return self.picked[page_id].artifacts(page_id) if has_any else {}
+        has_any = page_id in self.edition.pages and self.has_numbers(page_id)
+        return self.edition.artifacts(page_id) if has_any else {}
 
     def has_numbers(self, page_id: str) -> bool:
         """Return True when the page has a record that holds."""
-        return self.states[page_id] in ("fresh", "foreign")
+        return self.states[page_id] == "fresh"
+
+    def is_absent(self, page_id: str) -> bool:
+        """Return True for a page that this edition does not have, and the site may have in another one."""
+        return self.states[page_id] == "absent"
+
+    @cached_property
+    def _elsewhere(self) -> dict[str, frozenset[str]]:
+        pages = [page for page in self.pages if page.measures]
+        others = [one.slug for one in self.editions if one.slug != self.slug]
+        return {slug: measured(self.root, slug, pages) for slug in others}
+
+    def has(self, edition: SiteEdition, page: Page) -> bool:
+        """Return whether an edition of the site has a page: measured, or with nothing to measure."""
+        if edition.slug == self.slug:
+            return not self.is_absent(page.id)
+        return not page.measures or page.id in self._elsewhere[edition.slug]
+
+    def elsewhere(self, page: Page) -> SiteEdition | None:
+        """Return the first other edition of the site that has a page; None where no card measured it."""
+        return next((one for one in self.editions if one.slug != self.slug and self.has(one, page)), None)
 
     def scope(self, page: Page) -> Scope:
-        """Return the names that a page can see, from the edition that was picked for it."""
+        """Return the names that a page can see, all of this edition."""
         record = self.records.get(page.id)
-        names = record.names if record and self.has_numbers(page.id) else {}
-        run = record.run if record else page.id
-        between = self.picked.get(page.id, self.edition).between
-        awaited = self.states[page.id] in ("waiting", "stale")
-        # On a card of the reader's own, pages of two cards stand side by side by necessity.
-        gpu = record.edition["gpu"] if record and record.measured and names else ""
-        card = gpu if self.is_reference else ""
+        gpu = self.here.gpu
         return Scope(
-            page.id, names, self.machine(page), run, between, awaited, card, gpu, others=self.scopes.get
+            page.id,
+            record.names if record and self.has_numbers(page.id) else {},
+            machine_for(gpu),
+            record.run if record else page.id,
+            self.edition.between,
+            self.states[page.id] in ("waiting", "stale", "absent"),
+            gpu,
+            others=self.scopes.get,
+            prefixes={one.prefix: one.name for one in self.editions},
+            beside=self._beside if page.id == SIDE_BY_SIDE else None,
+            known=functools.partial(self._known_elsewhere, page),
         )
+
+    def _beside(self, prefix: str) -> Scope | None:
+        """Return the names of an edition, for the page that holds several side by side."""
+        return next((self._whole(one) for one in self.editions if one.prefix == prefix), None)
+
+    def _whole(self, edition: SiteEdition) -> Scope:
+        other = self.of(edition)
+        return Scope(edition.prefix, {}, machine_for(edition.gpu), gpu=edition.gpu, others=other.scopes.get)
+
+    def of(self, edition: SiteEdition) -> Course:
+        """Return the course in an edition of the site; what is wrong in another one is told where that one is built."""
+        if edition.slug == self.slug:
+            return self
+        if edition.slug not in self._others:
+            material = Material(
+                **{one.name: getattr(self, one.name) for one in fields(Material)} | {"problems": []}
+            )
+            self._others[edition.slug] = show(material, edition.slug, draft=True)
+        return self._others[edition.slug]
+
+    def _known_elsewhere(self, page: Page, name: str) -> bool:
+        """Return whether the reference has measured a value of a page that this edition measured without it."""
+        if self.is_reference or not page.measures:
+            return False
+        if page.id not in self._references:
+            edition = load_edition(self.root, self.reference, [page])
+            record = edition.pages[page.id].record
+            self._references[page.id] = Scope(page.id, record.names if record else {}, machine_of(record))
+        try:
+            self._references[page.id].resolve(name)
+        except ExpressionError:
+            return False
+        return True
 
     def _note(self, faults: Iterable[Fault]) -> None:
         for fault in faults:
@@ -178,15 +252,21 @@ def load_course(root: Path, slug: str | None = None, *, draft: bool = False, reb
         draft: stale pages are shown without numbers and are no problem.
         rebuilt: see `Course`.
     """
-    return show(load_material(root), slug, draft=draft, rebuilt=rebuilt)
+    return show(load_material(root, slug), slug, draft=draft, rebuilt=rebuilt)
 
 
-def load_material(root: Path) -> Material:
-    """Read what is the same on every card. What is wrong is collected in `problems`, never raised."""
-    KEPT.read(root)
+def load_material(root: Path, slug: str | None = None) -> Material:
+    """Read what is the same on every card. What is wrong is collected in `problems`, never raised.
+
+    Args:
+        root: the repository.
+        slug: the edition that will be shown, whose build keeps what it made in a file of its own.
+    """
     chosen = settings(root)
-    reference, also = (chosen["tool"]["course"].get(key, ()) for key in ("reference", "also"))
-    material = Material(root=root, reference=reference, also=tuple(also))
+    reference = chosen["tool"]["course"]["reference"]
+    KEPT.of("" if slug in (None, reference) else str(slug))
+    KEPT.read(root)
+    material = Material(root=root, reference=reference, editions=editions(root))
     try:
         material.about = about(chosen)
     except AboutError as error:
@@ -221,24 +301,24 @@ def show(
         rebuilt: see `Course`.
     """
     root, slug = material.root, slug or material.reference
-    mine = {**vars(material), "problems": [*material.problems], "draft": draft, "rebuilt": rebuilt}
+    mine = {one.name: getattr(material, one.name) for one in fields(Material)}
+    mine |= {"problems": [*material.problems], "draft": draft, "rebuilt": rebuilt}
     if material.problems:
         return Course(**mine, edition=Edition(root, slug))
     measuring = [page for page in material.pages if page.measures]
-    choice = choose(root, slug, material.reference, material.also, measuring)
-    course = Course(**mine, edition=choice.own, picked=choice.picked)
-    for edition in choice.used:
-        course._note(edition.faults)
+    course = Course(**mine, edition=load_edition(root, slug, measuring))
+    course._note(course.edition.faults)
     for page in course.pages:
         course.states[page.id] = _state(course, page)
-    _check_waiting(course)
-    for edition in choice.ours if not draft else ():
-        course._note(edition.ownerless())
+    if course.is_reference:
+        _check_waiting(course)
+    course._note(course.edition.ownerless() if not draft else ())
     shown = [page.id for page in measuring if course.states[page.id] == "fresh"]
     course._note(course.edition.strays(shown))
-    _check_tests(course, choice)
+    card_tests.check(course)
     for page in course.pages:
         _check_physics(course, page)
+        _check_id(course, page)
     for page in course.pages:
         course.scopes[page.id] = course.scope(page)
     course.maps = checks.check(course)
@@ -253,16 +333,16 @@ def _state(course: Course, page: Page) -> str:
         return "static"
     if not page.measures:
         return _state_of_executed(course, page)
-    edition = course.picked[page.id]
-    kept = edition.pages[page.id]
-    awaited = page.path.as_posix() in course.waiting
-    excused = awaited or course.draft
+    kept = course.edition.pages[page.id]
     if kept.record:
         course.records[page.id] = kept.record
+    if not course.is_reference:
+        return _state_beside(course, page, kept)
+    awaited = page.path.as_posix() in course.waiting
     if kept.faults:
-        course._note(kept.faults if not excused else ())
+        course._note(kept.faults if not (awaited or course.draft) else ())
         return "waiting" if awaited else "stale"
-    if course.is_reference and kept.record and kept.record.dirty:
+    if kept.record and kept.record.dirty:
         if awaited:
             return "waiting"
         if not course.draft:
@@ -271,8 +351,33 @@ def _state(course: Course, page: Page) -> str:
                 "its record was made from files that differ from their commit: commit them, "
                 f"then measure it on a GPU: nox -s docs -- --page {page.path}",
             )
-    course._note(edition.doubts(page.id, committed=edition.slug in (course.reference, *course.also)))
-    return "fresh" if edition is course.edition else "foreign"
+    course._note(course.edition.doubts(page.id, committed=True))
+    return "fresh"
+
+
+def _state_beside(course: Course, page: Page, kept: PageRecord) -> str:
+    """Judge a page of an edition beside the reference: what its card has not measured as it stands, it does not have.
+
+    A record that cannot be read stops the build in every edition.
+    """
+    if kept.state == STALE and kept.record is None and not course.draft:
+        course._note(kept.faults)
+    if kept.state != FRESH:
+        return "absent"
+    own = course.rebuilt or (kept.record is not None and kept.record.dirty)
+    course._note(course.edition.doubts(page.id, committed=not own))
+    return "fresh"
+
+
+def _check_id(course: Course, page: Page) -> None:
+    """Note a page whose id says an edition: on the page of several cards it would name two things."""
+    for edition in course.editions:
+        if page.id == edition.prefix:
+            course.problem(
+                page.path,
+                f"its id is {page.id!r}, by which {SIDE_BY_SIDE} names the values of the {edition.name}: "
+                "give it another one",
+            )
 
 
 def _state_of_executed(course: Course, page: Page) -> str:
@@ -300,9 +405,7 @@ def _check_waiting(course: Course) -> None:
             continue
         if path not in by_path:
             course.problem(waiting.FILE, f"{path} is not a page")
-        elif course.states[by_path[path].id] in ("fresh", "static") or (
-            course.is_reference and course.states[by_path[path].id] == "foreign"
-        ):
+        elif course.states[by_path[path].id] in ("fresh", "static"):
             course.problem(waiting.FILE, f"{path} does not wait any more: take it off the list")
 
 
@@ -313,51 +416,6 @@ def _check_physics(course: Course, page: Page) -> None:
         return
     for message, readable in impossible(record):
         if not readable:
-            course.states[page.id] = "stale"
+            course.states[page.id] = "stale" if course.is_reference else "absent"
         if readable or not course.draft:
             course.problem(page.path, message)
-
-
-def _check_tests(course: Course, choice: Choice) -> None:
-    """Note groups of GPU tests without a record that holds: they do not count as checked on the card."""
-    if choice.tests_unknown:
-        path, _, message = choice.tests_unknown.partition(": ")
-        course.problem(path, message)
-        return
-    entries = [path for path, entry in course.waiting.items() if entry.is_of_tests]
-    standing: dict[str, str] = {}
-    for edition in choice.ours:
-        for verdict in edition.tests:
-            why = verdict.why or (_of_another_edition(course, verdict) if edition is choice.own else "")
-            if (
-                verdict.failed
-                and not course.draft
-                and not {GPU_TESTS, f"{GPU_TESTS}/{verdict.group}"} & set(entries)
-            ):
-                record = gpu_test_records.record_path(course.root, edition.slug, verdict.group)
-                course.problem(
-                    record.relative_to(course.root),
-                    f"{verdict.why}; no pass on another card stands in for it",
-                )
-                continue
-            # Passed on one of the cards it is checked on a card; what is said else is said of the first.
-            standing[verdict.group] = why and standing.get(verdict.group, why)
-    for group, why in standing.items():
-        if why and not course.draft and not {GPU_TESTS, f"{GPU_TESTS}/{group}"} & set(entries):
-            record = gpu_test_records.record_path(course.root, course.slug, group).relative_to(course.root)
-            course.problem(record, f"{why}; run them on the card: {gpu_test_records.run_again(group)}")
-    for edition in choice.ours if not course.draft else ():
-        course._note(edition.left_over())
-    for entry in entries:
-        group = entry.removeprefix(f"{GPU_TESTS}/")
-        if entry != GPU_TESTS and group not in standing:
-            course.problem(waiting.FILE, f"{entry} is not a group of GPU tests")
-        elif not (any(standing.values()) if entry == GPU_TESTS else standing[group]):
-            course.problem(waiting.FILE, f"{entry} does not wait any more: take it off the list")
-
-
-def _of_another_edition(course: Course, verdict: gpu_test_records.Verdict) -> str:
-    for page_id, record in course.records.items() if course.is_reference else ():
-        if course.states[page_id] == "fresh" and record.measured and record.edition != verdict.edition:
-            return f"is of another edition than {record.meta['page']}"
-    return ""

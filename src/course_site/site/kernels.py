@@ -27,8 +27,6 @@ from course_site.values.values import walk_leaves
 
 FOLDER = "src/course_kernels"
 KERNELS = "k[0-9][0-9]_*.py"
-NOT_TIMED = "not timed yet"
-ON_ANOTHER_CARD = "timed on another card alone"
 
 # How a kernel is written, in the order in which a ladder comes to it.
 CUDA, TRITON, GLUON, LIBRARY = "CUDA C++", "Triton", "Gluon", "library"
@@ -123,7 +121,7 @@ def kind_of(root: Path, problem: str, kernel: str) -> str:
 
 def runs(course: Course) -> list[Run]:
     """Choose a run for every timed kernel and roof, by problem and by share of the roof, the best first."""
-    leaves = [(page, name, data) for page, name, data in _recorded(course, "fresh")]
+    leaves = list(_recorded(course))
     counted = {
         _work(data): data["read_bytes"] + data["write_bytes"]
         for _, _, data in leaves
@@ -151,22 +149,17 @@ def runs(course: Course) -> list[Run]:
     return sorted(made, key=lambda run: (run.problem, -run.of_peak, run.kernel))
 
 
-def untimed(course: Course) -> dict[str, str]:
-    """Return the kernels of the library that no run stands for, each with its reason."""
+def untimed(course: Course) -> list[str]:
+    """Return the kernels of the library that no run of this edition stands for."""
     timed = {f"{run.problem}/{run.kernel}" for run in runs(course)}
-    elsewhere = {data["kernel"] for _, _, data in _recorded(course, "foreign")}
-    return {
-        kernel: ON_ANOTHER_CARD if kernel in elsewhere else NOT_TIMED
-        for kernel in files(course.root)
-        if kernel not in timed
-    }
+    return [kernel for kernel in files(course.root) if kernel not in timed]
 
 
-def _recorded(course: Course, state: str) -> Iterator[tuple[Page, str, dict[str, Any]]]:
-    """Yield timings and counts of kernels of the library on pages in this state."""
+def _recorded(course: Course) -> Iterator[tuple[Page, str, dict[str, Any]]]:
+    """Yield timings and counts of kernels of the library on pages whose records hold."""
     for page in course.pages:
         record = course.records.get(page.id)
-        if record is not None and record.measured and course.states[page.id] == state:
+        if record is not None and record.measured and course.has_numbers(page.id):
             for name, data in walk_leaves(record.names):
                 if data["kind"] in ("measurement", "counted") and _lies_there(course.root, data["kernel"]):
                     yield page, name, data

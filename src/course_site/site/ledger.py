@@ -5,12 +5,13 @@ from __future__ import annotations
 import html
 import json
 import statistics
-from typing import Any
+from typing import Any, NamedTuple
 
 from course_site.pages.page import Page
 from course_site.records.record import Record
 from course_site.records.record_checks import is_lost
 from course_site.site.course import Course
+from course_site.site.editions import across
 from course_site.values.uncertainty import CARDS_ENOUGH, SHORT_US, UNSEEN_COMMON
 from course_site.values.values import ExpressionError, Result, evaluate, walk_leaves
 
@@ -75,30 +76,52 @@ def _code(key: str, value: str) -> str:
     return f"<code>{text}</code>" if key == "Measure it again" else text
 
 
-def home_of(course: Course, page: Page, name: str) -> tuple[Page, str] | None:
-    """Return the page a name of an expression lives on, and its name in the ledger without the attribute."""
+class Home(NamedTuple):
+    """The place of a recorded or defined value: its edition, its page, and its name there without the attribute."""
+
+    course: Course
+    page: Page
+    name: str
+
+    @property
+    def record(self) -> Record | None:
+        """The record of its page: what was measured, or worked out."""
+        return self.course.records.get(self.page.id)
+
+
+def home_of(course: Course, page: Page, name: str) -> Home | None:
+    """Return where a name of an expression lives; on the page of several cards it may be in another edition."""
     scope = course.scopes[page.id]
     parts = name.split(".")
     if name in scope.defines:
-        return page, name
+        return Home(course, page, name)
     if parts[0] in scope.names:
         node: Any = scope.names
         for depth, part in enumerate(parts):
             node = node[part]
             if "kind" in node:
-                return page, ".".join(parts[: depth + 1])
+                return Home(course, page, ".".join(parts[: depth + 1]))
         return None
+    edition = next((one for one in course.editions if one.prefix == parts[0]), None)
+    if edition is not None:
+        course, parts = course.of(edition), parts[1:]
     if parts[0] in course.scopes and len(parts) > 1:
         return home_of(course, course.page(parts[0]), ".".join(parts[1:]))
     return None
 
 
 def anchor(course: Course, page: Page, result: Result) -> str:
-    """Ledger row of the first name an expression uses, e.g. "w1.flash.n4096"; "" for a text, which has none."""
+    """Address of the ledger's row of the first name an expression uses, from its edition's root; "" for a text.
+
+    For instance "numbers/w1.html#w1.flash.n4096".
+    """
     if isinstance(result.value, str):
         return ""
     home = home_of(course, page, result.names[0]) if result.names else None
-    return f"{home[0].id}.{home[1]}" if home else ""
+    if home is None:
+        return ""
+    row = address(f"{home.page.id}.{home.name}")
+    return row if home.course is course else across(course.here, "", home.course.here, row)
 
 
 def address(row: str) -> str:
@@ -115,7 +138,7 @@ def about(course: Course, page: Page, expression: str, result: Result) -> str:
     home = home_of(course, page, result.names[0]) if result.names else None
     if not home:
         return expression
-    record = course.records.get(home[0].id)
+    record = home.record
     parts = [expression]
     leaf = course.scopes[page.id].resolve(result.names[0]).leaf
     if leaf and leaf["kind"] in ("measurement", "samples") and len(result.names) == 1:
@@ -286,14 +309,14 @@ def _shown_entries(course: Course, page: Page, shown: dict[str, str]) -> list[di
     for expression, text in shown.items():
         result = evaluate(expression, course.scopes[page.id])
         home = home_of(course, page, result.names[0]) if result.names else None
-        record = course.records.get(home[0].id) if home else None
+        record = home.record if home else None
         if record is None or home is None:
             continue
         rows.append(
             {
                 "name": f"{page.id}: {expression}", "kind": "shown", "value": _plain(result.value), "text": text,
                 "unit": result.unit, "spread": None if result.spread is None else round(result.spread, 5),
-                **_common(home[0], record), "shown_on": page.path.as_posix(),
+                **_common(home.page, record), "shown_on": page.path.as_posix(),
             }
         )  # fmt: skip
     return rows

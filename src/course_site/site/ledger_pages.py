@@ -61,9 +61,16 @@ def ledger_of(course: Course, rows: Sequence[Row], order: Sequence[str] = ()) ->
             origins = {row["name"]: known.of(row["name"].partition(".")[2]) for row in mine}
             sorts = [sort_of(row, origins[row["name"]]) for row in mine]
             words = [_words(course, page, row, origins[row["name"]]) for row in mine]
-            chapters[f"{FOLDER}/{page.id}.md"] = _chapter(page, mine, table_html(mine, sorts, words))
+            table = table_html(mine, sorts, words) + _script(course, f"{FOLDER}/{page.id}.html")
+            chapters[f"{FOLDER}/{page.id}.md"] = _chapter(page, mine, table)
             lines.append(_line(page, mine[0], sorts))
-    return Ledger(_index(lines) if lines else "", chapters)
+    return Ledger(_index(lines) + _script(course, "numbers.html") if lines else "", chapters)
+
+
+def _script(course: Course, uri: str) -> str:
+    """Return the element with the script of a page of the ledger, which all editions share."""
+    folder = posixpath.dirname(course.here.address(uri)) or "."
+    return f'<script src="{posixpath.relpath("assets/js/ledger.js", folder)}"></script>'
 
 
 def sort_of(row: Row, origin: Origin | None = None) -> str:
@@ -92,7 +99,7 @@ def _index(lines: Sequence[str]) -> str:
     return (
         '<div class="scroll chapters" tabindex="0" role="region" aria-label="The pages with numbers">'
         f"<table><thead><tr><th>page</th>{heads}<th>when</th><th>card</th></tr></thead>"
-        f'<tbody>{"".join(lines)}</tbody></table></div><script src="assets/js/ledger.js"></script>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 
@@ -142,7 +149,7 @@ def table_html(rows: Sequence[Row], sorts: Sequence[str], words: Sequence[str]) 
         f'<output for="filter" aria-live="polite">{len(rows)} rows</output></div>'
         '<table class="ledger"><thead><tr><th scope="col">name</th><th scope="col">value</th><th scope="col">n</th>'
         '<th scope="col">spread</th><th scope="col">it is</th><th scope="col">how it came to be</th></tr></thead>'
-        f'{groups}</table><script src="../assets/js/ledger.js"></script>'
+        f"{groups}</table>"
     )
 
 

@@ -22,7 +22,6 @@ from course_site.values.values import (
     Expression,
     Resolved,
     Scope,
-    one_card,
     parse,
     walk_leaves,
     written_out,
@@ -76,7 +75,6 @@ def is_so(condition: str, scope: Scope) -> bool:
         UnknownName, NotHere: as in `values.evaluate`.
     """
     expression = parse(condition)
-    one_card(expression, scope)
     resolved = [scope.resolve(name) for name in expression.names]
     if any(r.resamples is not None or (r.leaf and r.leaf["kind"] in SAMPLED) for r in resolved):
         raise BadExpression(f"`{condition}` rests on samples: only a `/// claim` may compare those")
@@ -94,7 +92,6 @@ def judge(condition: str, scope: Scope) -> Verdict:
         UnknownName, NotHere: as in `values.evaluate`.
     """
     expression = parse(condition)
-    one_card(expression, scope)
     resolved = [scope.resolve(name) for name in expression.names]
     values = [r.value for r in resolved]
     if any(isinstance(value, str) for value in values):

@@ -7,7 +7,7 @@ import re
 from course_kernels.measure.machine import MACHINES, MIB, Machine
 
 GPU = "gpu"
-_MODEL = re.compile(r"(?<![\w.])(?!\d+[GMT]i?B\b)[A-Za-z]*\d+[A-Za-z]*(?![\w.])")
+_MODEL = re.compile(r"(?<![\w.])(?:(?:RTX|GTX) )?(?!\d+[GMT]i?B\b)[A-Za-z]*\d+[A-Za-z]*(?![\w.])")
 
 
 def short_name(gpu: str) -> str:

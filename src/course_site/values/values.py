@@ -11,7 +11,7 @@ import ast
 import functools
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,12 +56,20 @@ class BadExpression(ExpressionError):
     """An expression outside the whitelist, or one that cannot be computed."""
 
 
+class OfAnotherCard(ExpressionError):
+    """A value that names its edition on a page of one card, or does not on the page of several."""
+
+
 class NotHere(ExpressionError):
     """Base of what no author is to blame for: this edition cannot know the value, and another one does."""
 
 
 class NotOnThisCard(NotHere):
-    """A value that needs a data-sheet peak this card has no entry for, or a kernel that a library did not take here."""
+    """A value that this card does not have.
+
+    It needs a data-sheet peak that we have no entry for, a kernel that a library did not take here, or a part of the
+    page that the card could not run.
+    """
 
 
 class NotMeasuredYet(NotHere):
@@ -120,9 +128,10 @@ class Scope:
     """The names one page can see: what it recorded, what it defined, and the other pages by their ids.
 
     `run` tells the run of its record from others, and `terms` is what is known of runs made apart. A page that
-    is `awaited` has no record, so none of its names is an error. Where `card` says on which one it was measured, no
-    expression holds its values against those of another card. `gpu` is that card's name wherever the page has one:
-    `gpu.name` and what the card's data sheet says can be asked for like what was recorded.
+    is `awaited` has no record, so none of its names is an error; nor is one that is `known` to the reference, where
+    this card could not run all of the page. `gpu` is the card of the edition: `gpu.name` and what its data sheet says
+    can be asked for like what was recorded. Other pages are of the same edition. By one of the `prefixes`, each with
+    its card's name, a value of another edition is named; only the page that has them `beside` finds it.
     """
 
     page_id: str
@@ -131,10 +140,12 @@ class Scope:
     run: str = ""
     terms: BetweenRuns | None = None
     awaited: bool = False
-    card: str = ""
     gpu: str = ""
     defines: dict[str, Define] = field(default_factory=dict)
     others: Callable[[str], Scope | None] = lambda _page_id: None
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    beside: Callable[[str], Scope | None] | None = None
+    known: Callable[[str], bool] = lambda _name: False
     _cache: dict[str, Resolved] = field(default_factory=dict)
     units: dict[str, Any] = field(default_factory=dict)  # of expressions, see `shown.unit_of_shown`
     _results: dict[str, Result] = field(default_factory=dict)
@@ -147,7 +158,8 @@ class Scope:
 
         Raises:
             UnknownName: nothing by that name, here or on the page it names.
-            NotOnThisCard: the value needs a peak that the card has no data sheet entry for.
+            OfAnotherCard: see `other`.
+            NotOnThisCard: this card does not have the value.
             NotMeasuredYet: it is a name of a page that is awaited, or rests on one.
         """
         if name not in self._cache:
@@ -163,20 +175,52 @@ class Scope:
             return self._leaf_value(name, leaf, rest)
         if parts[0] == GPU and self.gpu:
             return self._sheet_value(name, parts[1:])
-        other = self.others(parts[0]) if len(parts) > 1 else None
+        other = self.other(name)
         if other is not None:
-            return other.resolve(".".join(parts[1:]))
+            return other.own(".".join(parts[1:]))
         raise self._unknown(name, parts)
 
+    def own(self, name: str) -> Resolved:
+        """Return the value of a name that another page asks this one for; one of its own, and no third page's."""
+        if self.awaited and name not in self.defines and name.partition(".")[0] != GPU:
+            raise self._unknown(name, name.split("."))
+        return self.resolve(name)
+
+    def other(self, name: str) -> Scope | None:
+        """Return the scope that the first part of a dotted name leads to: another page, or another edition.
+
+        Raises:
+            OfAnotherCard: it is an edition, and this page is of one card; or it is none where every value says one.
+        """
+        first, _, rest = name.partition(".")
+        if not rest:
+            return None
+        if first not in self.prefixes:
+            other = self.others(first)
+            if other is not None and self.beside is not None:
+                named = " or ".join(f"{prefix}.{name}" for prefix in self.prefixes)
+                raise OfAnotherCard(f"{name!r} does not say of which card: write {named}")
+            return other
+        if self.beside is None:
+            raise OfAnotherCard(
+                f"{name!r} is of the {self.prefixes[first]}, and every page but one is of one card, whole: "
+                f"write {rest!r}, which each edition fills with its own"
+            )
+        return self.beside(first)
+
+    def sheet_of(self, name: str) -> Machine | None:
+        """Return the data sheet of the card that a name's value was measured on."""
+        other = None if name.partition(".")[0] in self.names else self.other(name)
+        return other.sheet_of(name.partition(".")[2]) if other else self.machine
+
     def cards_of(self, name: str) -> frozenset[str]:
-        """Return the cards that a name's value is of; none where that does not matter, or nothing has this name."""
+        """Return the cards that a name's value is of, where a page has several; none where nothing has this name."""
         first, _, rest = name.partition(".")
         if name in self.defines:
             return self._cards_of_define(name)
-        if first in self.names or (first == GPU and self.gpu):
-            return frozenset({self.card} - {""})
-        other = self.others(first) if rest else None
-        return other.cards_of(rest) if other else frozenset()
+        if rest and self.beside is not None and first in self.prefixes:
+            return frozenset({self.prefixes[first]})
+        return frozenset()
 
     def _cards_of_define(self, name: str) -> frozenset[str]:
         """Return the cards of everything that it is made of.
@@ -213,6 +257,8 @@ class Scope:
     def _unknown(self, name: str, parts: list[str]) -> ExpressionError:
         if self.awaited:
             return NotMeasuredYet(f"{name!r} of {self.page_id} is not measured yet")
+        if self.known(name):
+            return NotOnThisCard(f"{name!r} of {self.page_id} was not measured on this card")
         return UnknownName(f"unknown value {name!r}", lambda: self._hint(parts))
 
     def _hint(self, parts: list[str]) -> str:
@@ -236,7 +282,7 @@ class Scope:
         node: Any = self.names
         for depth, part in enumerate(parts):
             if part not in node:
-                raise UnknownName(f"unknown value {'.'.join(parts)!r}", lambda: self._hint(parts))
+                raise self._unknown(".".join(parts), parts)
             node = node[part]
             if "kind" in node:
                 return node, parts[depth + 1 :]
@@ -376,15 +422,16 @@ class Scope:
         """
         parts = pattern.removesuffix(".*").split(".")
         if parts[0] not in self.names:
-            other = self.others(parts[0]) if len(parts) > 1 else None
-            if other is not None:
-                return other.group(".".join([*parts[1:], *(["*"] if pattern.endswith(".*") else [])]))
-            raise self._unknown(pattern, parts)
+            other = self.other(".".join(parts))
+            if other is not None and not other.awaited:
+                found = other.group(".".join([*parts[1:], *(["*"] if pattern.endswith(".*") else [])]))
+                return [(f"{parts[0]}.{name}", leaf) for name, leaf in found]
+            raise (other or self)._unknown(pattern, parts)
         node: Any = self.names
         stem = parts[: parts.index("*")] if "*" in parts else parts
         for part in stem:
             if part not in node:
-                raise UnknownName(f"unknown value {pattern!r}", lambda: self._hint(parts))
+                raise self._unknown(pattern, parts)
             node = node[part]
         if "kind" in node:
             return [(".".join(stem), node)]
@@ -402,17 +449,6 @@ def _fits(name: list[str], pattern: list[str]) -> bool:
     return as_long and all(wanted in ("*", part) for part, wanted in zip(name, pattern, strict=False))
 
 
-def one_card(expression: Expression, scope: Scope) -> None:
-    """Refuse an expression that holds numbers of two cards together.
-
-    Raises:
-        BadExpression: it does; the cards are named.
-    """
-    cards = sorted({card for name in expression.names for card in scope.cards_of(name)})
-    if len(cards) > 1:
-        raise BadExpression(f"{expression.text!r} holds numbers of two cards together: {' and '.join(cards)}")
-
-
 def written_out(expression: str, scope: Scope, within: tuple[str, ...] = ()) -> str:
     """Return an expression with everything that pages define written out, in the names that a scope can see.
 
@@ -428,7 +464,7 @@ def written_out(expression: str, scope: Scope, within: tuple[str, ...] = ()) -> 
             raise BadExpression(f"{name!r} is defined by itself")
         if name in scope.defines:
             inner = written_out(scope.defines[name].expression, scope, (*within, place))
-        elif first in scope.names or not rest or (other := scope.others(first)) is None:
+        elif first in scope.names or not rest or (other := scope.other(name)) is None:
             continue
         elif rest in other.defines:
             inner = written_out(other.defines[rest].expression, other, (*within, place))
@@ -573,7 +609,7 @@ def evaluate(text: str, scope: Scope) -> Result:
     The prose, the list behind a page's values, the ledger and the check of units ask for the same one.
 
     Raises:
-        UnknownName, BadExpression, NotOnThisCard, NotMeasuredYet.
+        UnknownName, BadExpression, OfAnotherCard, NotOnThisCard, NotMeasuredYet.
     """
     if text not in scope._results:
         scope._results[text] = _evaluate(text, scope)
@@ -582,7 +618,6 @@ def evaluate(text: str, scope: Scope) -> Result:
 
 def _evaluate(text: str, scope: Scope) -> Result:
     expression = parse(text)
-    one_card(expression, scope)
     resolved = [scope.resolve(name) for name in expression.names]
     if len(resolved) == 1 and isinstance(resolved[0].value, str):
         if isinstance(expression.tree, ast.Name):

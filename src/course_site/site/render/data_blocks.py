@@ -46,7 +46,7 @@ def claim(writer: Writer, block: Block) -> str:
         return ""
     allowed = {"in_claim": True, "condition": block.argument}
     writer.of_one_card([block.argument], " ".join(text for text in block.body if isinstance(text, str)))
-    gates = writer.course.is_reference or writer.course.states[writer.page.id] == "foreign"
+    gates = writer.course.is_reference
     if verdict.vacuous and gates and not writer.course.rebuilt:
         writer.problem(verdict.why)
     for text in block.body:
@@ -187,11 +187,11 @@ def chart(writer: Writer, block: Block) -> str:
         writer.of_one_card(expressions, beside)
         for expression in expressions:
             writer.worded(f"{{{{ {expression} }}}}", beside)
+    key = f"{writer.page.id}-{len(writer.out.slots)}"
+    drawn = draw(block.argument, {**settings, **texts}, writer.scope, key=key)
     found = chart_words.faults_of_chart(settings, writer.scope)
     for fault in [*found, *chart_words.faults_of_alt(settings, writer.scope)]:
         writer.problem(f"/// chart | {block.argument}: {fault}")
-    key = f"{writer.page.id}-{len(writer.out.slots)}"
-    drawn = draw(block.argument, {**settings, **texts}, writer.scope, key=key)
     return writer.figure(drawn.svg, "chart", settings.get("caption", ""), texts["alt"], drawn.table_html)
 
 

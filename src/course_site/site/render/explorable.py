@@ -87,8 +87,8 @@ def explorable(writer: Writer, block: Block) -> str:
     )
     scripts = [f"{SCRIPTS}/explorable.js", f"{SCRIPTS}/explorables/{block.argument}.js"]
     needs = [
-        f'<link rel="stylesheet" href="{writer.address("assets/css/explorable.css")}">',
-        *(f'<script src="{writer.address(name)}" defer></script>' for name in scripts),
+        f'<link rel="stylesheet" href="{writer.shared("assets/css/explorable.css")}">',
+        *(f'<script src="{writer.shared(name)}" defer></script>' for name in scripts),
     ]
     token = writer.slot(
         "".join(need for need in needs if not any(need in raw for raw in writer.out.slots.values()))

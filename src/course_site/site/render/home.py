@@ -7,8 +7,9 @@ the pages as they are shown.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from course_site.charts.road import Dot, draw_road
 from course_site.pages import blocks
@@ -17,11 +18,12 @@ from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.page import Page
 from course_site.pages.urls import address_from
 from course_site.site.archive import NAME, archive
+from course_site.site.course import Course
 from course_site.site.navigation import STEP, Stop, students_road
 from course_site.site.render.reading_time import count_of
 from course_site.site.render.rendered import Rendered
 from course_site.site.render.writer import Writer, size_in_words
-from course_site.values.values import NotMeasuredYet
+from course_site.values.values import NotHere
 
 CARD = "{card}"
 
@@ -39,7 +41,7 @@ def hero(writer: Writer, block: Block) -> str:
             "gap": TEXT,
         },
     )
-    card = _card_of(writer, settings["race"][0]["name"])
+    card = _card(writer)
 
     def said(text: str) -> str:
         return _inline(writer, text).replace(CARD, card)
@@ -50,27 +52,32 @@ def hero(writer: Writer, block: Block) -> str:
         f"{html.escape(writer.plain(button['words']))}</a>"
         for i, button in enumerate(settings["buttons"])
     )
-    times = [writer.scope.resolve(f"{entry['name']}.ms").value for entry in settings["race"]]
+    return writer.slot(
+        f'<div class="pitch"><p class="lead">{said(settings["lead"])}</p><p class="for">{said(settings["for"])}</p>'
+        f'<p class="buttons">{buttons}</p></div>{_race(writer, settings, said)}'
+    )
+
+
+def _race(writer: Writer, settings: Mapping[str, Any], said: Callable[[str], str]) -> str:
+    """Return the race with its bars; "" in an edition whose card has not run it."""
+    try:
+        times = [writer.scope.resolve(f"{entry['name']}.ms").value for entry in settings["race"]]
+    except NotHere:
+        return ""
     rows = "".join(
         f"<li>{_bar(time / max(times))}<b>{_inline(writer, _milliseconds(entry['name'], time))}</b> "
         f"<span>{said(entry['label'])}</span></li>"
         for entry, time in zip(settings["race"], times, strict=True)
     )
-    return writer.slot(
-        f'<div class="pitch"><p class="lead">{said(settings["lead"])}</p><p class="for">{said(settings["for"])}</p>'
-        f'<p class="buttons">{buttons}</p></div>'
+    return (
         f'<div class="race"><p class="job">{said(settings["job"])}</p><ul>{rows}</ul>'
         f'<p class="gap">{said(settings["gap"])}</p></div>'
     )
 
 
-def _card_of(writer: Writer, name: str) -> str:
-    """Return the card that the record of a value names."""
-    page_id = name.partition(".")[0]
-    record = writer.course.records.get(page_id)
-    if record is None or not writer.course.has_numbers(page_id):
-        raise NotMeasuredYet(f"{page_id} has no numbers")
-    card = html.escape(record.edition["gpu"]).replace(" ", "&nbsp;")
+def _card(writer: Writer) -> str:
+    """Return the card of the edition, whose numbers are all that stand there."""
+    card = html.escape(writer.course.here.gpu or writer.course.here.name).replace(" ", "&nbsp;")
     return f'<span class="value">{card}</span>'
 
 
@@ -145,10 +152,11 @@ def _road_html(found: Road, rendered: Mapping[str, Rendered]) -> str:
     picture = draw_road([half for half, _ in halves], dots, found.alt)
     lists = "".join(
         f'<div class="half"><h3>{html.escape(half)}</h3><p>{line}</p>'
-        f"<ol>{''.join(_stop_html(stop, where(stop.page), rendered) for stop in stops)}</ol></div>"
+        f"<ol>{''.join(_stop_html(course, stop, where(stop.page), rendered) for stop in stops)}</ol></div>"
         for (half, stops), line in zip(halves, found.halves, strict=True)
     )
-    script = '<script defer src="assets/js/home.js"></script>'  # after the scripts that every page has
+    source = found.writer.shared("assets/js/home.js")
+    script = f'<script defer src="{source}"></script>'  # after the scripts that every page has
     return f'<figure class="whole-road">{picture}</figure><div class="stops">{lists}</div>{script}'
 
 
@@ -157,7 +165,7 @@ def _is_drawn(stop: Stop) -> bool:
     return stop.session is not None or stop.order < STEP
 
 
-def _stop_html(stop: Stop, address: str, rendered: Mapping[str, Rendered]) -> str:
+def _stop_html(course: Course, stop: Stop, address: str, rendered: Mapping[str, Rendered]) -> str:
     title, css = html.escape(stop.title), "stop" if _is_drawn(stop) else "stop between"
     if stop.page is None:
         about = stop.session.about if stop.session else ""
@@ -168,11 +176,13 @@ def _stop_html(stop: Stop, address: str, rendered: Mapping[str, Rendered]) -> st
     kinds = [block for cell in stop.page.cells if cell.kind == "markdown" for block in _blocks(cell.source)]
     predictions = sum(block.kind == "predict" for block in kinds)
     labs = " ".join(block.argument for block in kinds if block.kind == "lab")
-    minutes = rendered[stop.page.id].minutes[0].whole
+    takes = count_of(rendered[stop.page.id].minutes[0].whole)
+    if course.is_absent(stop.page.id):
+        takes = html.escape(f"not on the {course.here.name}")
     return (
         f'<li class="{css}" data-page="{html.escape(address)}" data-predictions="{predictions}" '
         f'data-labs="{html.escape(labs)}"><a href="{html.escape(address)}">{title}</a> '
-        f'<span class="takes">{count_of(minutes)}</span><p>{html.escape(stop.page.description)}</p></li>'
+        f'<span class="takes">{takes}</span><p>{html.escape(stop.page.description)}</p></li>'
     )
 
 
@@ -197,11 +207,13 @@ def take_along(writer: Writer, block: Block) -> str:
     else:
         size = size_in_words(archive(writer.course.root).stat().st_size)
         lines.append(
-            f'<a href="{NAME}" download>The source as one file</a> (<span class="value">{size}</span>): '
+            f'<a href="{writer.shared(NAME)}" download>The source as one file</a> (<span class="value">{size}</span>): '
             "pages, kernels, labs, records, tests."
         )
     if about.licence:
-        lines.append(f'Its licence: <a href="LICENSE.txt">{html.escape(about.licence)}</a>.')
+        lines.append(
+            f'Its licence: <a href="{writer.shared("LICENSE.txt")}">{html.escape(about.licence)}</a>.'
+        )
     if about.organisation:
         lines.append(f"Made by {html.escape(about.organisation)}.")
     return writer.slot("<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>")

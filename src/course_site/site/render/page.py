@@ -16,8 +16,10 @@ from course_site.pages.urls import address_from
 from course_site.sessions import road
 from course_site.site import ledger
 from course_site.site.course import Course
+from course_site.site.editions import SIDE_BY_SIDE
 from course_site.site.navigation import STEP, students_road
 from course_site.site.render import (
+    absent,
     data_blocks,
     exercises,
     explorable,
@@ -78,7 +80,17 @@ def define_course(course: Course) -> list[Writer]:
     writers = [Writer(course, page, BLOCKS) for page in course.pages]
     for writer in writers:
         data_blocks.define_all(writer)
+    if SIDE_BY_SIDE in course.scopes:  # it quotes what pages define in every edition
+        for edition in course.editions:
+            if edition.slug != course.slug:
+                _define_beside(course.of(edition))
     return writers
+
+
+def _define_beside(course: Course) -> None:
+    """Work out what every page defines in an edition that is shown on the page of several cards alone."""
+    for page in course.pages:
+        data_blocks.define_all(Writer(course, page, BLOCKS))
 
 
 def render_course(course: Course) -> dict[str, Rendered]:
@@ -110,6 +122,9 @@ def render_again(course: Course, page: Page, others: Mapping[str, Rendered]) -> 
 
 
 def _render(writer: Writer) -> Rendered:
+    if writer.course.is_absent(writer.page.id):
+        writer.out.markdown, writer.out.road = absent.markdown(writer), _road(writer)
+        return writer.out
     record = writer.course.records.get(writer.page.id) if writer.has_numbers else None
     parts: list[str] = []
     outputs = record.outputs if record else [[]] * len(writer.page.code)
@@ -290,19 +305,8 @@ def _banner(writer: Writer) -> str:
             "banner stale",
             "**A draft.** The code of this page changed after its last run, so it shows none of its old numbers.",
         )
-    if state == "foreign":
-        gpu = writer.course.records[writer.page.id].edition["gpu"]
-        if writer.course.is_reference:
-            return div(
-                "banner reference",
-                f"**Measured on a different card.** The numbers on this page are from an {gpu}. "
-                "Compare them with each other, not with those of other pages.",
-            )
-        needs = ", ".join(writer.page.needs)
-        return div(
-            "banner reference",
-            f"**Measured on a different card.** This page needs {needs}, so its numbers are from {gpu}.",
-        )
+    if writer.dashes:
+        return writer.slot(absent.dashes(writer))
     return ""
 
 

@@ -16,7 +16,7 @@ from course_site.pages.plain_text import without_marks
 from course_site.pages.urls import address_from, shown_file, site_uri
 from course_site.sessions import checks, cohort, cohort_page, spaced_questions, worked_answers
 from course_site.sessions import map as maps
-from course_site.sessions.handouts import PRINTED, HandoutError, asked_beside, read_handouts, rows_beside
+from course_site.sessions.handouts import PRINTED, HandoutError, asked, read_handouts, rows_beside
 from course_site.sessions.plan_file import PlanError
 from course_site.sessions.session import Session
 from course_site.sessions.units_page import units_table
@@ -69,7 +69,7 @@ def session(writer: Writer, block: Block) -> str:
 
 
 def _hold_sheets(writer: Writer, session: Session) -> None:
-    """Note what is wrong on a session's sheets: a typed answer, and a value of another card that does not say so."""
+    """Note what is wrong on a session's sheets: a typed answer, a row, a value of another edition."""
     try:
         handouts = read_handouts(writer.course.root, session.id)
     except HandoutError:  # told where the sheets are printed
@@ -85,9 +85,8 @@ def _hold_sheets(writer: Writer, session: Session) -> None:
                     chart_words.faults_of_row(columns, row, writer.scope) if writer.has_numbers else ()
                 ):
                     writer.course.problem(handouts.path, f"{sheet.title}, {part.where}: {fault}")
-            for asked, beside in asked_beside(part):
-                for fault in cards.faults_of(asked, f"{sheet.title} {beside}", writer.card, writer.scope):
-                    writer.course.problem(handouts.path, f"{part.where}: {fault}")
+            for fault in cards.of_another(asked(part), writer.scope):
+                writer.course.problem(handouts.path, f"{sheet.title}, {part.where}: {fault}")
 
 
 def _pages(writer: Writer) -> dict[str, Page]:
@@ -197,7 +196,8 @@ def weeks_or_calendar(writer: Writer, block: Block) -> str:
         writer.course.problem(path, message)
         return ""
     if block.argument == "calendar":
-        return writer.slot(cohort_page.cohort_form(plan, sessions, posixpath.dirname(site_uri(here))))
+        script = writer.shared(cohort_page.CALENDAR_SCRIPT)
+        return writer.slot(cohort_page.cohort_form(plan, sessions, posixpath.dirname(site_uri(here)), script))
     pages = {page.path.as_posix(): page for page in writer.course.pages}
     with writer.reading(cohort.FILE):
         table = cohort_page.weeks_table(

@@ -93,19 +93,19 @@ class Behind:
         if home is None:
             return facts
         if not isinstance(found.value, str):
-            facts["row"] = f"{home[0].id}.{home[1]}"
-        record = self._course.records.get(home[0].id)
+            facts["row"] = f"{home.page.id}.{home.name}"
+        record = home.record
         if (how := leaf.get("how")) in ledger.NOT_MEASURED:
             facts["how"] = how
         elif record and record.measured:
             run = record.edition["gpu"], ledger.date_words(record.meta["provenance"]["date"])
             facts["run"] = self._runs.setdefault(run, len(self._runs))
-        define = self._course.scopes[home[0].id].defines.get(home[1])
+        define = home.course.scopes[home.page.id].defines.get(home.name)
         if define:
             facts |= (
                 {"is": define.expression, "what": define.what} if define.what else {"is": define.expression}
             )
-            if home[0] is self._page:
+            if home.page is self._page:
                 with contextlib.suppress(ExpressionError):
                     names = evaluate(define.expression, scope).names
                     facts["of"] = [self._place_of_name(part) for part in names]

@@ -27,7 +27,7 @@ from course_site.pages.plain_text import CITE, without_code
 from course_site.pages.urls import artifact_uri, site_uri
 from course_site.site import ledger
 from course_site.site.course import Course
-from course_site.site.home_card import card_of
+from course_site.site.editions import SiteEdition, across
 from course_site.site.render.mathematics import FormulaError, mathml
 from course_site.site.render.rendered import Rendered
 from course_site.site.render.value_facts import Behind
@@ -86,12 +86,11 @@ class Writer:
     def __init__(self, course: Course, page: Page, blocks: Mapping[str, Callable[..., str]]) -> None:
         self.course, self.page, self._blocks = course, page, blocks
         self.scope = course.scopes[page.id]
-        self.card = card_of(course, page)
         self.out = Rendered()
         self.roads: list[Any] = []  # that wait for the minutes of all pages
-        self.has_numbers = course.states[page.id] in ("fresh", "foreign", "static")
-        here = posixpath.dirname(site_uri(page.path.as_posix())) or "."
-        self._root_url = posixpath.relpath(".", here)
+        self.has_numbers = course.states[page.id] in ("fresh", "static")
+        self.uri = posixpath.splitext(site_uri(page.path.as_posix()))[0] + ".html"
+        self.dashes = 0  # that stand for numbers which this edition does not have
         self.file = page.path.as_posix()  # that what is wrong is said of
         self.behind = Behind(course, page)
         self.headers_shown: set[Path] = set()  # that stand under a diff of this page
@@ -178,13 +177,13 @@ class Writer:
                 outside_verbatim(text, look)
 
     def _of_one_card(self, text: str, beside: str = "") -> None:
-        """Note every value of another card that is not named beside it."""
-        for fault in cards.faults_of_prose(str(text), self.card, self.scope, beside):
+        """Note every value without the name of its card beside it, where cards stand side by side."""
+        for fault in cards.faults_of_prose(str(text), self.scope, beside):
             self.problem(fault)
 
     def of_one_card(self, expressions: Iterable[str], beside: str) -> None:
         """Note what is wrong with the cards of values that share the words beside them."""
-        for fault in cards.faults_of(expressions, beside, self.card, self.scope):
+        for fault in cards.faults_of(expressions, beside, self.scope):
             self.problem(fault)
 
     def worded(self, text: str, beside: str = "") -> None:
@@ -270,15 +269,23 @@ class Writer:
         return self._value(expression, spec, plain=False)
 
     def address(self, uri: str) -> str:
-        """Return the address of a file of the site, from this page."""
-        return posixpath.normpath(posixpath.join(self._root_url, uri))
+        """Return the address of a file of this edition, from this page."""
+        return across(self.course.here, self.uri, self.course.here, uri)
+
+    def shared(self, uri: str) -> str:
+        """Return the address of a file that all editions of the site share, from this page."""
+        return posixpath.relpath(uri, posixpath.dirname(self.course.here.address(self.uri)) or ".")
+
+    def in_edition(self, edition: SiteEdition, uri: str = "") -> str:
+        """Return the address of a page in another edition, from this page; of this page if none is named."""
+        return across(self.course.here, self.uri, edition, uri or self.uri)
 
     def _value(self, expression: str, spec: str, *, plain: bool) -> str:
         try:
             result = evaluate(expression, self.scope)
             text = format_value(result.value, spec)
         except NotHere:
-            return MISSING
+            return self._missing(plain=plain)
         except ExpressionError as error:
             self.problem(str(error))
             return MISSING
@@ -290,8 +297,16 @@ class Writer:
         of = f' data-of="{self.behind.place_of(expression, result)}"' if result.names else ""
         if not row:
             return f'<span class="value"{of} title="{about}">{html.escape(text)}</span>'
-        there = self.address(ledger.address(row))
+        there = self.address(row)
         return f'<a class="value" href="{there}"{of} title="{about}">{html.escape(text)}</a>'
+
+    def _missing(self, *, plain: bool) -> str:
+        """Return the dash that stands where this edition has no number; the head of the page says what it means."""
+        if plain or self.course.is_reference:
+            return MISSING
+        self.dashes += 1
+        said = html.escape(f"Not measured on the {self.course.here.name}")
+        return f'<span class="missing" title="{said}">{MISSING}</span>'
 
     def plain(self, text: str, **allowed: Any) -> str:
         """Alternative text, titles, captions: linted, with values as plain text."""
