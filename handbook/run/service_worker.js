@@ -1,7 +1,9 @@
 /* Keeps the run views when the network goes. The build fills in the list of files and a version made of what is in
-   them: a new build is a new version, which is fetched whole and then replaces the old one. */
+   them: a new build is a new version, which is fetched whole and then replaces the old one. Each card's edition keeps its
+   own, under a name of its own. */
 "use strict";
-const VERSION = "run-" + "%VERSION%";
+const KEPT_AS = "%EDITION%run-";
+const VERSION = KEPT_AS + "%VERSION%";
 const FILES = "%FILES%";
 
 self.addEventListener("install", function (event) {
@@ -16,7 +18,7 @@ self.addEventListener("activate", function (event) {
   event.waitUntil(
     caches.keys()
       .then((names) => Promise.all(
-        names.filter((name) => name.startsWith("run-") && name !== VERSION).map((name) => caches.delete(name))))
+        names.filter((name) => name.startsWith(KEPT_AS) && name !== VERSION).map((name) => caches.delete(name))))
       .then(() => self.clients.claim())
   );
 });

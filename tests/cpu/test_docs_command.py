@@ -255,9 +255,7 @@ def test_a_page_that_needs_two_devices_awaits_them_where_there_is_one(root, caps
     assert measure(root) == 0
     assert records(root) == ["b.ipynb"]
     out = capsys.readouterr().out
-    assert (
-        out.count("docs: docs/a.py needs 2 GPUs, and there is 1: the page keeps the reference edition") == 2
-    )
+    assert out.count("docs: docs/a.py needs 2 GPUs, and there is 1: this edition has no numbers of it") == 2
     assert "1 page, about 2.0 GPU minutes" in out
 
 
@@ -446,7 +444,7 @@ def test_a_page_the_card_cannot_run_is_said_in_one_line(root, capsys):
     assert measure(root) == 0
     assert records(root) == ["b.ipynb"]
     assert (
-        "docs: docs/a.py needs capability 10.0, and the NVIDIA H200 has 9.0: the page keeps the reference edition\n"
+        "docs: docs/a.py needs capability 10.0, and the NVIDIA H200 has 9.0: this edition has no numbers of it\n"
         in capsys.readouterr().out
     )
 
@@ -661,15 +659,17 @@ def cli(arguments, prog_name):
     assert arguments[:3] == ["build", "--strict", "--site-dir"] and prog_name == "mkdocs"
     site = pathlib.Path(arguments[3])
     site.mkdir(parents=True)
-    text = "<html><body>" + " ".join(f"{k}={os.environ.get(k)}" for k in ("COURSE_EDITION", "COURSE_DRAFT"))
+    switches = ("COURSE_EDITION", "COURSE_DRAFT", "COURSE_REBUILT")
+    text = "<html><body>" + " ".join(f"{k}={os.environ.get(k)}" for k in switches)
     (site / "index.html").write_text(text + os.environ.get("PLANTED_LINK", "") + "</body></html>")
     sys.exit(int(os.environ.get("PLANTED_EXIT", "0")))
 """
 
 
 @pytest.fixture
-def with_mkdocs(root):
-    """A stand-in for MkDocs, found before the real one."""
+def with_mkdocs(root, monkeypatch, tmp_path_factory):
+    """A stand-in for MkDocs, found before the real one; what Python compiles is kept for all of these tests."""
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.getbasetemp() / "compiled"))
     write(root, "src/mkdocs/__init__.py", "")
     write(root, "src/mkdocs/__main__.py", MKDOCS)
     write(root, "site/index.html", "the site before")
@@ -682,11 +682,54 @@ def test_a_build_takes_the_place_of_the_site(with_mkdocs, monkeypatch):
         monkeypatch.setenv(left, "1")
     monkeypatch.setenv("COURSE_EDITION", "nvidia-a100")
     docs.build(with_mkdocs, None)
-    assert "COURSE_EDITION=None COURSE_DRAFT=None" in (with_mkdocs / "site/index.html").read_text()
+    made = "COURSE_EDITION={} COURSE_DRAFT={} COURSE_REBUILT={}"
+    assert made.format("nvidia-h200", None, None) in (with_mkdocs / "site/index.html").read_text()
     assert [path.name for path in (with_mkdocs / "site").iterdir()] == ["index.html"]
     assert [path.name for path in (with_mkdocs / ".cache").iterdir()] == ["kept"]
-    docs.build(with_mkdocs, "nvidia-t4", draft=True)
-    assert "COURSE_EDITION=nvidia-t4 COURSE_DRAFT=1" in (with_mkdocs / "site/index.html").read_text()
+    docs.build(with_mkdocs, "nvidia-h200", draft=True)
+    assert made.format("nvidia-h200", 1, 1) in (with_mkdocs / "site/index.html").read_text()
+
+
+def edition(root, slug, gpu):
+    """A record that says no more than its card."""
+    record = {"metadata": {"course": {"edition": {"gpu": gpu}}}}
+    write(root, f"records/{slug}/docs/a.ipynb", json.dumps(record))
+
+
+SHARED = "assets/a.css search/index.js 404.html LICENSE.txt percent-of-peak.tar.gz handouts/w1.pdf"
+INDEX = 'PercentOfPeak.searchIndex={"pages": [], "parts": []};'
+
+
+def test_every_edition_has_a_folder_of_its_own_without_what_all_share(with_mkdocs, capsys):
+    edition(with_mkdocs, "nvidia-rtx-4090", "NVIDIA GeForce RTX 4090")
+    more = f"""
+    for name in "{SHARED} ledger.json".split():
+        (site / name).parent.mkdir(exist_ok=True)
+        (site / name).write_text({INDEX!r})
+    sys.exit"""
+    write(with_mkdocs, "src/mkdocs/__main__.py", MKDOCS.replace("\n    sys.exit", more))
+    docs.build(with_mkdocs, "nvidia-rtx-4090")
+    site = with_mkdocs / "site"
+    made = "COURSE_EDITION={} COURSE_DRAFT=None COURSE_REBUILT={}"
+    assert made.format("nvidia-h200", None) in (site / "index.html").read_text()
+    assert made.format("nvidia-rtx-4090", 1) in (site / "rtx-4090/index.html").read_text()
+    assert all((site / name).exists() for name in SHARED.split())
+    assert sorted(path.name for path in (site / "rtx-4090").iterdir()) == ["index.html", "ledger.json"]
+    # The one that was measured just now is opened.
+    assert capsys.readouterr().out == f"docs: site/ is built: open {site}/rtx-4090/index.html\n"
+
+
+def test_links_are_followed_from_one_edition_to_another_and_a_fault_of_one_stops_all(
+    with_mkdocs, monkeypatch, capsys
+):
+    edition(with_mkdocs, "nvidia-a100-sxm4-80gb", "NVIDIA A100-SXM4-80GB")
+    monkeypatch.setenv("PLANTED_LINK", '<a href="../index.html">x</a><a href="a100/index.html">x</a>')
+    with pytest.raises(build.BuildFailed, match=r"^2 broken links$"):
+        docs.build(with_mkdocs, None)
+    said = capsys.readouterr().err.splitlines()
+    assert "  index.html:1: '../index.html' leads to no file" in said
+    assert "  a100/index.html:1: 'a100/index.html' leads to no file" in said
+    assert (with_mkdocs / "site/index.html").read_text() == "the site before"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@
 (function () {
   "use strict";
   var words = PercentOfPeak.words.popover;
-  var root = document.currentScript.src.replace(/assets\/js\/popover\.js.*$/, "");
   var content = document.querySelector(".md-content");
   var MARKS = "abbr[title], .value[title], .tested[title]", MARKED = "abbr, .value, .tested";
   var GAP = 6, EDGE = 8;   /* px between mark and popover, popover and edge of the screen */
@@ -67,7 +66,7 @@
       parts: [
         make("p", titles.get(mark)),
         kitchen && make("p", words.kitchen(kitchen), "soft"),
-        key && link(root + "glossary.html#term-" + key, words.toGlossary)
+        key && link(PercentOfPeak.progress.root + "glossary.html#term-" + key, words.toGlossary)
       ]
     };
   }

@@ -275,7 +275,7 @@
       var key = keys[number], one = progress.prediction(key);
       var from = make("p", "from", words.missedOn + " "), link = make("a", "", one.page), set = make("fieldset");
       var list = make("ul"), choices = make("div", "choices"), place = make("div", "call");
-      link.href = root.dataset.siteRoot + key;
+      link.href = progress.root + key;
       from.append(link, ".");
       if (keys.length > 1) from.append(" " + words.ofMissed(number + 1, keys.length));
       set.append(make("legend", "ask", one.question));
@@ -345,7 +345,6 @@
       });
     });
   }
-  root.dataset.siteRoot = document.currentScript.src.replace(/assets\/js\/predict\.js.*$/, "");
   var seen = new MutationObserver(look);
   seen.observe(root, { childList: true, subtree: true });
   document.addEventListener("DOMContentLoaded", function () {

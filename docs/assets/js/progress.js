@@ -3,7 +3,9 @@
    PercentOfPeak.progress
      .isKept             false where the browser keeps nothing (a private window may forbid it): then it lasts as long
                          as the page is open
-     .address(link)      what names a page: its address below the site's root, without query and #, "lectures/l3_memory.html"
+     .address(link)      what names a page: its address below the site's root, without query and #, "lectures/l3_memory.html";
+                         whichever card's numbers it shows, it is the same page
+     .root               address of the site, of this edition's part of it: the reference's stands at the site's root
      .page(address)      {title, opened, finished, seconds} of a page that was opened, or null; `finished` is "" until it
                          counts as read, see predict.js; `seconds` is how long it was in sight; dates are ISO 8601
      .pages()            the same for all of them, by address, a copy
@@ -27,6 +29,7 @@
   "use strict";
   var course = (window.PercentOfPeak = window.PercentOfPeak || {});
   var root = document.currentScript.src.replace(/assets\/js\/progress\.js.*$/, "");
+  var edition = document.querySelector("meta[name='edition']"), folder = edition && edition.dataset.folder ? edition.dataset.folder + "/" : "";
   var KEY = "percent-of-peak", VERSION = 1, PARTS = ["pages", "predictions", "labs"];
   var listeners = [], inMemory = null, isKept = true;
 
@@ -112,10 +115,12 @@
   });
 
   course.progress = {
+    root: root + folder,
     get isKept() { return isKept; },
     address: function (link) {
       var whole = new URL(link, document.baseURI).href.replace(/[?#].*$/, "");
       var name = whole.indexOf(root) === 0 ? whole.slice(root.length) : "";
+      if (folder && name.indexOf(folder) === 0) name = name.slice(folder.length);   /* a page is the same on every card */
       return !name || name.slice(-1) === "/" ? name + "index.html" : name;
     },
     page: function (address) { return own(read().pages, address); },

@@ -105,7 +105,7 @@
 
   function result(one) {
     var link = element("a"), excerpt = element("span", "excerpt");
-    link.href = site + one.url;
+    link.href = PercentOfPeak.progress.root + one.url;   /* the words are the reference's, the page is of the edition that is open */
     one.excerpt.forEach(function (piece) { excerpt.append(piece.marked ? element("mark", "", piece.text) : piece.text); });
     link.append(element("b", "", one.title));
     var of = [one.page === one.title ? "" : one.page, one.rank === 1 ? say.forMentors : ""].filter(Boolean).join(" · ");

@@ -16,6 +16,7 @@ from typing import Any
 from course_site.sessions import fields
 from course_site.sessions.fields import BELOW, Field
 from course_site.sessions.handouts import read_handouts, recorded_on
+from course_site.sessions.on_page import OnPage, Switch, alone
 from course_site.sessions.run_view import FOLDER, filled, whole_options
 
 FRAME = "sheet.html"
@@ -28,29 +29,41 @@ def sheet_name(session_id: str) -> str:
     return f"{session_id}_print.html"
 
 
-def sheet_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
-    """Return every file of the printed sheets by its place in the built site.
+def sheet_files(sessions: Iterable[Plain], root: Path, switch: Switch = alone) -> dict[str, str]:
+    """Return every file of the printed sheets by its place in the edition; script and style are the same for all.
 
     Args:
         sessions: each map as `plain_data.as_plain` gives it.
         root: the repository.
+        switch: what each page says of its edition.
     """
     frame = (root / FOLDER / FRAME).read_text(encoding="utf-8")
-    files = {
-        sheet_name(session["id"]): sheet(session, frame, recorded_on(read_handouts(root, session["id"])))
-        for session in sessions
-    }
-    files |= {name: (root / FOLDER / name).read_text(encoding="utf-8") for name in SOURCES}
+    files: dict[str, str] = {}
+    for session in sessions:
+        here = switch(f"{FOLDER}/{sheet_name(session['id'])}")
+        recorded = recorded_on(read_handouts(root, session["id"]))
+        files[sheet_name(session["id"])] = sheet(session, frame, recorded, here)
+        if not here.folder:
+            files |= {name: (root / FOLDER / name).read_text(encoding="utf-8") for name in SOURCES}
     return {f"{FOLDER}/{name}": content for name, content in files.items()}
 
 
-def sheet(session: Plain, frame: str, recorded: Mapping[str, str] | None = None) -> str:
+def sheet(
+    session: Plain, frame: str, recorded: Mapping[str, str] | None = None, here: OnPage | None = None
+) -> str:
     """Return the sheet of one session, whole, in its frame.
 
     Args:
         recorded: the printed sheet whose solved twin shows the numbers of a demo, by the demo's name.
+        here: what it says of its edition; nothing where there is one alone.
     """
+    here = here or OnPage()
     parts = {
+        "root": here.root,
+        "shared": here.shared(FOLDER),
+        "edition": here.meta,
+        "editions": here.nav,
+        "card": f'<span class="card">Numbers: {html.escape(here.card)}</span>' if here.card else "",
         "id": session["id"],
         "kind": session["kind"],
         "name": html.escape(session["name"]),

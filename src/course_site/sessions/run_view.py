@@ -18,6 +18,7 @@ from typing import Any
 from course_site.pages.doors import DOORS
 from course_site.sessions import fields
 from course_site.sessions.calendar_form import SCRIPT, calendar_data, calendar_form, session_entries
+from course_site.sessions.on_page import OnPage, Switch, alone
 
 FOLDER = "handbook/run"
 FRAME = "run.html"
@@ -26,6 +27,7 @@ SOURCES = ("run.css", "run.js", SCRIPT, WORKER)
 # What the pages show besides: kept on the mentor's device too. Places in the built site.
 SHARED = (
     "assets/favicon.svg",
+    "assets/js/edition.js",
     "assets/js/words.js",
     "assets/vendor/fonts/source-serif-4-latin-wght-normal.woff2",
     "assets/vendor/fonts/source-serif-4-rest-wght-normal.woff2",
@@ -40,22 +42,33 @@ SHARED = (
 Plain = Mapping[str, Any]
 
 
-def run_files(sessions: Iterable[Plain], root: Path) -> dict[str, str]:
-    """Return every file of the run views by its place in the built site.
+def run_files(sessions: Iterable[Plain], root: Path, switch: Switch = alone) -> dict[str, str]:
+    """Return every file of the run views by its place in the edition.
+
+    Scripts and styles are the same for all editions; the worker keeps the views of its own folder, so each has one.
 
     Args:
         sessions: each map as `plain_data.as_plain` gives it.
         root: the repository.
+        switch: what each page says of its edition.
     """
     sessions = list(sessions)
+    here = switch(f"{FOLDER}/{WORKER}")
     frame = (root / FOLDER / FRAME).read_text(encoding="utf-8")
-    files = {f"{session['id']}.html": run_page(session, frame, sessions) for session in sessions}
-    files |= {name: (root / FOLDER / name).read_text(encoding="utf-8") for name in SOURCES}
-    kept = [name for name in files if name != WORKER]
-    shared = {posixpath.relpath(name, FOLDER): root / "docs" / name for name in SHARED}
-    contents = [files[name].encode() for name in kept] + [path.read_bytes() for path in shared.values()]
-    worker = files[WORKER].replace("%VERSION%", _digest(contents))
-    files[WORKER] = worker.replace('"%FILES%"', json.dumps([*kept, *shared]))
+    files = {
+        f"{session['id']}.html": run_page(session, frame, sessions, switch(f"{FOLDER}/{session['id']}.html"))
+        for session in sessions
+    }
+    sources = {name: (root / FOLDER / name).read_text(encoding="utf-8") for name in SOURCES}
+    shared = {here.root + name: root / "docs" / name for name in SHARED}
+    kept = {name: text for name, text in (files | sources).items() if name != WORKER}
+    contents = [text.encode() for text in kept.values()] + [path.read_bytes() for path in shared.values()]
+    names = [(here.shared(FOLDER) if name in SOURCES else "") + name for name in kept]
+    worker = filled(
+        sources[WORKER].replace('"%FILES%"', json.dumps([*names, *shared])),
+        {"VERSION": _digest(contents), "EDITION": f"{here.folder}-" if here.folder else ""},
+    )
+    files |= {WORKER: worker} if here.folder else {**sources, WORKER: worker}
     return {f"{FOLDER}/{name}": content for name, content in files.items()}
 
 
@@ -64,10 +77,20 @@ def _digest(contents: list[bytes]) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(c).digest() for c in contents)).hexdigest()[:16]
 
 
-def run_page(session: Plain, frame: str, all_sessions: Iterable[Plain] = ()) -> str:
-    """Return the run view of one session, whole; it links those of all sessions, for a mentor without a network."""
-    title = session["title"]
+def run_page(
+    session: Plain, frame: str, all_sessions: Iterable[Plain] = (), here: OnPage | None = None
+) -> str:
+    """Return the run view of one session, whole; it links those of all sessions, for a mentor without a network.
+
+    Args:
+        here: what it says of its edition; nothing where there is one alone.
+    """
+    title, here = session["title"], here or OnPage()
     parts = {
+        "root": here.root,
+        "shared": here.shared(FOLDER),
+        "edition": here.meta,
+        "editions": here.nav,
         "name": html.escape(session["name"]),
         "stop": html.escape(session["stop"]),
         "title": html.escape(title),

@@ -1,11 +1,13 @@
 """The MkDocs hook: hands Material one Markdown text per page, and mkdocs-jupyter one executed notebook.
 
-Everything is rendered before MkDocs starts to build, so that all that is wrong is listed at once.
-The edition and two switches come from the environment: COURSE_EDITION, COURSE_DRAFT, COURSE_REBUILT.
+Everything is rendered before MkDocs starts to build, so that all that is wrong is listed at once. One edition is built;
+what it is, and how, comes from the environment: COURSE_EDITION, COURSE_DRAFT, COURSE_REBUILT, and by COURSE_FIRST the
+edition that a reader sees first. What all editions share the reference writes.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 from collections.abc import Callable
@@ -13,7 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
-from jinja2 import Environment
+from jinja2 import Environment, pass_context
+from markupsafe import Markup
 from mkdocs.commands.build import _build_page, _populate_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -22,6 +25,7 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page as SitePage
+from mkdocs.utils.templates import TemplateContext, url_filter
 
 from course_site.lint import unread, vendor
 from course_site.pages import bibliography, glossary
@@ -43,16 +47,18 @@ from course_site.site import (
     own_counts,
     page_cache,
     search,
-    styles,
     words,
 )
 from course_site.site.archive import NAME, archive
-from course_site.site.course import Course, load_course
+from course_site.site.course import Course, load_material, show
+from course_site.site.editions import reference_of
 from course_site.site.log_filter import quieten
 from course_site.site.notebook import published_notebook
 from course_site.site.render import value_facts
 from course_site.site.render.page import render_again, render_course
 from course_site.site.render.rendered import Rendered, no_break_spaces, slim
+from course_site.site.switch import Switch
+from course_site.site.turns import EXECUTED, TURNS
 
 log = logging.getLogger("mkdocs.hooks.course")
 quieten()
@@ -79,6 +85,7 @@ class _Build:
     seen: incremental.Look
     is_whole = False
     course: Course
+    switch: Switch
     rendered: dict[str, Rendered]
     entries: list[dict[str, Any]]
     ledger: ledger_pages.Ledger
@@ -106,21 +113,23 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     _build.is_whole, _build.seen = False, incremental.look(root)
     draft = os.environ.get("COURSE_DRAFT") == "1"
     rebuilt = os.environ.get("COURSE_REBUILT") == "1"
-    course = load_course(root, os.environ.get("COURSE_EDITION"), draft=draft, rebuilt=rebuilt)
+    slug = os.environ.get("COURSE_EDITION")
+    is_reference = slug in (None, reference_of(root))
+    if not is_reference:
+        TURNS.wait_for(EXECUTED)
+    material = load_material(root, slug)
+    if is_reference:
+        TURNS.tell(EXECUTED)
+    if _build.serves:  # one edition alone, at the root
+        own = [one for one in material.editions if one.slug == (slug or material.reference)]
+        material.editions = tuple(dataclasses.replace(one, at_root=True) for one in own)
+    course = show(material, slug, draft=draft, rebuilt=rebuilt)
     if not course.pages:
         _stop_if_wrong(course)  # what else would be found follows from that
-    _build.course = course
+    _build.course, _build.switch = course, Switch(course, os.environ.get("COURSE_FIRST", ""))
     _build.rendered = render_course(course)
-    _check_bibliography(course)
-    words.check_numbers(course)
-    words.check_unrecorded(course)
-    own_counts.check(course)
-    words.check_names(course)
-    _check_read(course)
-    for place, why in vendor.faults(course.root):
-        course.problem(place, why)
-    _check_descriptions(course)
-    _check_sessions(course)
+    if not course.here.folder:
+        _check_what_all_share(course)
     _build.said = {}
     _build.words = _search_words(course)
     if course.pages and config.nav:
@@ -132,6 +141,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         course, _build.entries, list(navigation.in_order(config.nav or []))
     )
     _say_about(course, config)
+    absent = [page.path.as_posix() for page in course.pages if course.is_absent(page.id)]
+    if absent:
+        log.info("the %s has no numbers of %s", course.here.name, ", ".join(absent))
     for state in ("waiting", "stale"):
         for page in course.pages:
             if course.states[page.id] == state:
@@ -141,6 +153,20 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         for problem in sorted(course.undecided):
             log.info("  %s", problem)
     return config
+
+
+def _check_what_all_share(course: Course) -> None:
+    """Note what is wrong with files that no edition has for itself."""
+    _check_bibliography(course)
+    words.check_numbers(course)
+    words.check_unrecorded(course)
+    own_counts.check(course)
+    words.check_names(course)
+    _check_read(course)
+    for place, why in vendor.faults(course.root):
+        course.problem(place, why)
+    _check_descriptions(course)
+    _check_sessions(course)
 
 
 def _stop_if_wrong(course: Course) -> None:
@@ -153,9 +179,12 @@ def _say_about(course: Course, config: MkDocsConfig) -> None:
     """Fill the frame of every page; canonical links and a sitemap only if the site has an address."""
     config.extra["about"] = course.about
     config.extra["archive"] = "" if course.about.repository else NAME
+    config.extra["edition"] = course.here
     config.site_url = course.about.site_url
     if not config.site_url:
         config.theme.static_templates.discard("sitemap.xml")  # it would name no page
+    if course.here.folder:
+        config.theme.static_templates -= {"404.html", "sitemap.xml"}  # the reference's, at the root
 
 
 def _check_read(course: Course) -> None:
@@ -248,14 +277,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             uri, src_dir=None, dest_dir=config.site_dir, use_directory_urls=config.use_directory_urls
         )
         file.generated_by = "course_site"
-        if page.runs:
+        if page.runs and not _build.course.is_absent(page.id):
             file.abs_src_path = str(_write_notebook(page))
         files.append(file)
     course = _build.course
     maps = [as_plain(course, session) for session in course.maps.sessions.values()]
-    for uri, content in (
-        (run_files(maps, course.root) | sheet_files(maps, course.root)).items() if maps else ()
-    ):
+    on, root = _build.switch.on, course.root
+    in_the_room = run_files(maps, root, on) | sheet_files(maps, root, on) if maps else {}
+    for uri, content in in_the_room.items():
         files.append(File.generated(config, uri, content=content))
     for page in course.pages:
         for name, path in course.artifacts(page.id).items():
@@ -273,8 +302,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _write_notebook(page: Page) -> Path:
-    notebook = _build.course.root / ".cache" / "notebooks" / page.path.with_suffix(".ipynb")
-    write_atomically(notebook, published_notebook(_build.course, page, _build.rendered[page.id]))
+    course = _build.course
+    notebook = course.root / ".cache" / "notebooks" / course.slug / page.path.with_suffix(".ipynb")
+    write_atomically(notebook, published_notebook(course, page, _build.rendered[page.id]))
     return notebook
 
 
@@ -297,8 +327,23 @@ def on_page_read_source(page: SitePage, config: MkDocsConfig) -> str | None:
 
 
 def on_env(env: Environment, config: MkDocsConfig, files: Files) -> None:
-    """Note what a page that is edited is built again with."""
+    """Lead to what all editions share, and note what a page that is edited is built again with."""
+    if _build.course.here.folder:
+        env.filters |= {"url": _url_beside, "script_tag": _script_tag_beside}
     _build.config, _build.files, _build.env = config, files, env
+
+
+@pass_context
+def _url_beside(context: TemplateContext, value: str) -> str:
+    """Return the address of a page of this edition, or of a file at the root of the site, one folder above it."""
+    address: str = url_filter(context, value)
+    return f"../{address}" if str(value).startswith(("assets/", LICENCE, NAME)) else address
+
+
+@pass_context
+def _script_tag_beside(context: TemplateContext, script: str) -> str:
+    """Return the element of a script, which all editions share."""
+    return Markup(f'<script src="{_url_beside(context, script)}"></script>')
 
 
 @event_priority(-100)
@@ -328,7 +373,10 @@ def on_page_content(content: str, page: SitePage, config: MkDocsConfig, files: F
 
 @event_priority(-100)
 def on_page_context(context: Any, page: SitePage, config: MkDocsConfig, nav: Any) -> None:
-    """Note what the page says, for the search."""
+    """Give the page its switch, and note what it says, for the search."""
+    context["switch"] = _build.switch.on(page.file.url)
+    if _build.course.here.folder:
+        return  # the reference's words are searched
     if not (page.meta.get("search") or {}).get("exclude"):
         rank = search.rank(page.file.src_uri, page.meta)
         _build.said[page.url] = search.Said(page.url, str(page.title), rank, _sections(page))
@@ -355,12 +403,12 @@ def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
 
 def on_post_build(config: MkDocsConfig) -> None:
     """Write the search's index, the ledger for programs, and what the next build need not do again."""
-    _write_search(config)
-    if not _build.serves:
-        styles.lighten(Path(config.site_dir), list(map(str, config.extra_css)))
+    if not _build.course.here.folder:
+        _write_search(config)
     KEPT.write(Path(config.config_file_path).parent)
     write_atomically(Path(config.site_dir) / "ledger.json", ledger.ledger_json(_build.entries))
     _build.is_whole = True
+    TURNS.sheets = list(map(str, config.extra_css))
 
 
 def _write_search(config: MkDocsConfig) -> None:

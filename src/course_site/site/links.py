@@ -6,6 +6,7 @@ Needs no browser and no network. Run it by hand with `python -m course_site.site
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import sys
 from collections.abc import Collection, Iterator
@@ -118,6 +119,7 @@ class _Site:
     """A built site: its files once, its pages read once."""
 
     root: Path
+    filled: tuple[str, ...] = _FILLED
     pages: dict[Path, _PageOf] = field(default_factory=dict)
 
     @cached_property
@@ -132,7 +134,7 @@ class _Site:
     def page(self, name: str) -> _PageOf:
         path = self.root / name
         if path not in self.pages:
-            page = _PageOf(words=None if name.startswith(_FILLED) else Words())
+            page = _PageOf(words=None if name.startswith(self.filled) else Words())
             page.feed(path.read_text(encoding="utf-8", errors="replace"))
             page.close()
             if page.words:
@@ -156,18 +158,31 @@ class _Site:
         return None
 
 
-def check(site: Path, keys: Collection[str] = (), *, sums: bool = True) -> list[str]:
+def check(
+    site: Path,
+    keys: Collection[str] = (),
+    *,
+    sums: bool = True,
+    part: str = "",
+    others: Collection[str] = (),
+) -> list[str]:
     """List everything broken in a built site, one line each: file, line, cause. An empty list means it holds together.
 
     Args:
         keys: of the bibliography; a sentence that cites one speaks of somebody else's number.
         sums: do the printed sums again. Their digits are chosen for the records that are committed.
+        part: look at the files in this folder alone; links may lead anywhere in the site.
+        others: leave out these folders.
     """
     if not (site / "index.html").is_file():
         return [f"{site}: there is no index.html: build the site first"]
-    house = _Site(site)
+    house = _Site(site, filled=tuple(posixpath.join(part, name) for name in _FILLED))
     problems: list[str] = []
     for name in sorted(house.files):
+        if not name.startswith(f"{part}/" if part else "") or name.startswith(
+            tuple(f"{one}/" for one in others)
+        ):
+            continue
         if name.endswith(".html"):
             problems += _check_page(house, name)
             problems += _check_words(house, name, keys)
