@@ -44,7 +44,7 @@ DEAR = {"sampling": 16, "skinny_gemm_w4": 4, "bank_conflicts": 1 / 16, "divergen
 
 
 def smallest(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
-    """Return of each dimension its smallest sizes, those about a tile, and one between each two that are announced.
+    """Return of each dimension its smallest sizes, those about a tile, and one an octave between the announced ones.
 
     Counts are asked with every set of flags; and so are types that only the contract names, and many query heads of a
     head of keys.

@@ -30,6 +30,7 @@ SHIFTS = (95.0, -95.0, 300.0, -300.0, 600.0, -600.0)
 BEST = 160.0  # the score of the key that a query looks for
 NEXT = 0.7  # how much of it the key beside has: 48 less, so that rounding to bfloat16 decides nothing
 DOWN = 400.0  # how far some queries' scores all lie below that
+FAR_BELOW = 512.0  # its square over the root of D is past 2e4
 
 
 def _shifted_rows(drawn: Drawn, inputs: Tensors) -> Tensors:
@@ -66,9 +67,6 @@ def _queries(drawn: Drawn, keys: torch.Tensor) -> torch.Tensor:
     found = keys * (BEST / sqrt(D))
     found[..., 0] = -keys[..., 0] * drawn.below(2, *keys.shape[:-1])
     return found
-
-
-FAR_BELOW = 512.0  # its square over the root of D is past 2e4
 
 
 def _attention(drawn: Drawn, inputs: Tensors) -> Tensors:

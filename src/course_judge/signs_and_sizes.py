@@ -152,9 +152,8 @@ def _large_rows(drawn: Drawn, inputs: Tensors, *, of: Sequence[int]) -> Tensors 
         return None
     x = inputs[0]
     sizes = torch.exp2(drawn.below(41, len(x), 1).double())
-    if (
-        x.dtype == torch.float16
-    ):  # its squares may be past 65504, and it is not, nor a sum of two, or twice it
+    if x.dtype == torch.float16:
+        # Its squares may be past 65504; it is not, nor a sum of two, nor twice it.
         largest = torch.stack([inputs[n].double().abs().amax(1) for n in of if n < len(inputs)]).amax(0)
         room = torch.exp2((ROOM_OF_HALF / largest.clamp(min=2.0**-14)).log2().floor()).clamp(1, 128)
         sizes = torch.minimum(sizes, room[:, None])
