@@ -394,11 +394,13 @@ record(small=measure(k01_vectorised, Workload.of("float32", N=2**18), seconds=0.
 #   no sentence about a margin that lies within the spread. If you measure again on a card of this model, a close call does not stop your
 #   build: your page shows the *otherwise*, or says that it was too close to call on your run.
 #
-# Most pages were measured on one model of card, so you may compare their numbers. A page that this card has not run yet
-# is shown with the measurements of a different card. Such a page says so at the top, and none of our calculations mixes
-# the two cards.
+# A page is of one card, whole: every number on it, quoted ones too, was measured on the same model, so you may compare
+# them. The site holds an **edition** for each model that we have measured, and the switch at the head of a page leads
+# to the same page of another one. What a card has not measured its edition leaves out. It says so, and leads to the
+# edition that has it.
 #
-# On a different model of card no sentence stops the build; the page then shows the sentence's *otherwise* text.
+# Only in the reference edition, the one that opens first, does a false sentence stop the build. On any other model the
+# page shows the sentence's *otherwise* text, or says that it does not hold on this card.
 #
 # How far apart are separate runs? No single run can tell. So we keep every measurement of a page, with the unique ID of
 # its card, and [the ledger](numbers.md) says what these measurements have taught us so far.
@@ -721,7 +723,8 @@ record(
 # **One page.** `nox -s docs -- --page docs/how_we_measure.py`
 #
 # **The whole site.** On a machine with a GPU, `nox -s docs` runs every page and builds the site from your
-# records. With `nox -s docs -- --plan` it only says what it would run, and how long that takes. The first
+# records. If your card is of another model than ours, its edition stands beside ours in the switch, and is the one that
+# opens first. With `nox -s docs -- --plan` it only says what it would run, and how long that takes. The first
 # steps, from an empty folder, are in `README.md`.
 
 # %% [markdown]

@@ -84,9 +84,29 @@ def quiet(page: Page) -> Page:
     return page
 
 
+def editions_of(site: Path) -> list[str]:
+    """The folders of the editions beside the reference: each has a ledger of its own."""
+    return sorted(path.parent.name for path in site.glob("*/ledger.json"))
+
+
 def pages_of(site: Path) -> list[str]:
-    """Addresses of all pages, relative to the site."""
-    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    """Addresses of all pages of the reference edition, relative to the site."""
+    beside = tuple(f"{folder}/" for folder in editions_of(site))
+    names = (path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    return sorted(name for name in names if not name.startswith(beside))
+
+
+# An edition beside the reference has the same pages, made of the same parts. One of each kind that it may have of its
+# own stands for all: home, a page with numbers and one without, its ledger, a run view and a sheet.
+OF_AN_EDITION = (
+    "index.html", "workshops/w1_flash_attention.html", "lectures/l3_memory.html", "numbers.html",
+    "handbook/run/w1.html", "handbook/run/w1_print.html",
+)  # fmt: skip
+
+
+def of_other_editions(site: Path) -> list[str]:
+    """The pages of each further edition that stand for all of its own."""
+    return [f"{folder}/{name}" for folder in editions_of(site) for name in OF_AN_EDITION]
 
 
 # The run views are one page with other words, and so are the maps and the printed sheets: of each kind the longest, a
@@ -122,7 +142,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test per page; no page at all is a failure, not a skip."""
     if "page_name" in metafunc.fixturenames:
-        names = each_kind(pages_of(SITE))
+        names = each_kind(pages_of(SITE)) + of_other_editions(SITE)
         if not names:
             raise pytest.UsageError(f"no pages under {SITE}: build the site first with `nox -s docs`")
         # The longest first: one that comes last would keep a worker busy while the other has nothing left to do.

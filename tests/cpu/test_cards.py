@@ -203,7 +203,8 @@ def test_what_a_card_does_not_have_is_said(site):
     ("gpu", "short"),
     [
         ("NVIDIA H100 80GB HBM3", "H100"), ("NVIDIA A100-SXM4-80GB", "A100"), ("NVIDIA L40S", "L40S"),
-        ("NVIDIA GeForce RTX 4090", "RTX 4090"), ("NVIDIA RTX A6000", "RTX A6000"), ("NVIDIA TITAN V", "NVIDIA TITAN V"),
+        ("NVIDIA GeForce RTX 4090", "RTX 4090"), ("NVIDIA RTX A6000", "RTX A6000"),
+        ("NVIDIA TITAN V", "NVIDIA TITAN V"),
     ],
 )  # fmt: skip
 def test_the_short_name_of_a_card(gpu, short):

@@ -72,6 +72,7 @@ def pages(course, name):
         ROOT,
         lambda page, word: command._output(course, page, word),
         lambda page: command._ran(course, page),
+        card=course.here.name,
     )
 
 
@@ -639,7 +640,7 @@ def test_every_page_says_which_it_is(course, name):
     at = 1
     for page in pages(course, name):
         if page.title != "the session sheet":
-            assert re.findall(r'<p class="at">([^<]*)</p>', page.html) == [f"{name} · {at}"]
+            assert re.findall(r'<p class="at">([^<]*)</p>', page.html) == [f"{name} · {at} · H200"]
         at += page.pages
 
 

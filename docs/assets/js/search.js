@@ -68,12 +68,14 @@
     close.type = "button";
     close.setAttribute("aria-label", say.close);
     close.addEventListener("click", function () { box.close(); });
+    var edition = document.querySelector("meta[name='edition']"), ofAnother = edition && edition.dataset.folder && edition.dataset.searched;
     said = element("p");
     said.setAttribute("role", "status");
     list = element("ol");
     var head = element("div");
     head.append(field, close);
     box.append(head, said, list);
+    if (ofAnother) said.after(element("p", "", say.ofCard(ofAnother)));
     document.body.append(box);
     field.addEventListener("input", answer);
     box.addEventListener("keydown", key);

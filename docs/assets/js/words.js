@@ -197,6 +197,7 @@ PercentOfPeak.words = {
     failed: "The search could not be loaded.",
     nothing: function (question) { return "Nothing here says “" + question + "”."; },
     found: function (number) { return number === 1 ? "1 place" : number + " places"; },
+    ofCard: function (card) { return "Searched as it is on the " + card + ": a number in an excerpt is that card's."; },
     forMentors: "for mentors"
   },
 

@@ -165,6 +165,7 @@ def documents_of(
             lambda page, word: _output(course, page, word),
             lambda page: _ran(course, page),
             students,
+            course.here.name if course.here.gpu else "",
         )
         made[name] = (document(plain, pages, letter=letter), pages)
     return made

@@ -31,6 +31,7 @@ from course_site.sessions.handouts import (
     recorded_on,
     table_rows,
 )
+from course_site.sessions.on_page import OnPage
 from course_site.sessions.print_sheet import FRAME, sheet
 from course_site.sessions.run_view import FOLDER
 from course_site.values.values import MISSING
@@ -167,6 +168,7 @@ def printed_pages(
     output: Callable[[str, str], str],
     ran: Callable[[str], str] = lambda page: "",
     students: int = 0,
+    card: str = "",
 ) -> list[Printed]:
     """Return every page of a session, in the order in which they are printed.
 
@@ -177,12 +179,18 @@ def printed_pages(
         output: what a page printed when it was measured, by its id and a word in it.
         ran: the card and the date of a page's record, by its id; "" where it has none that holds.
         students: how many there are; 0 where it is not known.
+        card: whose numbers they are, at the foot of every page; "" where nobody knows it.
 
     Raises:
         HandoutError: something in the data cannot be printed.
     """
     frame = (root / FOLDER / FRAME).read_text(encoding="utf-8")
-    sides = re.sub(r"<form.*?</form>", "", sheet(session, frame, recorded_on(handouts)), flags=re.DOTALL)
+    sides = re.sub(
+        r"<form.*?</form>",
+        "",
+        sheet(session, frame, recorded_on(handouts), OnPage(card=card)),
+        flags=re.DOTALL,
+    )
     sides = sides.partition("<main>")[2].partition("</main>")[0]
     made = _Maker(session, handouts, value, words, root, output, ran)
     pages: list[Printed | None] = [Printed("the session sheet", "for you", sides, pages=2)]
@@ -196,7 +204,11 @@ def printed_pages(
     laid[0] = made.cover(laid, students)
     numbered, at = [], 1
     for page in laid:
-        numbered.append(replace(page, html=_at_foot(in_one_style(page.html), f"{session['id']} · {at}")))
+        numbered.append(
+            replace(
+                page, html=_at_foot(in_one_style(page.html), f"{session['id']} · {at}{card and ' · '}{card}")
+            )
+        )
         at += page.pages
     return numbered
 

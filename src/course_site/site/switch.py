@@ -67,7 +67,7 @@ class Switch:
         more = f' data-first="{first}"' if first else ""
         return (
             f'<meta name="edition" content="{here.key}" data-folder="{here.folder}" '
-            f'data-pages="{html.escape(pages)}"{more}>'
+            f'data-searched="{html.escape(self._course.editions[0].name)}" data-pages="{html.escape(pages)}"{more}>'
         )
 
     def _place(self, there: SiteEdition, uri: str) -> str:

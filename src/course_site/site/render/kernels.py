@@ -15,6 +15,7 @@ from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.urls import Address, address_from
 from course_site.site.kernels import FOLDER, Run, runs, untimed, words_of
 from course_site.site.render.writer import Writer, div
+from course_site.values.values import MISSING
 
 _CHART = {"title": TEXT, "alt": TEXT, "caption?": TEXT}
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -52,6 +53,8 @@ def _shares(writer: Writer, block: Block) -> str:
 def _chart(writer: Writer, block: Block, draw: Any) -> str:
     settings = read(block.text, _CHART)
     title, alt = (writer.plain(settings[key]) for key in ("title", "alt"))
+    if MISSING in alt:  # it tells of kernels that this card has not run
+        alt = title
     found = runs(writer.course)
     if not found:
         return div("banner waiting", "A chart will appear here once the kernels are measured.")
