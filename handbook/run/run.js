@@ -533,9 +533,9 @@
     draw();
   });
 
-  /* Links leave the watch running: they open beside it. */
+  /* Links leave the watch running: they open beside it. The switch leads to the same watch, with another card's numbers. */
   function openBeside(part) {
-    part.querySelectorAll("a[href]:not([href^='#'])").forEach(function (link) {
+    part.querySelectorAll("a[href]:not([href^='#'], .editions a)").forEach(function (link) {
       link.target = "_blank";
       link.rel = "noopener";
     });

@@ -9,9 +9,9 @@ from conftest import SITE, editions_of, quiet, settled
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 FOLDER = "h100"
-W1 = "workshops/w1_flash_attention.html"
+READ = "one_token.html"  # which both cards have measured
 ABSENT = "lectures/l3_memory.html"
-HEADING = "two-roofs"
+HEADING = "what-it-weighs"
 PHONE = {"width": 390, "height": 844}
 # As a browser may keep the pages of a folder: a store for each file.
 A_STORE_FOR_EACH_FILE = """
@@ -61,47 +61,47 @@ def test_the_site_holds_two_editions() -> None:
 
 
 def test_the_switch_leads_to_the_same_heading_and_back(reader: BrowserContext, root: str) -> None:
-    page = settled(reader.new_page(), root + W1)
+    page = settled(reader.new_page(), root + READ)
     assert here(page) == "H200"
     page.locator(f"#{HEADING}").scroll_into_view_if_needed()
     page.evaluate(f"document.getElementById('{HEADING}').scrollIntoView()")
     to(page, "H100")
-    assert place(page, root) == f"{FOLDER}/{W1}#{HEADING}"
+    assert place(page, root) == f"{FOLDER}/{READ}#{HEADING}"
     assert here(page) == "H100"
     expect(page.locator(f"#{HEADING}")).to_be_in_viewport()
     assert "H100" in page.locator(".stamp summary").inner_text()
     to(page, "H200")
-    assert place(page, root) == f"{W1}#{HEADING}"
+    assert place(page, root) == f"{READ}#{HEADING}"
     assert "H200" in page.locator(".stamp summary").inner_text()
 
 
 def test_at_the_top_of_a_page_it_leads_to_the_top(reader: BrowserContext, root: str) -> None:
-    page = settled(reader.new_page(), root + W1)
+    page = settled(reader.new_page(), root + READ)
     to(page, "H100")
-    assert place(page, root) == f"{FOLDER}/{W1}"
+    assert place(page, root) == f"{FOLDER}/{READ}"
 
 
 def test_without_a_script_it_is_a_link(browser: Browser, root: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(root + W1)
+    page.goto(root + READ)
     page.locator("nav.editions a", has_text="H100").click()
-    assert place(page, root) == f"{FOLDER}/{W1}"
+    assert place(page, root) == f"{FOLDER}/{READ}"
     page.locator("nav.editions a", has_text="H200").click()
-    assert place(page, root) == W1
+    assert place(page, root) == READ
     context.close()
 
 
 def test_the_choice_is_kept_for_who_comes_from_elsewhere_and_bothers_nobody_inside(
     reader: BrowserContext, root: str
 ) -> None:
-    page = settled(reader.new_page(), root + W1)
+    page = settled(reader.new_page(), root + READ)
     to(page, "H100")
     page.close()
 
     page = reader.new_page()  # a bookmark, a mail
-    page.goto(f"{root}{W1}#{HEADING}")
-    page.wait_for_url(f"{root}{FOLDER}/{W1}#{HEADING}")
+    page.goto(f"{root}{READ}#{HEADING}")
+    page.wait_for_url(f"{root}{FOLDER}/{READ}#{HEADING}")
     quiet(page)
     assert here(page) == "H100"
     # A page that this card does not have: its own edition's page leads on, and there the reader stays.
@@ -109,13 +109,13 @@ def test_the_choice_is_kept_for_who_comes_from_elsewhere_and_bothers_nobody_insi
     page.locator(".banner.absent a").click()
     quiet(page)
     assert (place(page, root), here(page)) == (ABSENT, "H200")
-    page.locator("a.md-logo").click()
+    page.locator("header a.md-logo").click()
     quiet(page)
     assert (place(page, root), here(page)) == ("index.html", "H200")
 
 
 def test_who_opens_what_his_card_does_not_have_sees_it_where_it_is(reader: BrowserContext, root: str) -> None:
-    page = settled(reader.new_page(), root + W1)
+    page = settled(reader.new_page(), root + READ)
     to(page, "H100")
     page.close()
     page = settled(reader.new_page(), root + ABSENT)
@@ -123,18 +123,18 @@ def test_who_opens_what_his_card_does_not_have_sees_it_where_it_is(reader: Brows
 
 
 def test_the_way_back_is_no_trap(reader: BrowserContext, base: str) -> None:
-    page = settled(reader.new_page(), base + W1)
+    page = settled(reader.new_page(), base + READ)
     to(page, "H100")
     page.go_back()
     quiet(page)
-    assert place(page, base) == W1
+    assert place(page, base) == READ
 
 
 @pytest.mark.parametrize("odd", [A_STORE_FOR_EACH_FILE, NO_STORE], ids=["a store for each file", "no store"])
 def test_nobody_is_led_in_a_circle(reader: BrowserContext, root: str, odd: str) -> None:
     reader.add_init_script(odd)
-    page = settled(reader.new_page(), root + W1)
-    for card, where in (("H100", f"{FOLDER}/{W1}"), ("H200", W1), ("H100", f"{FOLDER}/{W1}"), ("H200", W1)):
+    page = settled(reader.new_page(), root + READ)
+    for card, where in (("H100", f"{FOLDER}/{READ}"), ("H200", READ), ("H100", f"{FOLDER}/{READ}"), ("H200", READ)):
         to(page, card)
         assert place(page, root) == where
         page.reload()
@@ -152,7 +152,7 @@ def test_what_a_card_has_not_measured_leads_heading_by_heading_to_the_one_that_h
     assert place(page, root) == f"{ABSENT}#how-far-is-it"
 
 
-@pytest.mark.parametrize("name", [W1, FOLDER + "/" + W1, FOLDER + "/" + ABSENT, "index.html"])
+@pytest.mark.parametrize("name", [READ, FOLDER + "/" + READ, FOLDER + "/" + ABSENT, "index.html"])
 def test_it_is_there_on_a_phone(browser: Browser, name: str) -> None:
     context = browser.new_context(viewport=PHONE)
     page = settled(context.new_page(), (SITE / name).as_uri())
@@ -174,7 +174,7 @@ def test_the_run_view_has_it_and_stays_where_it_is_in_the_session(reader: Browse
 
 
 def test_what_is_found_lies_in_the_edition_that_is_open(reader: BrowserContext, root: str) -> None:
-    page = settled(reader.new_page(), f"{root}{FOLDER}/{W1}")
+    page = settled(reader.new_page(), f"{root}{FOLDER}/{READ}")
     page.keyboard.press("/")
     page.locator("dialog.search input").fill("bank conflict")
     page.locator("dialog.search li a").first.wait_for()
@@ -187,6 +187,6 @@ def test_what_is_found_lies_in_the_edition_that_is_open(reader: BrowserContext, 
 
 
 def test_a_page_that_was_read_counts_on_either_card(reader: BrowserContext, base: str) -> None:
-    page = settled(reader.new_page(), base + FOLDER + "/" + W1)
-    assert page.evaluate("PercentOfPeak.progress.address(location.href)") == W1
-    assert page.evaluate(f"PercentOfPeak.progress.page('{W1}') !== null")
+    page = settled(reader.new_page(), base + FOLDER + "/" + READ)
+    assert page.evaluate("PercentOfPeak.progress.address(location.href)") == READ
+    assert page.evaluate(f"PercentOfPeak.progress.page('{READ}') !== null")
