@@ -61,7 +61,7 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     "bytes_in_flight": {"R": Bounds(most=8)},
     "decode_attention": HEADS,
     "decode_linear": {"M": Bounds(most=32), "N": Bounds(least=16, step=16), "K": Bounds(least=64, step=64)},
-    "divergence": {"W": Bounds(most=32)},
+    "divergence": {"N": Bounds(most=2**24), "W": Bounds(most=32)},
     # Its tolerance is that of chains which are not much longer.
     "fused_multiply_add": {"C": ANY, "K": Bounds(most=12288)},
     "grey": {"X": Bounds(most=32), "Y": Bounds(most=32)},

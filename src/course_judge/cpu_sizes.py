@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import inf, prod
 from pathlib import Path
 
-from course_judge.contract import bounds_of, square
+from course_judge.contract import bounds_of, sizes_of, square
 from course_judge.hidden_sizes import (
     LEAST,
     MULTIPLES,
@@ -52,6 +52,13 @@ LONG_SUM = 5120
 OF_LONG_SUMS = ("decode_linear", "gemm", "skinny_gemm")
 # Of the usual error, in float32 on a size that is not small: torch adds long rows up one after the other on a CPU.
 SLACK = 4.0
+# Past 2**24 float32 has no odd whole numbers: an index that is worked out in it loses its place.
+MANY, MOST_MANY_BYTES = 2**24, 2**29
+SHORT_ROWS = (200, 1000)  # so that few programs have many ends of them
+OF_MANY = (
+    *("add_norm", "bias_gelu", "bytes_in_flight", "copy", "divergence", "grey", "rms_norm", "softmax"),
+    *("swiglu", "transpose", "vector_add"),
+)
 # What can be cut where no odd size is announced: in steps, as the announced ones are multiples of one.
 IN_STEPS = {"bias_gelu": ("N",), "decode_linear": ("N", "K"), "skinny_gemm_w4": ("N", "K")}
 INTERPRETER_SECONDS = 18.0  # for all larger sizes of a file with Triton's kernels
@@ -132,6 +139,26 @@ def past_a_group(problem: Problem, rng: random.Random) -> list[Workload]:
     return found
 
 
+def of_many_numbers(problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return a size of more numbers than float32 can count, in many short rows where it has any."""
+    if problem.name not in OF_MANY:
+        return []
+    least = min(w.element_bytes for w in problem.check_on)
+    like = rng.choice([w for w in problem.check_on if w.element_bytes == least])
+    free = {*free_dims(problem, problem.check_on), *IN_STEPS.get(problem.name, ())}
+    names = [name for name in sizes_of(problem) if name in free and name in like.dims]  # rows before columns
+    dims, left = like.dims, MANY + rng.randint(1, MANY // 16)
+    for name in names[1:]:
+        dims[name] = bounds_of(problem, name).fit(rng.randint(*SHORT_ROWS))
+        left = -(-left // dims[name])
+    for size in (left, left // 4):
+        dims[names[0]] = bounds_of(problem, names[0]).fit(size)
+        found = Workload.of(like.dtype, **dims)
+        if problem.flops(found) <= WHOLE_FLOPS:
+            break
+    return [found] if _bytes(problem, found) <= MOST_MANY_BYTES else []
+
+
 def of_long_sums(problem: Problem, rng: random.Random) -> list[Workload]:
     """Return a size of float16 whose sums are longer than those of any announced size."""
     if problem.name not in OF_LONG_SUMS:
@@ -158,9 +185,7 @@ def reached(problem: Problem, asked: Iterable[Workload], interpreted: bool, late
             far.append(f"{name} = {of[0]}" + (f" of {of[1]}" if of[0] < of[1] else ""))
     every = len(problem.check_on)
     of_all = f"all {every} sizes" if announced == every else f"{announced} of {every} sizes"
-    left = (
-        "; larger ones would take too long, and were launched without running their programs" if late else ""
-    )
+    left = "; of larger ones, which would take too long, few programs of each launch were run" if late else ""
     return f"{ran(interpreted)}: {of_all} announced, as far as {', '.join(far)}{left}"
 
 

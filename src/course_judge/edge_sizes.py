@@ -69,9 +69,9 @@ def smallest(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
                     like = [w for w in of if each is None or kind_of(w) == each]
                     found += [_beside(problem, rng.choice(like), {name: size}, rng)] if like else []
     found += of_other_types(problem, rng) + of_other_flags(problem, rng)
-    found += between(problem, rng)
     rng.shuffle(found)
-    first = of_large_shares(problem, rng)  # before there is no time left
+    # Before there is no time left.
+    first = [*of_large_shares(problem, rng), *between(problem, rng)]
     kept = (w for w in dict.fromkeys([*first, *found]) if w not in problem.check_on)
     return tuple(w for w in kept if _bytes(problem, w) <= SMALL_BYTES and problem.flops(w) <= 4 * SMALL_FLOPS)
 

@@ -25,6 +25,7 @@ from course_judge.cpu_sizes import (
     larger,
     names_triton,
     of_long_sums,
+    of_many_numbers,
     of_whole_tiles,
     past_a_group,
     ran,
@@ -57,6 +58,8 @@ ALIKE_COST = 0.5  # and that is asked with inputs which are nearly those of the 
 DRAWN_SECONDS, SPECIAL_SECONDS, QUICK_SECONDS = 1.0, 0.8, 0.1
 SPECIALS_SECONDS = 12.0
 LONG_SECONDS = 20.0  # a call that may take longer is made once
+# Of a size that would take longer still: programs of each launch that are run; what all may take if those are wrong.
+FEW_PROGRAMS, IN_FULL_SECONDS = 24, 60.0
 
 
 def judge(
@@ -141,6 +144,7 @@ class _More:
         of_tiles: sizes of whole tiles; all that is asked of small sizes is asked of them.
         edges: the smallest sizes, and those past the largest announced.
         types: sizes of types that the contract alone names.
+        many: sizes of more numbers than float32 can count.
         long_sums: sizes of float16 with sums longer than any announced.
         pace: of a file that an interpreter runs.
         few: special values were tried on one size each, and not on all that were meant.
@@ -155,6 +159,7 @@ class _More:
         self.edges = Edges(problem, rng)
         self.types = of_other_types(problem, rng)
         self.long_sums = of_long_sums(problem, rng)
+        self.many = of_many_numbers(problem, rng)
         self.few = False
 
     def told(self, asked: Sequence[Workload], kinds: Iterable[str]) -> tuple[str, ...]:
@@ -253,23 +258,32 @@ class _Examination:
             for workload in more.sizes:
                 whole = workload == wholly or workload in more.of_tiles
                 (self._checked if whole else self._asked_once)(function, workload)
-            return list(more.sizes)
+            for workload in more.many:
+                self._asked_once(function, workload)
+            return [*more.sizes, *more.many]
         in_turn = InTurn(self._problem, partial(self._asked_once, function), more.pace)
         asked = [one for workload in more.sizes for one in in_turn.ask(workload)]
         more.late = in_turn.late
-        for workload in self._problem.check_on:
-            if workload not in (*before, *asked) and is_affordable(self._problem, workload):
-                self._launched(function, workload)
+        late = [w for w in self._problem.check_on if is_affordable(self._problem, w)]
+        for workload in (*more.many, *late):
+            if workload not in (*before, *asked):
+                asked += self._few(function, workload)
         return asked
 
-    def _launched(self, function: Remote, workload: Workload) -> None:
-        """Have a size launched that would take an interpreter too long: its grids are looked at, and no more."""
-        self.size = workload.label
-        self.cases.append(f"{workload.label} launched only")
-        function.begin(workload)
-        generator = torch.Generator().manual_seed(self._rng.getrandbits(32))
-        inputs = self._problem.make_inputs(workload, generator, self._device)
-        function.launch_only(inputs, self._problem.options(workload))
+    def _few(self, function: Remote, workload: Workload) -> list[Workload]:
+        """Ask a size that would take an interpreter too long with few programs of each launch.
+
+        Where those have a wrong number, or all of them could not fill the answer, they are all run. What is found
+        then decides: a file may launch twice, or leave the rest to torch.
+
+        Returns:
+            the size, if all were run.
+        """
+        check = self._check(function, workload, "few programs of each launch")
+        if not check.is_doubtful_of_few():
+            return []
+        self._asked_once(function, workload)
+        return [workload]
 
     def _promised(self, function: Remote, asked: Sequence[Workload], more: _More | None) -> None:
         """Ask with values that the contract covers and usual inputs do not have, on some of the sizes."""
@@ -427,6 +441,23 @@ class RemoteCheck(Check):
                 self._refuse(name, f"wrong dtype: {which}: expected {dtype}, got {out.dtype}")
         return outputs
 
+    def is_doubtful_of_few(self) -> bool:
+        """Return whether few programs of each launch show that all may be wrong, and all would not take too long."""
+        values = self._draw()
+        few = self._remote.few(FEW_PROGRAMS, tuple(tensor.clone() for tensor in values), self._options)
+        if few is None or few.seconds > IN_FULL_SECONDS or not all(map(_is_plain, few.outputs)):
+            return False
+        if few.reach < sum(out.numel() for out in few.outputs):
+            return True
+        if few.launches != 1 or few.updates:
+            return False  # what a second launch makes of a part, or many programs of a sum, is no answer
+        truth = self._truth(values, finite=False)
+        if [out.shape for out in few.outputs] != [out.shape for out in truth]:
+            return True
+        pairs = zip(few.outputs, truth, strict=True)
+        made = tuple(torch.where(out.isnan(), due, out.double()) for out, due in pairs)
+        return self._error(made, truth)[0] > self._allowed
+
     def promised(self, promise: Promise) -> bool:
         """Check one question with the inputs of a case; returns whether the size has room for it."""
         with torch.no_grad():
@@ -512,6 +543,10 @@ class RemoteCheck(Check):
 
     def _behind_a_hold(self, name: str, working: Any, first: Any, second: Any) -> Any:
         return self._remote.behind_a_hold(working, first, second, self._options)
+
+
+def _is_plain(out: Any) -> bool:
+    return type(out) is torch.Tensor and out.device.type == "cpu" and out.dtype.is_floating_point
 
 
 def _of_more(sizes: Sequence[Workload], asked: Sequence[Workload]) -> Workload | None:

@@ -39,6 +39,25 @@ class _Held:
     bytes: tuple[torch.Tensor, ...]
 
 
+@dataclass(frozen=True)
+class FewRun:
+    """What few programs of each launch made of a question.
+
+    Attributes:
+        outputs: NaN where no program was run that stores there.
+        launches: how many there were.
+        reach: elements that the launches can have stored, if no program stores more than one that was run.
+        updates: a program did an atomic.
+        seconds: what all programs would take.
+    """
+
+    outputs: tuple[Any, ...]
+    launches: int
+    reach: int
+    updates: bool
+    seconds: float
+
+
 class Remote:
     """A stranger's function, called like any other: tensors in, tensors out.
 
@@ -110,15 +129,22 @@ class Remote:
                 self._apart(number, places)
         return outputs
 
-    def launch_only(self, inputs: Sequence[torch.Tensor], options: Mapping[str, Any]) -> None:
-        """Have the function called without a program of its kernels being run.
+    def few(self, programs: int, inputs: Sequence[torch.Tensor], options: Mapping[str, Any]) -> FewRun | None:
+        """Call the function with few programs of each of its kernels' launches.
 
+        Returns:
+            what came of it; None where nothing did.
         Raises:
             Broken: it launches a grid that no card takes.
         """
         places = self._share(inputs)[0]
+        self._poison()
         self._fill(places, inputs)
-        self.stranger.ask(Call(tuple(places), options, self._room, only_launches=True))
+        answer = self.stranger.ask(Call(tuple(places), options, self._room, poisoned=True, few=programs))
+        if not answer.outputs or not 0 < answer.run <= answer.programs:
+            return None
+        outputs = self._taken(answer, inputs)
+        return FewRun(outputs, answer.launches, max(0, answer.reach), answer.updates, answer.seconds)
 
     def finish(self) -> None:
         """Look at every answer that is still held.

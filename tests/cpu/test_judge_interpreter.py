@@ -17,6 +17,7 @@ from course_judge.worker.interpreter import (
     OVERWRITTEN,
     READ_OUTSIDE,
     STORED_OUTSIDE,
+    Few,
     watched_memory,
 )
 from course_kernels.attention import k03_flash
@@ -983,6 +984,45 @@ def test_a_seed_gives_every_program_one_turn():
     assert turns(None) == list(range(24))
     assert turns(5) == turns(5) != turns(6)
     assert sorted(turns(5)) == sorted(turns(6)) == list(range(24))
+
+
+@triton.jit
+def up_to_kernel(y_ptr, BLOCK: tl.constexpr):
+    tl.store(y_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.program_id(0) + 1)
+
+
+def test_few_programs_of_a_launch_are_run_and_tell_how_far_all_can_reach():
+    y = torch.zeros(1000 * 8, dtype=torch.int32)
+    with watched_memory({"y": y}) as memory:
+        memory.few = few = Few(5)
+        up_to_kernel[(1000,)](y, BLOCK=8)
+    run = {row[0] for row in y.view(1000, 8).tolist() if any(row)}
+    assert len(run) == 5
+    assert {1, 1000} < run
+    assert (few.run, few.programs, few.reach, few.updates, few.is_late) == (5, 1000, 8000, False, False)
+    assert memory.findings == []
+
+    y.zero_()
+    with watched_memory({"y": y}) as memory:
+        memory.few = few = Few(5)
+        up_to_kernel[(3,)](y, BLOCK=8)
+        up_to_kernel[(2,)](y, BLOCK=4)
+    assert (few.run, few.programs, few.reach) == (5, 5, 3 * 8 + 2 * 4)
+    assert memory.launches == 2
+
+
+def test_few_programs_know_of_sums_and_of_time(monkeypatch):
+    y = torch.zeros(1)
+    with watched_memory() as memory:
+        memory.few = few = Few(5)
+        sum_kernel[(9,)](torch.ones(36), y, 36, BLOCK=4)
+    assert (few.run, few.updates, y.item()) == (5, True, 20.0)
+
+    monkeypatch.setattr("course_judge.worker.interpreter.FEW_SECONDS", 0.0)
+    with watched_memory() as memory:
+        memory.few = few = Few(5)
+        run_add(rand(3), rand(3))
+    assert few.is_late
 
 
 def test_the_interpreter_is_left_as_it_was():

@@ -719,6 +719,121 @@ def vector_add(x, y):
     kernel[(triton.cdiv(len(x), 1024),)](x, y, z, len(x), BLOCK=1024)
     return z
 """
+TRITON = "import triton\nimport triton.language as tl\n\n"
+STEPS_IN_TRITON = (
+    TRITON
+    + """\
+@triton.jit
+def kernel(X, G, R, Y, S, N, STEPS: tl.constexpr, BLOCK: tl.constexpr, PLAIN: tl.constexpr):
+    row, squares = tl.program_id(0).to(tl.int64) * N, tl.zeros([BLOCK], tl.float32)
+    for i in range(STEPS):
+        n = i * BLOCK + tl.arange(0, BLOCK)
+        s = tl.load(X + row + n, mask=n < N, other=0.0).to(tl.float32)
+        if not PLAIN:
+            s += tl.load(R + row + n, mask=n < N, other=0.0).to(tl.float32)
+            tl.store(S + row + n, s.to(S.dtype.element_ty), mask=n < N)
+        squares += s * s
+    size = tl.sqrt(tl.sum(squares, 0) / N + 1e-5)
+    for i in range(STEPS):
+        n = i * BLOCK + tl.arange(0, BLOCK)
+        s = tl.load(X + row + n, mask=n < N, other=0.0).to(tl.float32)
+        if not PLAIN:
+            s += tl.load(R + row + n, mask=n < N, other=0.0).to(tl.float32)
+        g = tl.load(G + n, mask=n < N, other=0.0).to(tl.float32)
+        tl.store(Y + row + n, (g * s / size).to(Y.dtype.element_ty), mask=n < N)
+
+def rms_norm(x, g, r=None):
+    (M, N), y, s = x.shape, torch.empty_like(x), torch.empty_like(x)
+    block, steps = min(triton.next_power_of_2(N), 8192), max(1, N // 8192)
+    kernel[(M,)](x, g, x if r is None else r, y, s, N, STEPS=steps, BLOCK=block, PLAIN=r is None)
+    return y if r is None else (y, s)
+"""
+)
+TWO_A_MULTIPROCESSOR = (
+    TRITON
+    + """\
+@triton.jit
+def kernel(X, Y, N, W, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(X + i, mask=i < N, other=0.0)
+    a = 1.0 - (i % W + 1).to(tl.float32) / 4096.0
+    for _ in range(256):
+        x = x * a + 0.015625
+    tl.store(Y + i, x, mask=i < N)
+
+def divergence(x, *, ways):
+    y = torch.empty_like(x)
+    kernel[(min(triton.cdiv(len(x), 1024), 264),)](x, y, len(x), ways, BLOCK=1024)
+    return y
+"""
+)
+ROWS_BY_RECIPROCAL = (
+    TRITON
+    + """\
+@triton.jit
+def kernel(GATE, UP, Y, total, F, apart, one_by_f, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = ((i.to(tl.float32) + 0.5) * one_by_f).to(tl.int32)
+    at = tl.minimum(m, total // F - 1).to(tl.int64) * apart + tl.maximum(i - m * F, 0)
+    a = tl.load(GATE + at, mask=i < total, other=0.0).to(tl.float32)
+    b = tl.load(UP + at, mask=i < total, other=0.0).to(tl.float32)
+    tl.store(Y + i, (a / (1.0 + tl.exp(-a)) * b).to(Y.dtype.element_ty), mask=i < total)
+
+def swiglu(gate, up=None):
+    M, F = gate.shape if up is not None else (len(gate), gate.shape[1] // 2)
+    y, apart, up = torch.empty(M, F, dtype=gate.dtype), gate.shape[1], gate[:, F:] if up is None else up
+    kernel[(triton.cdiv(M * F, 4096),)](gate, up, y, M * F, F, apart, 1.0 / F, BLOCK=4096)
+    return y
+"""
+)
+ROWS_IN_FLOAT32 = """\
+def swiglu(gate, up=None):
+    a, b = gate.chunk(2, 1) if up is None else (gate, up)
+    (M, F), n = a.shape, torch.arange(a.numel())
+    m = ((n.float() + 0.5) * (1.0 / F)).long().clamp(max=M - 1)
+    k = (n - m * F).clamp(0, F - 1)
+    x, y = a[m, k].float(), b[m, k].float()
+    return (x / (1 + (-x).exp()) * y).to(gate.dtype).view(M, F)
+"""
+GRID_OF_8192 = (
+    TRITON
+    + """\
+@triton.jit
+def kernel(X, Y, Z, N, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(Z + i, tl.load(X + i, mask=i < N) + tl.load(Y + i, mask=i < N), mask=i < N)
+
+def vector_add(x, y):
+    z = torch.empty_like(x)
+    kernel[(min(triton.cdiv(len(x), 1024), {most}),)](x, y, z, len(x), BLOCK=1024)
+    {rest}return z
+"""
+)
+REST_BY_TORCH = "z[8192 * 1024 :] = x[8192 * 1024 :] + y[8192 * 1024 :]\n    "
+SOFTMAX_IN_TWO = (
+    TRITON
+    + """\
+@triton.jit
+def sums(X, TOP, SUM, N, BLOCK: tl.constexpr):
+    n, row = tl.arange(0, BLOCK), tl.program_id(0).to(tl.int64)
+    x = tl.load(X + row * N + n, mask=n < N, other=-float("inf"))
+    top = tl.max(x, 0)
+    tl.store(TOP + row, top)
+    tl.store(SUM + row, tl.sum(tl.exp(x - top), 0))
+
+@triton.jit
+def shares(X, TOP, SUM, Y, N, BLOCK: tl.constexpr):
+    n, row = tl.arange(0, BLOCK), tl.program_id(0).to(tl.int64)
+    x = tl.load(X + row * N + n, mask=n < N)
+    tl.store(Y + row * N + n, tl.exp(x - tl.load(TOP + row)) / tl.load(SUM + row), mask=n < N)
+
+def softmax(x):
+    (M, N), y, top, sum = x.shape, torch.empty_like(x), *(torch.empty(len(x)) for _ in range(2))
+    sums[(M,)](x, top, sum, N, BLOCK=triton.next_power_of_2(N))
+    shares[(M,)](x, top, sum, y, N, BLOCK=triton.next_power_of_2(N))
+    return y
+"""
+)
 NOT_FINITE = (
     "with rows of nothing but minus infinity",
     "with zeros that meet NaN",
@@ -800,6 +915,15 @@ def qkv_rope(x, g, w_qkv, positions, cos, sin, *, kv_heads):
     return turned[:, :-kv_heads].contiguous(), turned[:, -kv_heads:].contiguous(), v.to(x.dtype).contiguous()
 """
 WRONG = {
+    "norm-of-whole-8192-in-triton": ("rms_norm", STEPS_IN_TRITON, ("not written",)),
+    "divergence-by-264-programs": ("divergence", TWO_A_MULTIPROCESSOR, ("not written",)),
+    "swiglu-rows-by-a-reciprocal": ("swiglu", ROWS_BY_RECIPROCAL, ("wrong",)),
+    "swiglu-rows-in-float32": ("swiglu", ROWS_IN_FLOAT32, ("wrong",)),
+    "vector-add-by-8192-programs": (
+        "vector_add",
+        GRID_OF_8192.format(most=8192, rest=""),
+        ("not written",),
+    ),
     "decode-32-heads-of-a-share": ("decode_attention", SHARES_OF_32, ("wrong",)),
     "norm-of-whole-8192": ("rms_norm", STEPS_OF_8192, ("wrong",)),
     "factors-of-0-skipped": (
@@ -1069,6 +1193,8 @@ def reduction(x):
     return y
 """
 HONEST = {
+    "vector-add-torch-does-the-rest": ("vector_add", GRID_OF_8192.format(most=8192, rest=REST_BY_TORCH)),
+    "softmax-in-two-launches": ("softmax", SOFTMAX_IN_TWO),
     "reduction-by-a-loop-and-an-own-function": ("reduction", PERSISTENT),
     "add-norm": ("add_norm", ADD_NORM.format(variance=MEAN_SQUARE, root="(variance + 1e-6).sqrt()")),
     "linear": ("decode_linear", LINEAR.format(root=RIGHT_ROOT, gate="gate")),

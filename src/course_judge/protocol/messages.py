@@ -204,10 +204,20 @@ class Outputs(Answer):
 
     Attributes:
         launches: the kernels of Triton's that it launched in the interpreter; -1 where nobody counted.
+        run: programs that were run of all their launches, where a call asks for few.
+        programs: all that they have.
+        reach: elements that those launches can have stored, if no program stores more than one that was run.
+        updates: a program did an atomic.
+        seconds: that all programs would take.
     """
 
     outputs: tuple[Output, ...]
     launches: int = -1
+    run: int = 0
+    programs: int = 0
+    reach: int = 0
+    updates: bool = False
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -219,7 +229,7 @@ class Call(Question[Outputs]):
         poisoned: have memory that it asks torch for hold NaN.
         keep: hold its outputs until the next call is answered.
         number: hold its outputs under this number until they are let go; -1 for not at all.
-        only_launches: run no program of Triton's kernels, and hand nothing over: a grid that no card takes shows.
+        few: run at most so many programs of each launch of Triton's, the first and the last with them; 0 for all.
     """
 
     key: ClassVar[str] = "call"
@@ -230,7 +240,7 @@ class Call(Question[Outputs]):
     poisoned: bool = False
     keep: bool = False
     number: int = -1
-    only_launches: bool = False
+    few: int = 0
 
 
 @dataclass(frozen=True)

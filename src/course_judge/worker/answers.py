@@ -27,6 +27,7 @@ from course_judge.protocol.messages import (
     Time,
 )
 from course_judge.protocol.tensors import SharedMemory, name_of
+from course_judge.worker import interpreter
 from course_judge.worker.connection import Connection
 from course_judge.worker.dispatch_guard import Zones
 
@@ -113,10 +114,11 @@ class Answers:
                 torch.full_like(out, math.nan)
         poisoned = poisoned_memory() if call.poisoned else contextlib.nullcontext()
         with torch.no_grad(), poisoned, self._watch(inputs) as memory:
-            if call.only_launches and memory:
-                memory.only_launches = True
+            if call.few and memory:
+                memory.few = interpreter.Few(call.few)
+                result = None
                 with contextlib.suppress(Exception):  # it may meet what its kernels have not written
-                    self._function(*inputs, **call.options)
+                    result = self._function(*inputs, **call.options)
             else:
                 result = self._function(*inputs, **call.options)
         if self._zones:
@@ -124,10 +126,14 @@ class Answers:
             self._zones.forget()
             if broken:
                 raise Rejected("out of bounds", broken)
-        if memory and memory.findings:
-            first = memory.findings[0]
+        found = memory.findings if memory else []
+        if call.few:  # what reads that which was not run to be stored may go anywhere
+            found = [finding for finding in found if finding.kind == interpreter.GRID]
+        if found:
+            first = found[0]
             raise Rejected(_FOUND[first.kind], f"{f'line {first.line}: ' if first.line else ''}{first.text}")
-        if call.only_launches:
+        few = memory.few if memory else None
+        if call.few and (result is None or few is None or few.is_late):
             return Outputs(())
         outputs = list(result) if isinstance(result, tuple | list) else [result]
         told = self.told(outputs, inputs, call.room)
@@ -136,7 +142,10 @@ class Answers:
             self._numbered[call.number] = outputs
         if self.shared.device == "cuda":
             torch.cuda.synchronize()
-        return Outputs(told, memory.launches if memory else -1)
+        launches = memory.launches if memory else -1
+        if few:
+            return Outputs(told, launches, few.run, few.programs, few.reach, few.updates, few.seconds)
+        return Outputs(told, launches)
 
     def _again(self, again: Again) -> Outputs:
         """Return the outputs of an earlier call, as they are now."""

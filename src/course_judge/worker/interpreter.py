@@ -15,9 +15,11 @@ import functools
 import math
 import random
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +39,8 @@ MOST_PROGRAMS = (2**31 - 1, 2**16 - 1, 2**16 - 1)  # of a launch, in each dimens
 ROOM_BITS = 40
 FIRST_ROOM = 2**15
 PAGE = 4096  # an address keeps its place in a page, and so its alignment
+
+FEW_SECONDS = 3.0  # of the processor, for the programs of a call that is asked to run few
 
 # Operations in which the lanes of a program wait for each other, in a barrier or on the way through shared memory.
 MEETINGS = ("barrier", "dot", "trans", "gather", "histogram", "cat", "reshape")
@@ -120,6 +124,75 @@ class _Place:
 
 
 @dataclass
+class Few:
+    """Launches of which few programs are run: the first, the last third of them, and some between.
+
+    Attributes:
+        most: so many programs of a launch, at most.
+        run: those that were.
+        programs: all that the launches have.
+        reach: elements that the launches can have stored, if no program stores more than one that was run.
+        seconds: that all programs would take, by what one takes that is neither quick nor slow.
+        updates: a program did an atomic.
+        is_late: one took too long, and was ended.
+    """
+
+    most: int
+    run: int = 0
+    programs: int = 0
+    reach: int = 0
+    seconds: float = 0.0
+    updates: bool = False
+    is_late: bool = False
+    _stored: int = 0  # elements, by the program that runs
+    _largest: int = 0  # by one program of this launch
+    _in_launch: int = 0
+    _began: float = 0.0  # the program that runs
+    _took: list[float] = field(default_factory=list)  # the programs of this launch, in seconds
+    _until: float = 0.0
+
+    def begin_launch(self, programs: int) -> list[int]:
+        """Return the programs to run."""
+        self._until = self._until or time.process_time() + FEW_SECONDS
+        self._took = []
+        self._in_launch, self._largest = programs, 0
+        last = range(max(1, programs - self.most // 3), programs)  # where an index is largest
+        between = range(1, max(1, programs - len(last)))
+        some = random.Random(programs).sample(between, min(len(between), self.most - 1 - len(last)))
+        chosen = [0, *sorted(some), *last] if programs else []
+        self.programs += programs
+        self.run += len(chosen)
+        return chosen
+
+    def end_program(self) -> None:
+        """Note what the program before this stored, and how long it took; the first one marks memory for all."""
+        now = time.process_time()
+        if self._began:
+            self._took.append(now - self._began)
+        self._began = now
+        self._largest, self._stored = max(self._largest, self._stored), 0
+
+    def end_launch(self) -> None:
+        """Note what the launch can have stored."""
+        if self._stored:  # the last one, where all of them were run
+            self.end_program()
+        self.seconds += self._in_launch * (median(self._took) if self._took else 0.0)
+        self._began = 0.0
+        self.reach += self._in_launch * self._largest
+        self._in_launch = 0
+
+    def store(self, elements: int) -> None:
+        """Note elements that are stored."""
+        self._stored += elements
+
+    def look_at_clock(self) -> None:
+        """End the launch where it takes too long."""
+        if time.process_time() > self._until:
+            self.is_late = True
+            raise _EndOfLaunch
+
+
+@dataclass
 class _Access:
     """Memory that one operation of one program reaches.
 
@@ -139,15 +212,16 @@ class Memory:
 
     Attributes:
         findings: in the order they were made, each kind once for a line.
-        only_launches: no program is run; what a kernel would have written is not there.
+        few: of each launch only these programs are run; None for all.
     """
 
     def __init__(self, shuffle: int | None = None) -> None:
         self.findings: list[Finding] = []
-        self.only_launches = False
+        self.few: Few | None = None
         self._places: list[_Place] = []
         self._shuffle = random.Random(shuffle) if shuffle is not None else None
         self._order: list[int] = []
+        self._begun = 0  # programs of this launch
         self._file = ""
         self._grid = (1, 1, 1)
         self._launch = 0
@@ -208,8 +282,11 @@ class Memory:
         self._before += self._programs + 1
         self._grid, self._programs = grid, math.prod(grid)
         self._handed_over.clear()
-        self._order = []
-        if self._shuffle:
+        self._order, self._begun = [], 0
+        if self.few:
+            self._order = self.few.begin_launch(self._programs)
+            self._programs = len(self._order)
+        elif self._shuffle:
             self._order = list(range(self._programs))
             self._shuffle.shuffle(self._order)
 
@@ -222,10 +299,17 @@ class Memory:
         """Return the program to run where (x, y, z) is due."""
         self._settle()
         _, columns, layers = self._grid
-        number = (x * columns + y) * layers + z
-        if self._order:
-            number = self._order[number]
-        self._program = self._before + 1 + number
+        if self.few:
+            self.few.end_program()
+            if self._begun == len(self._order):
+                raise _EndOfLaunch
+            number, self._program = self._order[self._begun], self._before + 1 + self._begun
+        else:
+            number = (x * columns + y) * layers + z
+            if self._order:
+                number = self._order[number]
+            self._program = self._before + 1 + number
+        self._begun += 1
         self._synchronised = False
         self._meet()
         return self._place_in_grid(number)
@@ -236,6 +320,8 @@ class Memory:
 
     def _called(self, program: int) -> str:
         number = program - self._before - 1
+        if self.few:
+            number = self._order[number]
         x, y, z = self._place_in_grid(number)
         if self._grid[2] > 1:
             return f"program ({x}, {y}, {z})"
@@ -317,6 +403,8 @@ class Memory:
 
     def _load(self, addresses: np.ndarray, active: np.ndarray, width: int) -> _Access:
         """Look at a load."""
+        if self.few:
+            self.few.look_at_clock()
         access = self._look(addresses, active, width)
         if access.inside is not None:
             self._note_outside(READ_OUTSIDE, "reads", "load", addresses[active & ~access.inside], width)
@@ -382,6 +470,8 @@ class Memory:
             bits = values.ravel() if here.all() else values[here]
             bits = np.ascontiguousarray(bits).view(f"u{place.unit}").reshape(cells.shape)
             pieces.append((place, cells, bits))
+            if self.few:
+                self.few.store(cells.size)
             if addresses.size > 1:
                 self._stored_by_lanes(place, cells, here)
             if self._programs > 1:
@@ -437,6 +527,9 @@ class Memory:
 
     def _atomic(self, addresses: np.ndarray, active: np.ndarray, width: int, orders: bool) -> _Access:
         """Look at an atomic; `orders`: it also orders what this program stores and loads."""
+        if self.few:
+            self.few.updates = True
+            self.few.look_at_clock()
         if orders:
             self._meet()
         access = self._look(addresses, active, width)
@@ -529,8 +622,8 @@ def watched_memory(
 _ACTIVE: list[Memory] = []  # hooks on hooks would take each other's addresses for true ones
 
 
-class _NotRun(Exception):
-    """The end of a launch whose programs are not to be run."""
+class _EndOfLaunch(BaseException):
+    """The end of a launch of which few programs are run; no error, which the interpreter would wrap in its own."""
 
 
 # --- hooks: each is given the memory, what it stands in for, and the interpreter's module ---------
@@ -545,9 +638,11 @@ def _hook_launch(memory: Memory, original: Callable[..., Any], _: Any) -> Callab
                 memory._argument(tensor, parameter)
         try:
             return original(executor, *arguments, **named)
-        except _NotRun:
+        except _EndOfLaunch:
             return None
         finally:
+            if memory.few:
+                memory.few.end_launch()
             memory._settle()
 
     return call
@@ -576,8 +671,6 @@ def _hook_argument(memory: Memory, original: Callable[..., Any], _: Any) -> Call
 def _hook_grid(memory: Memory, original: Callable[..., Any], _: Any) -> Callable[..., Any]:
     def set_grid_dim(builder: Any, x: int, y: int, z: int) -> None:
         memory._look_at_grid((x, y, z))
-        if memory.only_launches:
-            raise _NotRun
         original(builder, x, y, z)
         memory._begin_launch((x, y, z))
 
