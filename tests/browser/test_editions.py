@@ -134,7 +134,12 @@ def test_the_way_back_is_no_trap(reader: BrowserContext, base: str) -> None:
 def test_nobody_is_led_in_a_circle(reader: BrowserContext, root: str, odd: str) -> None:
     reader.add_init_script(odd)
     page = settled(reader.new_page(), root + READ)
-    for card, where in (("H100", f"{FOLDER}/{READ}"), ("H200", READ), ("H100", f"{FOLDER}/{READ}"), ("H200", READ)):
+    for card, where in (
+        ("H100", f"{FOLDER}/{READ}"),
+        ("H200", READ),
+        ("H100", f"{FOLDER}/{READ}"),
+        ("H200", READ),
+    ):
         to(page, card)
         assert place(page, root) == where
         page.reload()

@@ -17,7 +17,7 @@ from course_kernels.measure.derive import ATTRIBUTES, derive
 from course_kernels.measure.machine import Machine
 from course_kernels.measure.record_types import Measurement
 from course_site.charts import drawings, plots
-from course_site.lint.cards import cards_of
+from course_site.lint.cards import alike
 from course_site.lint.values_in_prose import faults_of, unit_of_head
 from course_site.pages.block_settings import TEXT, WORD, Shape, one_of
 from course_site.pages.blocks import DirectiveError
@@ -116,13 +116,13 @@ def labels(settings: dict[str, Any]) -> Iterator[str]:
 def drawn_beside(settings: dict[str, Any], scope: Scope) -> Iterator[tuple[list[str], str]]:
     """Yield what a chart draws, each with the words that stand beside it.
 
-    The words are its own, and those of the chart if all is of one card.
+    The words are its own, and those of the chart if all is of the same cards.
     """
     items = [item for value in settings.values() if isinstance(value, list) for item in value]
     items = [item for item in items if isinstance(item, dict)]
     lone = [str(settings[key]) for key in _DRAWN if key in settings and isinstance(settings[key], str)]
     drawn = [[str(item[key]) for key in _DRAWN_OF_ITEM if key in item] for item in items]
-    alone = len(cards_of([*lone, *(name for names in drawn for name in names)], scope)) <= 1
+    alone = alike([lone, *drawn], scope)
     whole = " ".join(str(settings.get(key, "")) for key in ("title", "caption", "x_label", "y_label"))
     yield lone, whole
     for item, names in zip(items, drawn, strict=True):

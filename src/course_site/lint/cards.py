@@ -74,13 +74,13 @@ def faults_of_prose(text: str, scope: Scope, beside: str = "") -> Iterator[str]:
         yield from faults_of(expressions(said), f"{said} {head} {beside}", scope)
 
 
-def of_one(texts: Iterable[str], scope: Scope) -> bool:
-    """Return whether all values in some texts are of one card at most.
+def alike(groups: Iterable[Iterable[str]], scope: Scope) -> bool:
+    """Return whether the values of every group, such as a row or a bar, are of the same cards.
 
-    Words over them all then name the card for all.
+    Words over them all then name the cards for all.
     """
-    shown = (found for text in texts for found in expressions(text))
-    return len(cards_of(shown, scope)) <= 1
+    found = {cards_of(values, scope) for values in groups}
+    return len(found - {frozenset()}) <= 1
 
 
 def cards_of(values: Iterable[str], scope: Scope) -> frozenset[str]:

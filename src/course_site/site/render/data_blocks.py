@@ -14,6 +14,7 @@ from course_site.pages import blocks
 from course_site.pages.block_settings import CELL, FLAG, ROW, TEXT, WORD, Shape, read
 from course_site.pages.blocks import Block, DirectiveError, walk_blocks
 from course_site.pages.fences import fenced
+from course_site.pages.placeholders import expressions
 from course_site.pages.plain_text import CITE
 from course_site.pages.urls import address_from
 from course_site.site.course import Problem
@@ -183,9 +184,9 @@ def chart(writer: Writer, block: Block) -> str:
         for key, value in settings.items()
         if isinstance(value, list)
     }
-    for expressions, beside in drawn_beside(settings, writer.scope):
-        writer.of_one_card(expressions, beside)
-        for expression in expressions:
+    for drawn_ones, beside in drawn_beside(settings, writer.scope):
+        writer.of_one_card(drawn_ones, beside)
+        for expression in drawn_ones:
             writer.worded(f"{{{{ {expression} }}}}", beside)
     key = f"{writer.page.id}-{len(writer.out.slots)}"
     drawn = draw(block.argument, {**settings, **texts}, writer.scope, key=key)
@@ -242,7 +243,8 @@ def table(writer: Writer, block: Block) -> str:
     for fault in chart_words.faults_of_table(lines[0], str(settings.get("caption", ""))):
         writer.problem(f"/// table: {fault}")
     units = [unit_of_head(head) for head in lines[0]]
-    shared = str(settings.get("caption", "")) if cards.of_one(map(" ".join, lines), writer.scope) else ""
+    rows_alike = cards.alike((expressions(" ".join(line)) for line in lines), writer.scope)
+    shared = str(settings.get("caption", "")) if rows_alike else ""
     texts = [
         [
             writer.text(cell, unit=unit, beside=f"{' '.join(line)} {head} {shared}")
