@@ -225,7 +225,8 @@ class Course(Material):
         if page.id not in self._references:
             edition = load_edition(self.root, self.reference, [page])
             record = edition.pages[page.id].record
-            self._references[page.id] = Scope(page.id, record.names if record else {}, machine_of(record))
+            names = record.names if record else {}
+            self._references[page.id] = Scope(page.id, names, machine_of(record))
         try:
             self._references[page.id].resolve(name)
         except ExpressionError:

@@ -123,6 +123,10 @@ class Define:
     what: str = ""
 
 
+def _no_page(_page_id: str) -> Scope | None:
+    return None
+
+
 @dataclass
 class Scope:
     """The names one page can see: what it recorded, what it defined, and the other pages by their ids.
@@ -142,10 +146,10 @@ class Scope:
     awaited: bool = False
     gpu: str = ""
     defines: dict[str, Define] = field(default_factory=dict)
-    others: Callable[[str], Scope | None] = lambda _page_id: None
+    others: Callable[[str], Scope | None] = _no_page
     prefixes: Mapping[str, str] = field(default_factory=dict)
     beside: Callable[[str], Scope | None] | None = None
-    known: Callable[[str], bool] = lambda _name: False
+    known: Callable[[str], bool] | None = None
     _cache: dict[str, Resolved] = field(default_factory=dict)
     units: dict[str, Any] = field(default_factory=dict)  # of expressions, see `shown.unit_of_shown`
     _results: dict[str, Result] = field(default_factory=dict)
@@ -257,7 +261,7 @@ class Scope:
     def _unknown(self, name: str, parts: list[str]) -> ExpressionError:
         if self.awaited:
             return NotMeasuredYet(f"{name!r} of {self.page_id} is not measured yet")
-        if self.known(name):
+        if self.known is not None and self.known(name):
             return NotOnThisCard(f"{name!r} of {self.page_id} was not measured on this card")
         return UnknownName(f"unknown value {name!r}", lambda: self._hint(parts))
 
