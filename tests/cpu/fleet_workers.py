@@ -1,9 +1,9 @@
 """Workers whose cards are made up and whose pages take no kernel: as many as are asked for, in processes of one import.
 
-`python fleet_workers.py ADDRESS COUNT [WAIT_S]` in a tree; COURSE_FAKE_GPUS says which cards there are, and on which host
-each. What a page's first cell says happens: `sleep=0.1` takes so long, `die=2` ends the worker the first two times,
-`half` sends half of the parcel. Every run is written down in ../ran beside the tree, with its card and its time. A worker
-that is killed is started again, once it is noticed.
+`python fleet_workers.py ADDRESS COUNT [WAIT_S]` in a tree; COURSE_FAKE_GPUS says which cards there are, and on which
+host each. What a page's first cell says happens: `sleep=0.1` takes so long, `die=2` ends the worker the first two
+times, `half` sends half of the parcel. Every run is written down in ../ran beside the tree, with its card and its time.
+A worker that is killed is started again, once it is noticed.
 """
 
 import asyncio
@@ -55,6 +55,7 @@ def die_if_asked(name, text):
 @contextlib.contextmanager
 def written_down(name, visible):
     began = time.time()
+    (ROOT.parent / f"began-{name}").write_text(str(os.getpid()))
     try:
         yield
     finally:

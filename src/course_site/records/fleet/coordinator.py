@@ -184,9 +184,7 @@ class Coordinator:
         said: list[str] = []
         while len(died) < TRIES:
             try:
-                posts = await self.places.take(
-                    job.name, job.kind, job.gpus, [post.statement.process for post in died]
-                )
+                posts = await self.places.take(job.name, job.kind, job.gpus, died)
             except NoPlace as error:
                 if job.gpus > 1 and self.places.posts and not died:
                     raise Stands(str(error).replace(f"{job.name}: ", f"{job.name} ", 1)) from None

@@ -42,7 +42,7 @@ class _Request:
     name: str
     kind: str
     cards: int
-    avoid: frozenset[str]
+    avoid: tuple[Post, ...]
     granted: asyncio.Future[list[Post]]
     since: float = field(default_factory=time.monotonic)
 
@@ -73,17 +73,17 @@ class Places:
             self._changed = time.monotonic()
             self._settle()
 
-    async def take(self, name: str, kind: str, cards: int = 1, avoid: Iterable[str] = ()) -> list[Post]:
+    async def take(self, name: str, kind: str, cards: int = 1, avoid: Iterable[Post] = ()) -> list[Post]:
         """Wait for cards of one stand, and take them; the first one's worker is the one to run the task.
 
         Args:
             name: the task, for the line that says why there is no place.
-            avoid: processes of workers that died of this task.
+            avoid: workers that died of this task: it gets another card if there is one, else another process.
         Raises:
             NoPlace: no host could run it, and none has come in time.
         """
         loop = asyncio.get_running_loop()
-        request = _Request(name, kind, cards, frozenset(avoid), loop.create_future())
+        request = _Request(name, kind, cards, tuple(avoid), loop.create_future())
         self._waiting.append(request)
         self._settle()
         try:
@@ -111,10 +111,7 @@ class Places:
     @property
     def together(self) -> list[Post]:
         """The largest number of cards that one task could have."""
-        stands: dict[tuple[str, str], list[Post]] = {}
-        for post in self.posts.values():
-            stands.setdefault(post.card[:2], []).append(post)
-        return max(stands.values(), key=len, default=[])
+        return max(_by_stand(self.posts.values()).values(), key=len, default=[])
 
     def beside(self, post: Post) -> int:
         """Return how many workers there are on a post's host, itself among them."""
@@ -156,11 +153,14 @@ class Places:
         return min(found, key=len, default=[])[: request.cards]
 
     def _stands(self, request: _Request) -> dict[tuple[str, str], list[Post]]:
-        stands: dict[tuple[str, str], list[Post]] = {}
-        for post in self.posts.values():
-            if post.statement.process not in request.avoid:
-                stands.setdefault((post.statement.host, post.statement.stand), []).append(post)
-        return stands
+        """Return the posts that could run a request, by their stands."""
+        processes = {post.statement.process for post in request.avoid}
+        others = [post for post in self.posts.values() if post.statement.process not in processes]
+        elsewhere = _by_stand(
+            post for post in others if post.card not in {post.card for post in request.avoid}
+        )
+        enough = any(len(posts) >= request.cards for posts in elsewhere.values())
+        return elsewhere if enough else _by_stand(others)
 
     def _hosts(self, request: _Request) -> list[str]:
         """Return the hosts that could run a request, were they idle."""
@@ -169,3 +169,10 @@ class Places:
 
     def _load(self, host: str) -> int:
         return sum(card[0] == host for card in self._taken)
+
+
+def _by_stand(posts: Iterable[Post]) -> dict[tuple[str, str], list[Post]]:
+    stands: dict[tuple[str, str], list[Post]] = {}
+    for post in posts:
+        stands.setdefault((post.statement.host, post.statement.stand), []).append(post)
+    return stands
