@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import io
 import pickle
+import types
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,11 +23,16 @@ NAMES = {
     ("dask._task_spec", "Task"),
     ("course_site.records.fleet.tasks", "run_task"),
 }
-# How Dask tells the coordinator's own client what became of a task.
+# How Dask tells the coordinator's own client what became of a task: an error, with all that it knew of the worker.
 ERRORS = {
+    ("builtins", "int"),
+    ("collections", "defaultdict"),
+    ("collections", "deque"),
+    ("distributed.core", "Status"),
     ("distributed.scheduler", "KilledWorker"),
     ("distributed.scheduler", "NoValidWorkerError"),
     ("distributed.scheduler", "WorkerState"),
+    ("tblib.pickling_support", "unpickle_exception_with_attrs"),
 }
 OF_A_WORKER = {
     "identity", "ping", "connection_stream", "get_data", "gather", "free_keys", "terminate", "versions",
@@ -68,9 +74,13 @@ def loads(data: Any, *, buffers: Iterable[Any] = ()) -> Any:
 
 def install() -> None:
     """Have all that Dask unpickles in this process pass through `loads`."""
+    import distributed.client
+    import distributed.scheduler
     from distributed.protocol import pickle as of_dask
 
-    of_dask.loads = loads
+    of_dask.loads = distributed.client.loads = loads
+    ours = types.SimpleNamespace(**{**vars(pickle), "loads": loads})
+    distributed.client.pickle = distributed.scheduler.pickle = ours
 
 
 def keep_only(server: Any, names: set[str]) -> None:
