@@ -167,7 +167,7 @@ class Coordinator:
         """Tell all workers that the run is over."""
         self._over = True
         for address in list(self._members):
-            self._tell(address, 0, "the coordinator is done")
+            self._tell(address, 0, "" if self.stand else "the coordinator is done")
         if self._telling:
             await asyncio.wait(self._telling, timeout=2 * LEAVE_S)
 

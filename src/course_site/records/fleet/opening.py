@@ -107,11 +107,11 @@ async def _opened(
     guard.keep_only(scheduler, guard.OF_THE_SCHEDULER)
     client = await Client(scheduler.address, security=security, asynchronous=True, set_as_default=False)
     stack.push_async_callback(client.close)
+    stack.push_async_callback(_end_workers, opening)
     coordinator = Coordinator(root, scheduler, client, tree=tree, stand=stand, board=board)
     stack.push_async_callback(coordinator.dismiss)
     if local:
         opening.workers = _start_workers(root, scheduler.address, str(stand), wanted)
-        stack.callback(_end_workers, opening.workers)
     elif not slurm:
         tls = f" --tls {listening.tls}" if listening.tls else ""
         board.say(
@@ -151,16 +151,17 @@ def _start_workers(root: Path, address: str, stand: str, gpus: int) -> subproces
     )
 
 
-def _end_workers(workers: subprocess.Popen[bytes]) -> None:
-    """Wait for the workers to end; they have been told to."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        workers.wait(5)
+async def _end_workers(opening: _Opening) -> None:
+    """Wait for the workers of this machine to end; they have been told to."""
+    workers = opening.workers
+    if workers is None:
         return
-    workers.terminate()
-    try:
-        workers.wait(15)
-    except subprocess.TimeoutExpired:
-        workers.kill()
+    for seconds, insist in ((10, workers.terminate), (15, workers.kill)):
+        until = time.monotonic() + seconds
+        while workers.poll() is None and time.monotonic() < until:
+            await asyncio.sleep(0.05)
+        if workers.poll() is None:
+            insist()
 
 
 async def _wait(opening: _Opening, coordinator: Coordinator, wanted: int, patience_s: float) -> None:

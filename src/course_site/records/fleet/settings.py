@@ -9,6 +9,8 @@ from typing import Any
 NO_WORKERS_S = 60.0
 # A machine that stops answering keeps its task for so long, in seconds.
 SILENT_S = 60.0
+# A worker waits so long for a coordinator, or for one that was lost to come back, in seconds.
+WAIT_S = 600.0
 
 
 def settings() -> dict[str, Any]:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from course_site.records.fleet.address import Address, read_address
-from course_site.records.fleet.settings import of_a_scheduler
+from course_site.records.fleet.settings import WAIT_S, of_a_scheduler
 from course_site.records.plan import CannotStart
 
 NEEDED = {"address": str, "jobs": int, "gpus": int, "cores": int, "memory": str, "walltime": str}
@@ -110,6 +110,7 @@ def _options(data: dict[str, Any], root: Path, address: Address) -> dict[str, An
         "processes": 1,
         "python": shlex.quote(str(root / python)) if python else None,
         "worker_command": "course_site worker",
+        "death_timeout": WAIT_S,
         "worker_extra_args": [
             *("--gpus", str(data["gpus"])),
             *(("--tls", shlex.quote(str(address.tls))) if address.tls else ()),

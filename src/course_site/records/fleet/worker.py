@@ -24,10 +24,10 @@ import course_site
 from course_site.records.environments import with_source
 from course_site.records.fleet.address import Address, read_address
 from course_site.records.fleet.processes import PROCESS, end_with_parent, kill_marked
+from course_site.records.fleet.settings import WAIT_S
 from course_site.records.gpus import Gpu, GpuUnusable, find_gpus, one_model
 from course_site.records.plan import CannotStart
 
-WAIT_S = 600.0  # for a coordinator, or for one that was lost to come back
 RESTARTS = 3  # of a worker that died: what kills more than that is wrong with the machine
 POLL_S = 0.2
 
@@ -69,6 +69,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     # What dask-jobqueue adds to every command; --tls says more than its three, and one GPU is one thread.
     for name in ("name", "nthreads", "memory-limit", "protocol", "tls-ca-file", "tls-cert", "tls-key"):
         add(f"--{name}", help=argparse.SUPPRESS)
+    add("--death-timeout", dest="wait", type=float, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.gpus is not None and options.gpus < 1:
         parser.error("--gpus must be at least 1")
