@@ -58,7 +58,7 @@ class Job:
 
     @property
     def kind(self) -> str:
-        """What it shares a host's cores with."""
+        """Kind of task, which decides what it shares a host with."""
         return PAGE
 
 
@@ -90,7 +90,7 @@ class GroupJob:
 
     @property
     def kind(self) -> str:
-        """What it shares a host's cores with."""
+        """Kind of task, which decides what it shares a host with."""
         return ALONE if self.alone else TESTS
 
 

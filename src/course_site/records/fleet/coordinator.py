@@ -27,7 +27,7 @@ from course_site.records.fleet.statement import Statement, Tree, fault_of
 from course_site.records.fleet.tasks import Assignment, run_task
 from course_site.records.gpu_test_records import record_path as path_of_tests
 from course_site.records.gpus import Gpu
-from course_site.records.plan import PAGE, GroupJob, Job, Task
+from course_site.records.plan import ALONE, PAGE, TESTS, GroupJob, Job, Task
 from course_site.records.queue import Stands
 from course_site.records.record import Record, RecordError, edition_of, is_sealed, record_path
 from course_site.records.store import Bundle, GroupBundle
@@ -39,8 +39,8 @@ LEAVE_S = 5.0  # for a worker to hear that it may go
 
 def in_order(tasks: Sequence[Task]) -> list[Task]:
     """Return tasks in the order of a fleet: pages, tests, tests that are alone; of each the longest first."""
-    kinds = {PAGE: 0, "tests": 1, "alone": 2}
-    return sorted(tasks, key=lambda task: (kinds[task.kind], -task.forecast_s))
+    kinds = (PAGE, TESTS, ALONE)
+    return sorted(tasks, key=lambda task: (kinds.index(task.kind), -task.forecast_s))
 
 
 class WorkerDied(RuntimeError):

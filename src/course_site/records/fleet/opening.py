@@ -44,7 +44,7 @@ class Fleet:
 
 @dataclass
 class _Opening:
-    """What is started, and ended in the opposite order."""
+    """Processes and connections of a fleet: started in one order, ended in the opposite one."""
 
     root: Path
     stack: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)

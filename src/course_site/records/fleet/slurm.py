@@ -38,7 +38,7 @@ OTHER = {
 
 @dataclass(frozen=True)
 class SlurmFile:
-    """What SLURM is asked for; see the head of this module."""
+    """Request to SLURM; see the head of this module."""
 
     address: Address
     jobs: int

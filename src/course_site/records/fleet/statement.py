@@ -59,7 +59,7 @@ def tree_of(root: Path) -> Tree:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a worker says of itself when it comes.
+    """Words of a worker about itself, said when it comes.
 
     Attributes:
         worker: its name for a reader, e.g. "node3 GPU 0".

@@ -32,7 +32,7 @@ TAIL_BYTES = 20_000  # of what the tests of a group say
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a worker is told.
+    """Order to a worker.
 
     Attributes:
         task: path of a page, or "tests/gpu/GROUP".
