@@ -123,7 +123,9 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def worker(session: nox.Session) -> None:
     """Measure on this machine's GPUs for `nox -s docs -- --scheduler ADDRESS` elsewhere: `-- ADDRESS`."""
-    install(session, "measure,cuda13,tests,fleet" if has_gpu(session) else "measure,fleet")
+    if not has_gpu(session):
+        session.error("there is no GPU here: a worker has one")
+    install(session, "measure,cuda13,tests,fleet")  # groups of GPU tests are run here too
     run_to_its_end(session, "-m", "course_site", "worker", *session.posargs)
 
 

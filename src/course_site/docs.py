@@ -63,8 +63,6 @@ MEASURING = {
     "cuda.core": "cuda-core",
     "pynvml": "nvidia-ml-py",
 }
-
-
 # For more GPUs than one, wherever they are.
 FLEET = {"distributed": "distributed"}
 SLURM = {"dask_jobqueue": "dask-jobqueue"}
@@ -130,14 +128,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     add(
         "--scheduler",
         metavar="ADDRESS",
-        help="listen there for workers that `nox -s worker` started elsewhere",
+        help="listen there for workers that `nox -s worker` starts elsewhere",
     )
-    add(
-        "--tls",
-        type=Path,
-        metavar="FOLDER",
-        help="folder with ca.pem, cert.pem and key.pem, for a tls:// address",
-    )
+    add("--tls", type=Path, metavar="FOLDER", help="folder with ca.pem, cert.pem and key.pem, for tls://")
     add("--slurm", type=Path, metavar="FILE", help="have SLURM start the workers; --plan prints the script")
     add("--tests", action="store_true", help="run all GPU tests, also where their last run still holds")
     add("--draft", action="store_true", help="build although pages are stale; they show no numbers")
@@ -192,6 +185,8 @@ def _run(root: Path, options: argparse.Namespace, outcome: Outcome) -> int:
     for path, message in strangers(root):
         raise CannotStart(f"{path}: {message}")
     deadline = started + options.minutes * 60 if options.minutes else None
+    if gpus and options.jobs > len(gpus):
+        print(f"docs: --jobs {options.jobs}, but {len(gpus)} GPU here: one page at a time on each")
     if is_fleet:
         from course_site.records.fleet.opening import opened
 
@@ -257,8 +252,6 @@ def _measure_here(
 ) -> None:
     """Measure in this process, one page after another, and run the GPU tests after the last."""
     jobs, gpus, slug, groups = _planned(root, options, chosen, gpus, reference)
-    if options.jobs > len(gpus):
-        print(f"docs: --jobs {options.jobs}, but {len(gpus)} GPU here: one page at a time on each")
     _begin(root, slug, groups, outcome)
     measure_all(root, LocalQueue(root, gpus), jobs, deadline, outcome, after=groups)
     if not groups:
@@ -288,7 +281,8 @@ def _measure_on(
     if queue.first is None:
         raise CannotStart("all workers are gone before anything was measured")
     jobs, _, slug, groups = _planned(root, options, chosen, queue.gpus, reference, queue.first.edition)
-    _begin(root, slug, groups, outcome)
+    # What the workers of other machines lack, those say themselves.
+    _begin(root, slug, [] if options.scheduler or options.slurm else groups, outcome)
     measure_all(root, queue, in_order([*jobs, *groups]), deadline, outcome, runner=fleet.runner)
 
 

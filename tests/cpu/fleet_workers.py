@@ -26,6 +26,7 @@ from course_site.records.execute import fake_provenance
 from course_site.records.fleet import serve, tasks
 from course_site.records.fleet.address import read_address
 from course_site.records.fleet.parcel import Parcel
+from course_site.records.fleet.processes import end_with_parent
 from course_site.records.fleet.statement import statement
 from course_site.records.gpu_test_records import Project, record_path
 from course_site.records.gpus import find_gpus
@@ -106,6 +107,7 @@ def begin(gpu, address, wait_s):
     pid = os.fork()
     if pid:
         return pid
+    end_with_parent()
     HOST = MADE_UP[gpu.index].get("host", "here")
     mine = [other for other in GPUS if MADE_UP[other.index].get("host", "here") == HOST]
     name = f"{HOST} GPU {gpu.index}"
@@ -125,7 +127,8 @@ if __name__ == "__main__":
     running = {begin(gpu, address, wait_s): gpu for gpu in GPUS}
     codes = []
     while running:
-        (ROOT.parent / "pids").write_text(" ".join(map(str, running)))
+        (ROOT.parent / "pids.part").write_text(" ".join(map(str, running)))
+        (ROOT.parent / "pids.part").rename(ROOT.parent / "pids")
         pid, status = os.wait()
         gpu = running.pop(pid)
         if os.WIFSIGNALED(status):

@@ -70,10 +70,12 @@ def test_resources_say_nothing_to_a_process_about_its_cards():
 
 @pytest.fixture
 def fleet(tmp_path, monkeypatch):
-    """Two stand-ins, and three pages: a page that is quick, one that ends its worker for ever, one that takes long."""
+    """Two stand-ins, and pages: two that are quick, one that ends its worker for ever, one that takes long."""
     monkeypatch.setattr(opening, "SETTLED_S", 0.3)
     root = make_tree(
-        tmp_path, monkeypatch, {"quick": ("", 1), "deadly": ("die=9", 1), "slow": ("sleep=2", 1)}
+        tmp_path,
+        monkeypatch,
+        {"quick": ("", 1), "fast": ("", 1), "deadly": ("die=9", 1), "slow": ("sleep=2", 1)},
     )
     address = free_address()
     started = workers(root, address, 2)
@@ -152,6 +154,59 @@ def test_a_page_whose_result_is_lost_runs_once_more_and_is_recorded_once(fleet, 
     assert names(root) == ["quick", "quick"]
     assert [path.name for path in records(root)] == ["quick.ipynb"]
     assert capsys.readouterr().out.count("measured docs/quick.py") == 1
+
+
+def test_what_dask_cancels_by_itself_stops_no_run():
+    """Seen among a hundred workers: one was given up while answers were fetched, and the wait for another ended."""
+
+    async def fetched():
+        fetch = asyncio.get_running_loop().create_future()
+        fetch.cancel()
+        with pytest.raises(coordinator.WorkerDied, match="cancelled by Dask"):
+            await coordinator._result(fetch)
+        never = asyncio.get_running_loop().create_future()
+        ours = asyncio.ensure_future(coordinator._result(never))
+        await asyncio.sleep(0)
+        ours.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ours
+
+    asyncio.run(fetched())
+
+
+def test_who_gives_one_task_up_still_gets_the_others(fleet, monkeypatch):
+    """Two results are fetched together; the worker of one is said to be gone in that moment."""
+    root, posts = fleet.coordinator.root, list(fleet.coordinator.places.posts.values())
+    pages = {page.id: Job(page, ["new"], 1.0, "") for page in find_pages(root)}
+    of_dask, asked = Client._gather_remote, []
+
+    async def one_goes(self, *rest):
+        await asyncio.sleep(0.2)  # the other one comes, too
+        asked.append(list(self._gather_keys))
+        fleet.coordinator._members[posts[1].address].gone.set()
+        await asyncio.sleep(0.2)
+        return await of_dask(self, *rest)
+
+    async def together(future):
+        """Both results are there before one is fetched."""
+        await no_longer_pending(future)
+        there.add(future.key)
+        while len(there) < 2:
+            await asyncio.sleep(0.02)
+        return await of_us(future)
+
+    async def both():
+        of_one = fleet.coordinator._attempt(pages["quick"], posts[:1])
+        of_other = fleet.coordinator._attempt(pages["fast"], posts[1:])
+        return await asyncio.gather(of_one, of_other, return_exceptions=True)
+
+    there, of_us = set(), coordinator._result
+    monkeypatch.setattr(coordinator, "_result", together)
+    monkeypatch.setattr(Client, "_gather_remote", one_goes)
+    parcel, died = fleet.runner.run(both())
+    assert [len(keys) for keys in asked][:1] == [2]
+    assert isinstance(died, coordinator.WorkerDied)
+    assert parcel.outcome == "recorded"
 
 
 def answer(fleet, **changes):
@@ -249,7 +304,7 @@ def test_the_guard_names_what_it_refuses():
 def test_a_page_beside_another_one_waits_for_neither(fleet):
     """The slow page holds its own card alone."""
     root, outcome = fleet.coordinator.root, Outcome(SLUG)
-    jobs = [Job(page, ["new"], 1.0, "") for page in find_pages(root) if page.id != "deadly"]
+    jobs = [Job(page, ["new"], 1.0, "") for page in find_pages(root) if page.id in ("quick", "slow")]
     measure_all(root, fleet.coordinator, coordinator.in_order(jobs), None, outcome, runner=fleet.runner)
     assert outcome.failed == []
     assert sorted(run[2] for run in runs(root)) == [("0",), ("1",)]

@@ -96,6 +96,7 @@ class Coordinator:
         self._refused: set[str] = set()
         self._over = False
         self._telling: set[asyncio.Task[None]] = set()
+        self._left_alone: set[asyncio.Task[Any]] = set()
         self._run = uuid.uuid4().hex[:8]
         scheduler.add_plugin(_Door(self), name="course-door")
         for address in list(scheduler.workers):
@@ -233,9 +234,17 @@ class Coordinator:
         except ParcelRefused as error:
             raise WorkerDied(f"worker {one.worker}: {error}") from None
         finally:
-            result.cancel()
             gone.cancel()
+            # Not cancelled where it still waits: that would end the wait of others for their results, which Dask
+            # fetches together (findings/dask_cancelled_wait.sh).
+            self._left_alone.add(result)
+            result.add_done_callback(self._forget)
             future.release()  # Dask forgets the task, and with it how to run it again
+
+    def _forget(self, result: asyncio.Task[Any]) -> None:
+        self._left_alone.discard(result)
+        if not result.cancelled():
+            result.exception()  # looked at, or asyncio says that nobody did
 
     def _bundle(self, job: Task, parcel: Parcel, device: str) -> Bundle | GroupBundle:
         """Read what a parcel holds.
@@ -302,3 +311,9 @@ async def _result(future: Any) -> Any:
         return await future
     except (FutureCancelledError, KilledWorker, NoValidWorkerError) as error:
         raise WorkerDied(type(error).__name__) from None
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # Nobody here has cancelled this. It must not pass for a Ctrl-C, which ends the run.
+        raise WorkerDied("cancelled by Dask") from None
