@@ -125,12 +125,8 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--measure-only", action="store_true", help="write the records, build no site")
     add("--archive", type=Path, metavar="FILE", help="put the new records into FILE (.tar.gz)")
     add("--jobs", type=int, default=1, metavar="N", help="measure on N GPUs, one page on each")
-    add(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="listen there for workers that `nox -s worker` starts elsewhere",
-    )
-    add("--tls", type=Path, metavar="FOLDER", help="folder with ca.pem, cert.pem and key.pem, for tls://")
+    add("--scheduler", metavar="ADDRESS", help="take workers that `nox -s worker -- ADDRESS` starts")
+    add("--tls", type=Path, metavar="FOLDER", help="ca.pem, cert.pem and key.pem, for a tls:// address")
     add("--slurm", type=Path, metavar="FILE", help="have SLURM start the workers; --plan prints the script")
     add("--tests", action="store_true", help="run all GPU tests, also where their last run still holds")
     add("--draft", action="store_true", help="build although pages are stale; they show no numbers")

@@ -246,7 +246,7 @@ def test_slurm_starts_the_workers_and_the_script_can_be_read_first(
     for line in (
         "#SBATCH -J course-fleet", "#SBATCH -p gpu", "#SBATCH -A course", "#SBATCH -n 1", "#SBATCH --cpus-per-task=16",
         "#SBATCH --mem=60G", "#SBATCH -t 01:30:00", "#SBATCH --gres=gpu:1", "#SBATCH --exclusive",
-        "module load python/3.12", f"cd {root}",
+        "module load python/3.12", f"cd {root}", f"#SBATCH -o {root}/.cache/slurm/course-fleet-%J.out",
     ):  # fmt: skip
         assert line in lines
     command = f"{sys.executable} -m course_site worker {address} --name course --nthreads 16 --memory-limit 59.60GiB"

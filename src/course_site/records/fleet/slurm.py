@@ -106,7 +106,9 @@ def _options(data: dict[str, Any], root: Path, address: Address) -> dict[str, An
         "walltime": data["walltime"],
         "queue": data.get("queue"),
         "account": data.get("account"),
-        "log_directory": data.get("log_directory"),
+        "log_directory": data.get(
+            "log_directory", str(root / ".cache" / "slurm")
+        ),  # in the tree it would be a change
         "processes": 1,
         "python": shlex.quote(str(root / python)) if python else None,
         "worker_command": "course_site worker",
