@@ -121,7 +121,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--stale", action="store_true", help="measure only pages whose code changed since their record")
     add("--page", action="append", default=[], metavar="PATH", help="measure this page only (repeatable)")
     add("--plan", action="store_true", help="say what would run, why, and for how long; run nothing")
-    add("--minutes", type=float, metavar="M", help="stop before a page that would not fit, with exit code 3")
+    add("--minutes", type=float, metavar="M", help="begin no page that would not fit; exit code 3")
     add("--measure-only", action="store_true", help="write the records, build no site")
     add("--archive", type=Path, metavar="FILE", help="put the new records into FILE (.tar.gz)")
     add("--jobs", type=int, default=1, metavar="N", help="measure on N GPUs, one page on each")

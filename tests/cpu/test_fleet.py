@@ -1,5 +1,6 @@
 """A fleet of stand-ins: every task has one record, whoever dies, and every way to two or none is seen."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -209,7 +210,7 @@ def test_a_worker_of_another_commit_a_dirty_tree_or_another_model_is_refused_in_
     tmp_path, monkeypatch, started, capsys
 ):
     monkeypatch.setattr(opening, "SETTLED_S", 0.3)
-    root = make_tree(tmp_path, monkeypatch, {"a": ("sleep=3", 1)}, gpus=cards(1))
+    root = make_tree(tmp_path, monkeypatch, {"a": ("sleep=0.1", 1)}, gpus=cards(1))
     commit = revision_of(root)
     address = free_address()
     refused = {}
@@ -230,6 +231,7 @@ def test_a_worker_of_another_commit_a_dirty_tree_or_another_model_is_refused_in_
             found[name] = workers(copy, address, 1)
             started.append(found[name])
         monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps(cards(1)))
+        fleet.runner.run(refusals(fleet.coordinator, len(found)))
         outcome = Outcome(SLUG)
         (page,) = find_pages(root)
         measure_all(
@@ -247,6 +249,11 @@ def test_a_worker_of_another_commit_a_dirty_tree_or_another_model_is_refused_in_
         assert found[name].wait(10) == 2
         assert line in found[name].stderr.read()
     assert [run[1] for run in runs(root)] == ["n0"]
+
+
+async def refusals(coordinator, count):
+    while len(coordinator._refused) < count:
+        await asyncio.sleep(0.05)
 
 
 @contextlib.contextmanager

@@ -8,10 +8,11 @@ a function, nor to load a file or a plugin.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import io
 import pickle
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 # What Dask wraps a call in (seen with distributed 2026.8.0), and the one function that is called.
@@ -72,15 +73,28 @@ def loads(data: Any, *, buffers: Iterable[Any] = ()) -> Any:
     return _Names(io.BytesIO(data), buffers=buffers or None).load()
 
 
-def install() -> None:
+@contextlib.contextmanager
+def installed() -> Iterator[None]:
     """Have all that Dask unpickles in this process pass through `loads`."""
     import distributed.client
     import distributed.scheduler
     from distributed.protocol import pickle as of_dask
 
-    of_dask.loads = distributed.client.loads = loads
     ours = types.SimpleNamespace(**{**vars(pickle), "loads": loads})
-    distributed.client.pickle = distributed.scheduler.pickle = ours
+    places: list[tuple[Any, str, Any]] = [
+        (of_dask, "loads", loads),
+        (distributed.client, "loads", loads),
+        (distributed.client, "pickle", ours),
+        (distributed.scheduler, "pickle", ours),
+    ]
+    before = [getattr(module, name) for module, name, _ in places]
+    for module, name, guarded in places:
+        setattr(module, name, guarded)
+    try:
+        yield
+    finally:
+        for (module, name, _), old in zip(places, before, strict=True):
+            setattr(module, name, old)
 
 
 def keep_only(server: Any, names: set[str]) -> None:

@@ -64,10 +64,9 @@ def opened(
     Raises:
         CannotStart: no worker came, or the tree is not one that others can have; one line.
     """
-    guard.install()
     quiet()
     opening = _Opening(root)
-    with dask.config.set(settings()), asyncio.Runner() as runner:
+    with guard.installed(), dask.config.set(settings()), asyncio.Runner() as runner:
         try:
             coordinator = runner.run(_open(opening, wanted, address, slurm))
             yield Fleet(coordinator, runner)
@@ -176,7 +175,8 @@ async def _wait(opening: _Opening, coordinator: Coordinator, wanted: int, patien
         now = time.monotonic()
         if coordinator.width != came:
             came, last = coordinator.width, now
-        settled = now - last > SETTLED_S or opening.workers is not None
+        # One is wanted by whoever says nothing: the others of its machine come within moments.
+        settled = wanted > 1 or opening.workers is not None or now - last > SETTLED_S
         if came >= wanted and settled:
             return
         over = opening.workers is not None and opening.workers.poll() is not None

@@ -53,10 +53,10 @@ async def serve_as(root: Path, address: Address, gpus: list[Gpu], one: Statement
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    guard.install()
     quiet()
     tasks.HERE = tasks.Here(root, one.process, gpus, set())
-    with dask.config.set(settings()), tempfile.TemporaryDirectory(prefix="course-worker-") as folder:
+    temporary = tempfile.TemporaryDirectory(prefix="course-worker-")
+    with guard.installed(), dask.config.set(settings()), temporary as folder:
         while True:
             if not await _listens(address, wait_s):
                 print(
