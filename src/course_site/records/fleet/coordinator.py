@@ -236,7 +236,7 @@ class Coordinator:
         finally:
             gone.cancel()
             # Not cancelled where it still waits: that would end the wait of others for their results, which Dask
-            # fetches together (findings/dask_cancelled_wait.sh).
+            # fetches together.
             self._left_alone.add(result)
             result.add_done_callback(self._forget)
             future.release()  # Dask forgets the task, and with it how to run it again
