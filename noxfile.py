@@ -113,10 +113,20 @@ def run_to_its_end(session: nox.Session, *arguments: str) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build site/; with a GPU measure every page first. Options after --, see -- --help."""
-    install(session, "site,measure,cuda13" if has_gpu(session) else "site")
+    several = any(word.startswith(("--jobs", "--scheduler", "--slurm")) for word in session.posargs)
+    install(session, ("site,measure,cuda13" if has_gpu(session) else "site") + (",fleet" if several else ""))
     # A compiled file says nothing that its source does not say.
     compiled = ("--check-hash-based-pycs", "always")
     run_to_its_end(session, *compiled, "-m", "course_site", "docs", *session.posargs)
+
+
+@nox.session
+def worker(session: nox.Session) -> None:
+    """Measure on this machine's GPUs for `nox -s docs -- --scheduler ADDRESS` elsewhere: `-- ADDRESS`."""
+    if not has_gpu(session):
+        session.error("there is no GPU here: a worker has one")
+    install(session, "measure,cuda13,tests,fleet")  # groups of GPU tests are run here too
+    run_to_its_end(session, "-m", "course_site", "worker", *session.posargs)
 
 
 @nox.session

@@ -259,7 +259,7 @@ record(
 # /// diff | src/course_kernels/add_norm/k01_thread_a_row.cu | src/course_kernels/add_norm/k02_warp_a_row.cu
 # ///
 #
-# /// claim | sectors.thread > 26 and sectors.warp < 5 and race.warp.us < 0.4 * race.thread.us
+# /// claim | sectors.thread > 26 and sectors.warp < 5 and race.warp.us < 0.25 * race.thread.us
 # After the cure the same counter shows {{ sectors.warp:.1f }}. And the kernel took {{ race.thread.us:.0f }} µs before
 # and takes {{ race.warp.us:.0f }} µs now, which is {{ race.thread.us / race.warp.us:.1f }} times the speed. Both the
 # counter and the time had to change. If a counter changes and the time does not, what the counter shows was not the
@@ -626,7 +626,7 @@ record(
 # Why the gaps? An order [costs the host some microseconds](l2_the_cuda_model.py#what-a-launch-costs),
 # {{ l2.order.torch.us:.1f }} µs for PyTorch in a bare loop on the machine that L2 ran on, which has an
 # {{ l2.gpu.name }}. Here an order takes {{ step.plain.us / step.plain.orders:.0f }} µs: the model's Python code
-# runs as well, the profiler is watching, and the host is a different one. This run cannot say how much each of the three
+# runs as well, the profiler is watching, and the host may be a different one. This run cannot say how much each of the three
 # costs. A kernel that finishes sooner leaves the card idle until the next
 # order comes. The program is **drowning in launches**. There are two cures: *fuse*, so that there are fewer kernels;
 # or write all the orders once, on one sheet, and send the whole sheet. That sheet is a **CUDA graph**.

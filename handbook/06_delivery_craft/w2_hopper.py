@@ -362,7 +362,7 @@ record(
 # goes on cooking while she waits at the barrier, and a block of k07 has two cooks. [The timelines](../../docs/workshops/w2_hopper.py#two-timelines)
 # show it: a step of k07 is
 # no longer than one of k08. What roles buy you comes later. Only a warp that does nothing but fetch can fetch across the end of a
-# tile, and the tall rung, k12, is built on that. (In that run k09, k11 and k13 cannot be told apart from the rung before them
+# tile, and k12, one of the tall rungs, is built on that. (In that run k09, k11 and k13 cannot be told apart from the rung before them
 # either. Say so when the room admires a third digit.)
 #
 # ### What the last per cent cost

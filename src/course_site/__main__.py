@@ -8,6 +8,7 @@ import sys
 # The module of each command. It alone is loaded: every nox session installs what its own command needs.
 COMMANDS = {
     "docs": "course_site.docs",
+    "worker": "course_site.records.fleet.worker",
     "read": "course_site.site.read",
     "wheelhouse": "course_site.records.wheelhouse",
     "calendar": "course_site.sessions.cohort",

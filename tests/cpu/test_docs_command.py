@@ -18,7 +18,7 @@ from tiny_repository import H200, commit_all, make_repository, recording, write,
 
 from course_site import docs
 from course_site.pages.page import read_page
-from course_site.records import gpu_test_records, plan
+from course_site.records import edition, gpu_test_records, plan
 from course_site.records import gpu_tests as running
 from course_site.records.execute import fake_provenance
 from course_site.records.gpus import Gpu, find_gpus
@@ -447,6 +447,13 @@ def test_a_page_the_card_cannot_run_is_said_in_one_line(root, capsys):
         "docs: docs/a.py needs capability 10.0, and the NVIDIA H200 has 9.0: this edition has no numbers of it\n"
         in capsys.readouterr().out
     )
+    lacking = {"docs/a.py": "needs capability 10.0, and the NVIDIA H200 has 9.0"}  # what its page will say
+    assert edition.lacking(root, "nvidia-h200") == lacking
+    assert measure(root, "--page", "docs/b.py") == 0  # says nothing of other pages
+    assert edition.lacking(root, "nvidia-h200") == lacking
+    write_page(root, "a", "1")
+    assert measure(root) == 0
+    assert edition.lacking(root, "nvidia-h200") == {}
 
 
 def test_a_record_of_other_versions_counts_as_stale(root, monkeypatch, capsys):
@@ -690,7 +697,7 @@ def test_a_build_takes_the_place_of_the_site(with_mkdocs, monkeypatch):
     assert made.format("nvidia-h200", 1, 1) in (with_mkdocs / "site/index.html").read_text()
 
 
-def edition(root, slug, gpu):
+def held(root, slug, gpu):
     """A record that says no more than its card."""
     record = {"metadata": {"course": {"edition": {"gpu": gpu}}}}
     write(root, f"records/{slug}/docs/a.ipynb", json.dumps(record))
@@ -701,7 +708,7 @@ INDEX = 'PercentOfPeak.searchIndex={"pages": [], "parts": []};'
 
 
 def test_every_edition_has_a_folder_of_its_own_without_what_all_share(with_mkdocs, capsys):
-    edition(with_mkdocs, "nvidia-rtx-4090", "NVIDIA GeForce RTX 4090")
+    held(with_mkdocs, "nvidia-rtx-4090", "NVIDIA GeForce RTX 4090")
     more = f"""
     for name in "{SHARED} ledger.json".split():
         (site / name).parent.mkdir(exist_ok=True)
@@ -722,7 +729,7 @@ def test_every_edition_has_a_folder_of_its_own_without_what_all_share(with_mkdoc
 def test_links_are_followed_from_one_edition_to_another_and_a_fault_of_one_stops_all(
     with_mkdocs, monkeypatch, capsys
 ):
-    edition(with_mkdocs, "nvidia-a100-sxm4-80gb", "NVIDIA A100-SXM4-80GB")
+    held(with_mkdocs, "nvidia-a100-sxm4-80gb", "NVIDIA A100-SXM4-80GB")
     monkeypatch.setenv("PLANTED_LINK", '<a href="../index.html">x</a><a href="a100/index.html">x</a>')
     with pytest.raises(build.BuildFailed, match=r"^2 broken links$"):
         docs.build(with_mkdocs, None)
@@ -843,7 +850,7 @@ def test_a_plan_names_the_groups_of_gpu_tests_that_would_run_their_seconds_and_w
     write(root, "tests/gpu/test_one.py", 'GROUPS = ("one",)\nFACTOR = 2\n')
     write(root, "tests/gpu/test_new.py", 'GROUPS = ("new",)\n')
     expected = [
-        "  tests/gpu: 1.0 min: new (never run), one (61 s)",
+        "  tests/gpu: 1.5 min: new (never run), one (61 s)",
         "      new: is missing",
         "      one: is stale: tests/gpu/test_one.py changed since the GPU tests ran",
     ]
@@ -871,7 +878,7 @@ def ran(monkeypatch):
     monkeypatch.setattr(
         running,
         "_pytest",
-        lambda root, parts: calls.append([[v.group for v in part] for part in parts]) or [0],
+        lambda root, parts: calls.append([[job.verdict.group for job in part] for part in parts]) or [0],
     )
     return calls
 
@@ -925,6 +932,36 @@ def test_gpu_tests_run_side_by_side_but_for_those_that_look_at_time(root, monkey
     assert "tests/gpu: pytest ended with 1, see above" in found.err
 
 
+def test_pages_are_measured_before_the_gpu_tests_and_the_forecast_counts_both(root, ran, capsys):
+    tested_groups(root)
+    write_page(root, "a", "1")
+    forecast = "1 page and 2 groups of GPU tests, about 4.0 GPU minutes"
+    assert docs.main(["--plan", "--tests"], root) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == forecast
+    assert [line.split(":")[0] for line in lines[1:3]] == ["  docs/a.py", "  tests/gpu"]
+    assert docs.main(["--tests"], root) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"docs: {forecast.replace(', ', ' to run on 1 × NVIDIA H200, ')}\n")
+    assert out.index("measured docs/a.py") < out.index("docs: GPU tests of 2 groups")
+
+
+def test_who_asks_for_a_page_gets_no_tests_unless_asked_for(root, ran):
+    write(root, "tests/gpu/test_one.py", 'GROUPS = ("one",)\n')
+    page = write_page(root, "a", "1")
+    assert docs.main(["--page", page], root) == 0
+    assert ran == []
+    assert docs.main(["--page", page, "--tests"], root) == 0
+    assert ran == [[["one"]], []]
+
+
+def test_gpu_tests_that_would_not_end_in_time_are_left(root, ran, capsys):
+    tested_groups(root)
+    assert docs.main(["--tests", "--minutes", "2"], root) == 3
+    assert ran == []
+    assert "out of minutes, not measured: tests/gpu/one, tests/gpu/two; " in capsys.readouterr().err
+
+
 def test_labs_run_on_a_card_that_nothing_else_uses(root, ran):
     write(root, "tests/gpu/test_one.py", 'GROUPS = ("one",)\n')
     write(root, "tests/gpu/test_labs.py", 'GROUPS = ("lab:two",)\n')
@@ -941,11 +978,12 @@ def test_a_process_of_gpu_tests_that_is_killed_is_not_called_green(root, monkeyp
 
 
 def test_groups_are_shared_out_evenly():
-    groups = [gpu_test_records.Verdict(str(s), "", float(s)) for s in (65, 34, 30, 13, 10, 5)]
-    groups.append(gpu_test_records.Verdict("new", "never ran"))
+    verdicts = [gpu_test_records.Verdict(str(s), "", float(s)) for s in (65, 34, 30, 13, 10, 5)]
+    verdicts.append(gpu_test_records.Verdict("new", "never ran"))
+    groups = [plan.GroupJob(verdict, alone=False) for verdict in verdicts]
     parts = running._shared_out(groups, 3)
-    assert sorted(v.group for part in parts for v in part) == sorted(v.group for v in groups)
-    assert [max(sum(v.seconds or plan.UNKNOWN_S for v in part) for part in parts)] == [65.0]
+    assert sorted(job.name for part in parts for job in part) == sorted(job.name for job in groups)
+    assert [max(sum(job.forecast_s for job in part) for part in parts)] == [65.0]
     assert running._shared_out([], 3) == []
     assert len(running._shared_out(groups[:1], 3)) == 1
 

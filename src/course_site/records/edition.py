@@ -179,9 +179,14 @@ def lacking(root: Path, slug: str) -> dict[str, str]:
     return found
 
 
-def note_lacking(root: Path, slug: str, found: Mapping[str, str]) -> None:
-    """Write which pages the card of an edition cannot run; a card that runs all of them has no such file."""
+def note_lacking(root: Path, slug: str, asked: Mapping[str, str | None]) -> None:
+    """Write which pages the card of an edition cannot run; a card that runs all of them has no such file.
+
+    Args:
+        asked: pages by their paths, each with what the card lacks, or None; what is known of others is kept.
+    """
     path = root / RECORDS / slug / LACKING
+    found = {page: why for page, why in {**lacking(root, slug), **asked}.items() if why}
     if found:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(dict(sorted(found.items())), indent=1, ensure_ascii=False) + "\n")

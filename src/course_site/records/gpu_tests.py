@@ -1,4 +1,4 @@
-"""The run of the GPU tests before anything is measured: groups side by side, in processes of their own."""
+"""The run of the GPU tests on one card, after the pages: groups side by side, in processes of their own."""
 
 from __future__ import annotations
 
@@ -7,33 +7,22 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from course_site.records.environments import environment_on_gpu, with_source
-from course_site.records.plan import UNKNOWN_S
+from course_site.records.plan import GroupJob
 from course_site.records.store import Outcome
-
-if TYPE_CHECKING:
-    from course_site.records.gpu_test_records import Verdict
 
 # Processes of GPU tests at once: most of their time is compiling, and no part can be shorter than its longest group.
 SIDE_BY_SIDE = 5
 
 
-def run_tests(root: Path, groups: list[Verdict], outcome: Outcome) -> None:
+def run_tests(root: Path, groups: list[GroupJob], outcome: Outcome) -> None:
     """Run the groups of GPU tests: side by side, but for those that look at time, and for the labs.
 
     A wrong answer that races is found by what it leaves behind, and that is another thing beside a busy neighbour.
     """
-    from course_site.records import gpu_test_records
-
-    project = gpu_test_records.Project(root)
-    alone = [
-        verdict
-        for verdict in groups
-        if project.looks_at_time(verdict.group) or verdict.group.startswith(gpu_test_records.LAB)
-    ]
-    parts = _shared_out([verdict for verdict in groups if verdict not in alone], SIDE_BY_SIDE)
+    alone = [job for job in groups if job.alone]
+    parts = _shared_out([job for job in groups if not job.alone], SIDE_BY_SIDE)
     print(f"docs: GPU tests of {len(groups)} group{'s' * (len(groups) != 1)}", flush=True)
     codes = _pytest(root, parts) + _pytest(root, [alone] if alone else [])
     wrong = [code for code in codes if code]
@@ -41,22 +30,22 @@ def run_tests(root: Path, groups: list[Verdict], outcome: Outcome) -> None:
         outcome.failed.append(("tests/gpu", f"pytest ended with {wrong[0]}, see above"))
 
 
-def _shared_out(groups: list[Verdict], parts: int) -> list[list[Verdict]]:
+def _shared_out(groups: list[GroupJob], parts: int) -> list[list[GroupJob]]:
     """Return the groups in so many parts at most, which take about as long as each other.
 
     Each group goes to the shortest part so far.
     """
-    found: list[list[Verdict]] = [[] for _ in range(min(parts, len(groups)))]
+    found: list[list[GroupJob]] = [[] for _ in range(min(parts, len(groups)))]
 
-    def seconds(verdicts: list[Verdict]) -> float:
-        return sum(UNKNOWN_S if verdict.seconds is None else verdict.seconds for verdict in verdicts)
+    def seconds(part: list[GroupJob]) -> float:
+        return sum(job.forecast_s for job in part)
 
-    for verdict in sorted(groups, key=lambda verdict: seconds([verdict]), reverse=True):
-        min(found, key=seconds).append(verdict)
+    for job in sorted(groups, key=lambda job: job.forecast_s, reverse=True):
+        min(found, key=seconds).append(job)
     return found
 
 
-def _pytest(root: Path, parts: list[list[Verdict]]) -> list[int]:
+def _pytest(root: Path, parts: list[list[GroupJob]]) -> list[int]:
     """Run the GPU tests of each part in a process of its own, all at once; what each says comes when it ends."""
     environment = with_source(root, environment_on_gpu(root))
     if len(parts) > 1:  # each would take all cores for an answer that it works out without the card
@@ -64,7 +53,7 @@ def _pytest(root: Path, parts: list[list[Verdict]]) -> list[int]:
     running = []
     try:
         for part in parts:
-            options = [word for verdict in part for word in ("--group", verdict.group)]
+            options = [word for job in part for word in ("--group", job.verdict.group)]
             command = [sys.executable, "-m", "pytest", "-q", "tests/gpu", *options]
             said = tempfile.TemporaryFile() if len(parts) > 1 else None  # noqa: SIM115
             process = subprocess.Popen(

@@ -115,6 +115,16 @@ def ask_driver(driver: ctypes.CDLL, visible: str | None = None) -> list[Gpu]:
     return gpus
 
 
+def one_model(gpus: list[Gpu], said_by: str = "docs") -> list[Gpu]:
+    """Return the devices of the first one's model: an edition belongs to one GPU model."""
+    chosen = [gpu for gpu in gpus if gpu.name == gpus[0].name]
+    for gpu in gpus:
+        if gpu.name != gpus[0].name:
+            left_out = f"GPU {gpu.index} ({gpu.name}) is left out"
+            print(f"{said_by}: {left_out}: this edition is of the {gpus[0].name}", flush=True)
+    return chosen
+
+
 def _check(driver: ctypes.CDLL, status: int, call: str) -> None:
     if status == 0:
         return

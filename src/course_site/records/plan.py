@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 STARTUP_S = 3.0  # a page's process, before its first cell
 GUESS_S = 120.0  # the forecast of a page that has no record anywhere
 UNKNOWN_S = 30.0  # of a group of GPU tests that never ran
+# Kinds of tasks, by what they bear beside them on a host: a page pages, tests tests, and a clock nothing.
+PAGE, TESTS, ALONE = "page", "tests", "alone"
 
 
 class CannotStart(RuntimeError):
@@ -44,12 +46,75 @@ class Job:
     forecast_s: float
     forecast_from: str
 
+    @property
+    def name(self) -> str:
+        """Path of the page in the repository."""
+        return self.page.path.as_posix()
 
-def unmet(page: Page, gpus: Sequence[Gpu]) -> str | None:
+    @property
+    def gpus(self) -> int:
+        """GPUs of one host that it uses at once."""
+        return gpus_of(self.page.needs)
+
+    @property
+    def kind(self) -> str:
+        """Kind of task, which decides what it shares a host with."""
+        return PAGE
+
+
+@dataclass
+class GroupJob:
+    """A group of GPU tests to run.
+
+    Attributes:
+        alone: it looks at time, or at what a busy neighbour changes: nothing else may run on its host.
+    """
+
+    verdict: Verdict
+    alone: bool
+
+    @property
+    def name(self) -> str:
+        """Name among the tasks of a run."""
+        return f"tests/gpu/{self.verdict.group}"
+
+    @property
+    def forecast_s(self) -> float:
+        """Seconds of its last run, or a guess."""
+        return UNKNOWN_S if self.verdict.seconds is None else self.verdict.seconds
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one host that it uses at once."""
+        return 1
+
+    @property
+    def kind(self) -> str:
+        """Kind of task, which decides what it shares a host with."""
+        return ALONE if self.alone else TESTS
+
+
+Task = Job | GroupJob
+
+
+def in_words(tasks: Sequence[Task]) -> tuple[str, str]:
+    """Return what there is to do, "2 pages" or "2 pages and 1 group of GPU tests", and its forecast in GPU minutes."""
+    groups = sum(isinstance(task, GroupJob) for task in tasks)
+    pages = len(tasks) - groups
+    words = f"{pages} page{'s' * (pages != 1)}"
+    if groups:
+        words += f" and {groups} group{'s' * (groups != 1)} of GPU tests"
+    return words, f"about {sum(task.forecast_s for task in tasks) / 60:.1f} GPU minutes"
+
+
+def unmet(page: Page, gpus: Sequence[Gpu], *, here: bool = True) -> str | None:
     """First need of the page that this machine lacks, or None; its cards are of one model.
 
     ``capability X.Y`` is the same major number and at least that minor one: what is built for one family
     (sm_90a) runs on no other. ``capability X.Y+`` is that or anything newer.
+
+    Args:
+        here: the cards are in this machine: whether their counters can be read is asked as well.
     """
     gpu, together = gpus[0], gpus_of(page.needs)
     if len(gpus) < together:
@@ -64,16 +129,15 @@ def unmet(page: Page, gpus: Sequence[Gpu]) -> str | None:
             fits = gpu.capability >= wanted and (bool(match[3]) or gpu.capability[0] == wanted[0])
             if not fits:
                 return f"needs {need}, and the {gpu.name} has {gpu.capability[0]}.{gpu.capability[1]}"
-        lacking = counters_lacking() if need == "counters" else None
+        lacking = counters_lacking() if here and need == "counters" else None
         if lacking:
             return f"needs hardware counters; {lacking}"
     return None
 
 
-def lacking(pages: Sequence[Page], gpus: Sequence[Gpu]) -> dict[str, str]:
-    """Return the pages that these cards cannot run, by their paths, each with what they lack."""
-    found = {page.path.as_posix(): unmet(page, gpus) for page in pages}
-    return {path: why for path, why in found.items() if why}
+def lacking(pages: Sequence[Page], gpus: Sequence[Gpu], *, here: bool = True) -> dict[str, str | None]:
+    """Return what these cards lack for each page, by its path; None where they can run it. For `here` see `unmet`."""
+    return {page.path.as_posix(): unmet(page, gpus, here=here) for page in pages}
 
 
 # One small call under the profiler: that ncu is installed does not say that this user may read the counters.
@@ -104,15 +168,28 @@ def counters_lacking() -> str | None:
 
 
 def jobs(
-    root: Path, pages: list[Page], slug: str, gpus: list[Gpu], *, reference: str, only_stale: bool
+    root: Path,
+    pages: list[Page],
+    slug: str,
+    gpus: list[Gpu],
+    *,
+    reference: str,
+    only_stale: bool,
+    edition: dict[str, str] | None = None,
 ) -> Iterator[Job]:
-    """Yield the pages to measure, each with why and for how long; what this card lacks is printed."""
+    """Yield the pages to measure, each with why and for how long; what this card lacks is printed.
+
+    Args:
+        gpus: those that one page can have together.
+        edition: of workers elsewhere; None for what is installed here.
+    """
     from course_site.records import artifacts
     from course_site.records.record import Record, RecordError, record_path, stale_reasons
 
-    edition = installed_edition(gpus[0]) if gpus else None
+    here = edition is None
+    edition = installed_edition(gpus[0]) if gpus and here else edition
     for page in pages:
-        lacking = unmet(page, gpus) if gpus else None
+        lacking = unmet(page, gpus, here=here) if gpus else None
         if lacking:
             print(f"docs: {page.path} {lacking}: this edition has no numbers of it", flush=True)
             continue
@@ -179,18 +256,17 @@ def _forecast(root: Path, page: Page, slug: str, record: Record | None) -> tuple
     return GUESS_S, "a guess"
 
 
-def print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, groups: list[Verdict]) -> None:
-    """Say what would run, why, and for how long."""
+def print_plan(jobs: list[Job], gpus: list[Gpu], slug: str, groups: list[GroupJob]) -> None:
+    """Say what would run, why, and for how long, in the order of running."""
     where = f"{len(gpus)} × {gpus[0].name}" if gpus else f"no GPU here; what is stale in records/{slug}"
     print(f"plan ({where}):")
-    for line in _plan_of_tests(groups):
-        print(f"  {line}")
     for job in jobs:
         more = f", and {len(job.reasons) - 1} more" if len(job.reasons) > 1 else ""
         where = f"{job.page.path}: {job.forecast_s / 60:.1f} min ({job.forecast_from})"
         print(f"  {where}: {job.reasons[0]}{more}")
-    total = sum(job.forecast_s for job in jobs) / 60
-    print(f"{len(jobs)} page{'s' * (len(jobs) != 1)}, about {total:.1f} GPU minutes")
+    for line in _plan_of_tests([job.verdict for job in groups]):
+        print(f"  {line}")
+    print(", ".join(in_words([*jobs, *groups])))
 
 
 def check_beside(root: Path, slug: str) -> None:
@@ -206,23 +282,41 @@ def check_beside(root: Path, slug: str) -> None:
 
 
 def tests_to_run(
-    root: Path, gpus: list[Gpu], slug: str, *, reference: str, asked: bool, will_build: bool
-) -> list[Verdict]:
-    """Return the groups of GPU tests that were asked for, or that the build which follows would miss."""
+    root: Path,
+    gpus: list[Gpu],
+    slug: str,
+    *,
+    reference: str,
+    asked: bool,
+    will_build: bool,
+    edition: dict[str, str] | None,
+) -> list[GroupJob]:
+    """Return the groups of GPU tests that were asked for, or that the build which follows would miss.
+
+    Args:
+        edition: of workers elsewhere; None for what is installed here.
+    """
     if not (root / "tests" / "gpu").exists() or not (asked or will_build):
         return []
     from course_site.records import gpu_test_records
 
     try:
-        found = gpu_test_records.verdicts(root, slug, clean=slug == reference)
+        project = gpu_test_records.Project(root)
+        found = gpu_test_records.verdicts(project, slug, clean=slug == reference)
     except ValueError as error:
         raise CannotStart(str(error)) from None
-    edition = installed_edition(gpus[0]) if gpus else None
+    edition = installed_edition(gpus[0]) if gpus and edition is None else edition
     for number, verdict in enumerate(found):
         if edition and verdict.edition not in (None, edition) and not verdict.why:
             why = f"is of {_difference(verdict.edition, edition)}"
             found[number] = dataclasses.replace(verdict, why=why)
-    return [verdict for verdict in found if asked or verdict.why]
+    return [
+        GroupJob(
+            verdict, project.looks_at_time(verdict.group) or verdict.group.startswith(gpu_test_records.LAB)
+        )
+        for verdict in found
+        if asked or verdict.why
+    ]
 
 
 def _plan_of_tests(groups: list[Verdict]) -> Iterator[str]:
@@ -233,7 +327,7 @@ def _plan_of_tests(groups: list[Verdict]) -> Iterator[str]:
         f"{verdict.group} ({'never run' if verdict.seconds is None else f'{verdict.seconds:.0f} s'})"
         for verdict in groups
     )
-    total = sum(verdict.seconds or 0.0 for verdict in groups) / 60
+    total = sum(UNKNOWN_S if verdict.seconds is None else verdict.seconds for verdict in groups) / 60
     yield f"tests/gpu: {total:.1f} min: {names}"
     by_reason: dict[str, list[str]] = {}
     for verdict in groups:

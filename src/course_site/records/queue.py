@@ -1,6 +1,7 @@
 """A queue takes a page to measure and hands back its bundle: here the GPUs of this machine, elsewhere any other.
 
-`measure_all` gives a queue as many pages at once as it has devices, and keeps every record as soon as it is whole.
+`measure_all` gives a queue as many tasks at once as it takes, keeps every record as soon as it is whole, and knows at
+the end what became of each.
 """
 
 from __future__ import annotations
@@ -15,14 +16,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from course_site.pages.needs import gpus_of
 from course_site.records.board import Board
 from course_site.records.gpus import Gpu
-from course_site.records.plan import Job
-from course_site.records.store import Bundle, Outcome, keep
+from course_site.records.plan import GroupJob, Job, Task, in_words
+from course_site.records.store import Bundle, GroupBundle, Outcome, keep, keep_tests
 
 if TYPE_CHECKING:
     from course_site.records.execute import PageFailed
+
+# A queue elsewhere may grow while nothing of it ends: how often that is looked at, in seconds.
+LOOK_S = 1.0
+
+
+class Stands(RuntimeError):
+    """A task that no card of a queue can run, as is found out there: its last record stands. One line."""
 
 
 class Queue(Protocol):
@@ -34,38 +41,31 @@ class Queue(Protocol):
 
     @property
     def width(self) -> int:
-        """Pages that run at once."""
+        """Tasks that it takes at once."""
 
-    async def submit(self, job: Job, board: Board) -> Bundle:
-        """Measure one page; cancelling it ends the page.
+    async def submit(self, job: Job, board: Board) -> Bundle | GroupBundle:
+        """Measure one page, or run a group of GPU tests where the queue takes them; cancelling it ends the task.
 
         Raises:
             PageFailed: the page did not run to its end.
+            Stands: no card here has what the page needs.
         """
 
 
 class LocalQueue:
-    """The GPUs of this machine, one page at a time on each; a page that needs several has them to itself.
+    """The GPUs of this machine, one page after another; a page that needs several GPUs has them."""
 
-    Args:
-        width: pages at once, at most as many as there are GPUs.
-    """
+    width = 1
 
-    def __init__(self, root: Path, gpus: Sequence[Gpu], width: int) -> None:
-        self.root = root
-        self.width = min(width, len(gpus))
-        self.name = f"{self.width} × {gpus[0].name}"
-        self._free = list(gpus)
-        self._change = asyncio.Condition()
+    def __init__(self, root: Path, gpus: Sequence[Gpu]) -> None:
+        self.root, self.gpus = root, gpus
+        self.name = f"1 × {gpus[0].name}"
 
     async def submit(self, job: Job, board: Board) -> Bundle:
-        """Measure a page as soon as enough devices are free; no more than `width` at once."""
+        """Measure a page."""
         from course_site.records.execute import Progress, execute_async
 
-        count = gpus_of(job.page.needs)
-        async with self._change:
-            await self._change.wait_for(lambda: len(self._free) >= count)
-            taken, self._free = self._free[:count], self._free[count:]
+        taken = self.gpus[: job.gpus]
         gpu = dataclasses.replace(taken[0], visible=",".join(one.visible for one in taken))
         state = Progress(job.page, gpu, job.forecast_s)
         board.running.append(state)
@@ -75,23 +75,40 @@ class LocalQueue:
             return Bundle(job.page, record, where, state.elapsed_s)
         finally:
             board.running.remove(state)
-            async with self._change:
-                self._free = sorted((*self._free, *taken), key=lambda one: one.index)
-                self._change.notify_all()
 
 
-def measure_all(root: Path, queue: Queue, jobs: list[Job], deadline: float | None, outcome: Outcome) -> None:
-    """Measure the pages; none is begun that would not end before the deadline.
+def measure_all(
+    root: Path,
+    queue: Queue,
+    jobs: Sequence[Task],
+    deadline: float | None,
+    outcome: Outcome,
+    *,
+    after: Sequence[GroupJob] = (),
+    runner: asyncio.Runner | None = None,
+) -> None:
+    """Run the tasks; none is begun that would not end before the deadline.
 
     Args:
         deadline: in seconds of `time.monotonic`; None for no end.
         outcome: kept up to date while they run.
+        after: groups of GPU tests that the caller runs afterwards: the first line counts them.
+        runner: of the queue's event loop, if it has one.
     """
     board = Board()
     outcome.left = list(jobs)
-    total = sum(job.forecast_s for job in jobs) / 60
-    board.say(f"docs: {len(jobs)} pages to measure on {queue.name}, about {total:.1f} GPU minutes")
-    asyncio.run(_measure(root, queue, deadline, board, outcome))
+    words, forecast = in_words([*jobs, *after])
+    verb = "to measure" if " and " not in words else "to run"
+    board.say(f"docs: {words} {verb} on {queue.name}, {forecast}")
+    measuring = _measure(root, queue, deadline, board, outcome)
+    if runner is None:
+        asyncio.run(measuring)
+    else:
+        runner.run(measuring)
+    for name in outcome.lost(list(jobs)):
+        line = f"{name}: came back neither with a record nor with a reason: a fault of ours, run it again"
+        board.say(f"FAILED {line}")
+        outcome.failed.append((name, line))
 
 
 async def _measure(root: Path, queue: Queue, deadline: float | None, board: Board, outcome: Outcome) -> None:
@@ -100,38 +117,58 @@ async def _measure(root: Path, queue: Queue, deadline: float | None, board: Boar
         with contextlib.suppress(NotImplementedError, ValueError):
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     ticker = asyncio.create_task(board.run())
+    running: set[asyncio.Task[None]] = set()
     try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(queue.width):
-                group.create_task(_one_after_another(root, queue, deadline, board, outcome))
+        while True:
+            while outcome.left and not outcome.out_of_minutes and len(running) < max(1, queue.width):
+                fitting = (job for job in outcome.left if _ends_before(deadline, job))
+                job = next(fitting, None)
+                if job is None:
+                    outcome.out_of_minutes = True
+                    break
+                outcome.left.remove(job)
+                running.add(asyncio.create_task(_one(root, queue, job, board, outcome)))
+            if not running:
+                return
+            done, running = await asyncio.wait(running, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            for ended in done:
+                ended.result()
     finally:
+        for unfinished in running:
+            unfinished.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
         ticker.cancel()
         board.clear()
 
 
-async def _one_after_another(
-    root: Path, queue: Queue, deadline: float | None, board: Board, outcome: Outcome
-) -> None:
-    """Submit pages until none is left, each when the one before it is kept."""
+def _ends_before(deadline: float | None, job: Task) -> bool:
+    return deadline is None or time.monotonic() + job.forecast_s <= deadline
+
+
+async def _one(root: Path, queue: Queue, job: Task, board: Board, outcome: Outcome) -> None:
+    """Submit a task, and keep what comes of it."""
+    from course_site.records.edition import note_lacking
     from course_site.records.execute import PageFailed
 
-    while outcome.left and not outcome.out_of_minutes:
-        job = outcome.left[0]
-        if deadline is not None and time.monotonic() + job.forecast_s > deadline:
-            outcome.out_of_minutes = True
-            return
-        outcome.left.pop(0)
-        try:
-            keep(root, await queue.submit(job, board), board, outcome)
-        except PageFailed as error:
-            _report(error, board)
-            outcome.failed.append((job.page.path.as_posix(), str(error)))
-        except Exception as error:  # a full disk, or a fault of ours: the other pages still run
-            line = f"{job.page.path}: cannot be recorded: {type(error).__name__}: {error}"
-            board.say(
-                f"FAILED {line}" if isinstance(error, OSError) else f"FAILED {line}\n{traceback.format_exc()}"
-            )
-            outcome.failed.append((job.page.path.as_posix(), line))
+    try:
+        bundle = await queue.submit(job, board)  # type: ignore[arg-type]
+        if isinstance(bundle, GroupBundle):
+            keep_tests(root, bundle, board, outcome)
+        else:
+            keep(root, bundle, board, outcome)
+    except Stands as error:
+        note_lacking(root, outcome.slug, {job.name: str(error).removeprefix(f"{job.name} ")})
+        board.say(f"docs: {error}: this edition has no numbers of it")
+        outcome.standing.append(job.name)
+    except PageFailed as error:
+        _report(error, board)
+        outcome.failed.append((job.name, str(error)))
+    except Exception as error:  # a full disk, or a fault of ours: the other pages still run
+        line = f"{job.name}: cannot be recorded: {type(error).__name__}: {error}"
+        board.say(
+            f"FAILED {line}" if isinstance(error, OSError) else f"FAILED {line}\n{traceback.format_exc()}"
+        )
+        outcome.failed.append((job.name, line))
 
 
 def _report(error: PageFailed, board: Board) -> None:

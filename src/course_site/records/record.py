@@ -25,6 +25,7 @@ from course_site.records.manifest import new_includes
 
 SCHEMA = 2
 MIME = "application/vnd.course.record+json"
+AGAIN = "measure it again with `nox -s docs -- --page …`, or restore it with git"
 
 
 class RecordError(ValueError):
@@ -172,23 +173,44 @@ class Record:
         Raises:
             RecordError: unreadable, cut short, of another schema, or not what was written.
         """
-        again = "measure it again with `nox -s docs -- --page …`, or restore it with git"
         try:
-            notebook = json.loads(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
         except OSError as error:
-            raise RecordError(f"{path}: cannot be read ({error.strerror}); {again}") from None
+            raise RecordError(f"{path}: cannot be read ({error.strerror}); {AGAIN}") from None
         except ValueError:
-            raise RecordError(f"{path}: is cut short or not JSON; {again}") from None
+            raise RecordError(f"{path}: is cut short or not JSON; {AGAIN}") from None
+        return cls.of_text(text, path, renamed)
+
+    @classmethod
+    def of_text(
+        cls,
+        text: str,
+        path: Path,
+        renamed: renames.Renames = renames.NONE,
+        files: Mapping[str, bytes] | None = None,
+    ) -> Record:
+        """Read a record from the text of its file.
+
+        Args:
+            path: where it lies or will lie, for the line that says what is wrong with it.
+            files: its artifacts, where they do not lie beside it yet.
+        Raises:
+            RecordError: cut short, of another schema, or not what was written.
+        """
+        try:
+            notebook = json.loads(text)
+        except ValueError:
+            raise RecordError(f"{path}: is cut short or not JSON; {AGAIN}") from None
         try:
             meta = notebook["metadata"]["course"]
             schema, checksum, _ = meta["schema"], meta["checksum"], notebook["cells"]
         except (KeyError, TypeError):
-            raise RecordError(f"{path}: is not a record of this project; {again}") from None
+            raise RecordError(f"{path}: is not a record of this project; {AGAIN}") from None
         if schema != SCHEMA:
-            raise RecordError(f"{path}: has schema {schema}, this version reads {SCHEMA}; {again}")
-        record = cls(notebook, renamed=renamed)
+            raise RecordError(f"{path}: has schema {schema}, this version reads {SCHEMA}; {AGAIN}")
+        record = cls(notebook, files or {}, renamed)
         if checksum != record._content_checksum():
-            raise RecordError(f"{path}: was changed by hand (its checksum does not match); {again}")
+            raise RecordError(f"{path}: was changed by hand (its checksum does not match); {AGAIN}")
         return record
 
     def _content_checksum(self) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -58,3 +60,9 @@ def about(pyproject: Mapping[str, Any]) -> About:
         said["site_url"] = said["site_url"].rstrip("/") + "/"
     licence = pyproject.get("project", {}).get("license", "")
     return About(**said, licence=licence if isinstance(licence, str) else "")
+
+
+def reference_of(root: Path) -> str:
+    """Return the edition whose claims gate the build, by its folder under records/."""
+    with (root / FILE).open("rb") as file:
+        return str(tomllib.load(file)["tool"]["course"]["reference"])

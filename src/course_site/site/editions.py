@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from course_site.pages.page import Page
 from course_site.records.edition import gpu_of, load_edition, slugs
+from course_site.site.about import reference_of
 from course_site.values.data_sheet import short_name
 
 # The one page that names values of several editions, each by its prefix: `{{ h100.w1.flash.us }}`.
@@ -54,12 +54,6 @@ class SiteEdition:
     def address(self, uri: str) -> str:
         """Return the place of one of its files in the whole site."""
         return posixpath.join(self.folder, uri)
-
-
-def reference_of(root: Path) -> str:
-    """Return the edition whose claims gate the build, by its folder under records/."""
-    with (root / "pyproject.toml").open("rb") as file:
-        return str(tomllib.load(file)["tool"]["course"]["reference"])
 
 
 def editions(root: Path) -> tuple[SiteEdition, ...]:

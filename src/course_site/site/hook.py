@@ -49,9 +49,9 @@ from course_site.site import (
     search,
     words,
 )
+from course_site.site.about import reference_of
 from course_site.site.archive import NAME, archive
 from course_site.site.course import Course, load_material, show
-from course_site.site.editions import reference_of
 from course_site.site.log_filter import quieten
 from course_site.site.notebook import published_notebook
 from course_site.site.render import value_facts
