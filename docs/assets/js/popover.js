@@ -91,7 +91,11 @@
     }
     var one = value.is ? value : facts.names[value.of[0]];
     var below = names(one), of = value.of.map(function (place) { return facts.names[place]; });
-    var ran = of.find(function (fact) { return fact.run !== undefined; }), run = ran && facts.runs[ran.run];
+    var runs = [];   /* one for each card: on the page of several a value may rest on two */
+    of.concat(below).forEach(function (fact) {
+      var run = facts.runs[fact.run];
+      if (run && !runs.some(function (other) { return other[0] === run[0]; })) runs.push(run);
+    });
     return {
       label: words.ofValue(mark.textContent),
       parts: [
@@ -102,7 +106,7 @@
         below.length && make("dl", below.map(function (part) {
           return make("div", [make("dt", formula(part)), make("dd", line([part.value, found(part)]))]);
         })),
-        make("p", run ? words.measured(run[0], run[1]) : words.how[of[0] && of[0].how] || words.workedOut, "soft"),
+        make("p", runs.length ? runs.map(function (run) { return words.measured(run[0], run[1]); }).join(". ") : words.how[of[0] && of[0].how] || words.workedOut, "soft"),
         mark.href && link(mark.href, words.toLedger)
       ]
     };

@@ -13,7 +13,7 @@ from course_site.records.record_checks import is_lost
 from course_site.site.course import Course
 from course_site.site.editions import across
 from course_site.values.uncertainty import CARDS_ENOUGH, SHORT_US, UNSEEN_COMMON
-from course_site.values.values import ExpressionError, Result, evaluate, walk_leaves
+from course_site.values.values import ExpressionError, Result, evaluate, parse, walk_leaves
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -117,11 +117,20 @@ def anchor(course: Course, page: Page, result: Result) -> str:
     """
     if isinstance(result.value, str):
         return ""
-    home = home_of(course, page, result.names[0]) if result.names else None
+    home = _with_a_row(course, page, result.names[0]) if result.names else None
     if home is None:
         return ""
     row = address(f"{home.page.id}.{home.name}")
     return row if home.course is course else across(course.here, "", home.course.here, row)
+
+
+def _with_a_row(course: Course, page: Page, name: str) -> Home | None:
+    """Return where a name lives; what a page without a list of its own defines lives where its first part does."""
+    home = home_of(course, page, name)
+    if home is None or home.record is not None or name not in course.scopes[page.id].defines:
+        return home
+    parts = parse(course.scopes[page.id].defines[name].expression).names
+    return _with_a_row(course, page, parts[0]) if parts else None
 
 
 def address(row: str) -> str:
