@@ -420,7 +420,7 @@ def test_a_new_build_takes_the_place_of_the_old_one(context: BrowserContext, tmp
     page.wait_for_selector("html[data-kept=yes]", state="attached")
     for name, old, new in (
         ("w1.html", "</h1>", " anew</h1>"),
-        ("service_worker.js", '"run-" + "', '"run-" + "new'),
+        ("service_worker.js", 'KEPT_AS + "', 'KEPT_AS + "new'),
     ):
         path = tmp_path / "handbook" / "run" / name
         path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")

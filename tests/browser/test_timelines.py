@@ -65,7 +65,7 @@ def figure(seed: int) -> str:
         plain=str,
         text=str,
         question=lambda text: f'<p class="ask">{html.escape(text)}</p>',
-        address=lambda name: name,
+        shared=lambda name: name,
         problem=problems.append,
         slot=lambda raw: made.append(raw) or "slot",
     )

@@ -287,7 +287,7 @@ def test_the_switch_leads_to_the_same_page_of_every_other_edition(third):
 def test_the_script_is_told_of_pages_that_there_are_and_of_a_card_that_comes_first(third):
     course, _ = render(third)
     meta = Switch(course, A100["slug"]).on("w1.html").meta
-    assert 'content="h200" data-folder=""' in meta
+    assert 'content="h200" data-pages=' in meta
     assert "{&quot;h100&quot;: &quot;h100/w1.html&quot;}" in meta
     assert 'data-first="a100"' in meta
 

@@ -145,6 +145,7 @@ def test_a_page_asks_for_files_beside_it_only():
 
     assert set(re.findall(r'<(?:script|link)[^>]*(?:src|href)="([^"]+)"', page)) == {
         "../../assets/favicon.svg",
+        "../../assets/js/storage.js",
         "../../assets/js/edition.js",
         "../../assets/vendor/fonts/source-serif-4-latin-wght-normal.woff2",
         "../../assets/vendor/fonts/source-serif-4-latin-wght-italic.woff2",

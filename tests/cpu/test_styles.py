@@ -14,13 +14,23 @@ from course_site.site.render import value_facts
         (".here,.gone .here,.here .late--on{color:red}", ".here,.here .late--on{color:red}"),
         (".here:not(.gone){a:b}", ".here:not(.gone){a:b}"),
         (".here :is(.gone,p){a:b}", ".here :is(.gone,p){a:b}"),
+        ("[data-md-color-scheme=slate][data-md-color-primary=red]{a:b}", ""),
+        (
+            '[data-md-color-primary="red"],[data-md-color-primary=ink]{a:b}',
+            "[data-md-color-primary=ink]{a:b}",
+        ),
+        ("[data-md-color-scheme=slate]{a:b}", "[data-md-color-scheme=slate]{a:b}"),
         ("[dir=rtl] .here{a:b}", ""),
         ("[dir=ltr] .here{a:b}", "[dir=ltr] .here{a:b}"),
         ("@media print{.gone{a:b}.here{a:b}}", "@media print{.here{a:b}}"),
         ("@media print{.gone{a:b}}", ""),
         ("@keyframes gone{0%{a:b}to{a:c}}", "@keyframes gone{0%{a:b}to{a:c}}"),
         ('@charset "UTF-8";html{a:b}', '@charset "UTF-8";html{a:b}'),
-        (":root{--x:url(\"data:a,<svg a='}'/>\")}.gone{a:b}", ":root{--x:url(\"data:a,<svg a='}'/>\")}"),
+        (":root{--x:url(\"data:a,<svg a='}'/>\")}.gone{a:b}", ":root{}"),
+        (
+            ":root{--x:url(\"data:a,<svg a='}'/>\");--y:url('b');--z:1}.here{a:var(--x)}.gone{a:var(--y)}",
+            ":root{--x:url(\"data:a,<svg a='}'/>\");--z:1}.here{a:var(--x)}",
+        ),
         (".here{a:'\\'}'}.gone{a:b}/* .here{ */", ".here{a:'\\'}'}/* .here{ */"),
         ("p{margin:.5em 0}", "p{margin:.5em 0}"),
     ],
@@ -29,7 +39,9 @@ def test_what_can_match_stays(tmp_path, rule, left):
     (tmp_path / "assets/stylesheets").mkdir(parents=True)
     (tmp_path / "assets/stylesheets/main.css").write_text(rule)
     (tmp_path / "assets/site.js").write_text('add("late--on")')
-    (tmp_path / "index.html").write_text('<p class="here there">x</p>')
+    (tmp_path / "index.html").write_text(
+        '<body data-md-color-primary="ink"><input data-md-color-scheme="slate"><p class="here there">x</p>'
+    )
     styles.lighten(tmp_path)
     assert (tmp_path / "assets/stylesheets/main.css").read_text() == left
 

@@ -27,6 +27,7 @@ SOURCES = ("run.css", "run.js", SCRIPT, WORKER)
 # What the pages show besides: kept on the mentor's device too. Places in the built site.
 SHARED = (
     "assets/favicon.svg",
+    "assets/js/storage.js",
     "assets/js/edition.js",
     "assets/js/words.js",
     "assets/vendor/fonts/source-serif-4-latin-wght-normal.woff2",

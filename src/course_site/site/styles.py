@@ -1,7 +1,8 @@
 """Styles and scripts without what no visitor needs: rules of the theme that match nothing, comments, files that wait.
 
-The theme styles tabs, versions, comments, twelve kinds of admonition and pages that run from right to left. A rule
-stays when every class of its selector stands on a page, or is a word of a script, which may set it later.
+The theme styles tabs, versions, comments, twelve kinds of admonition, twenty colours and pages that run from right to
+left. A rule stays when every class of its selector stands on a page, or is a word of a script, which may set it later,
+and every colour that it is for is one that a page may have. So does an icon that some rule asks for by its variable.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ OUR_SHEETS, OUR_SCRIPTS = "assets/css/*.css", "assets/js/**/*.js"
 _CLASSES = re.compile(r'\bclass=(?:"([^"]*)"|([^\s">]+))')
 _LISTS = re.compile(r":(?:not|is|where|has)\([^()]*\)")  # any of a list may match, or must not
 _CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
+_COLOURS = re.compile(r"\bdata-md-color-\w+=\"([^\"]*)\"")  # of a page, and of what switches it to others
+_ASKED = re.compile(r"var\((--[\w-]+)")
+_ICON = re.compile(r"(?P<name>--[\w-]+):url\((?:\"[^\"]*\"|'[^']*')\);?")
+_COLOUR = re.compile(r"\[data-md-color-\w+=\"?([\w-]+)\"?\]")
 
 
 def lighten(site: Path, sheets: Sequence[str] = ()) -> None:
@@ -27,14 +32,21 @@ def lighten(site: Path, sheets: Sequence[str] = ()) -> None:
         sheets: ours that every page asks for, in this order: they become the first of them.
     """
     used: set[str] = set()
+    asked: set[str] = set()
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
+        asked.update(_ASKED.findall(text))
         used.update(name for quoted, bare in _CLASSES.findall(text) for name in (quoted or bare).split())
+        used.update(_COLOURS.findall(text))
     for script in site.glob("assets/**/*.js"):
         used.update(re.findall(r"[\w-]+", script.read_text(encoding="utf-8")))
-    for sheet in site.glob(SHEETS):
-        text = sheet.read_text(encoding="utf-8")
-        sheet.write_text("".join(_kept(text, used)), encoding="utf-8")
+    asked |= used  # a script may ask by any of its words
+    kept = {sheet: "".join(_kept(sheet.read_text(encoding="utf-8"), used)) for sheet in site.glob(SHEETS)}
+    for text in (*kept.values(), *(file.read_text(encoding="utf-8") for file in site.glob(OUR_SHEETS))):
+        asked.update(_ASKED.findall(text))
+    for sheet, text in kept.items():
+        lighter = _ICON.sub(lambda icon: icon[0] if icon["name"] in asked else "", text)
+        sheet.write_text(lighter, encoding="utf-8")
     for pattern, shorter in ((OUR_SHEETS, rcssmin.cssmin), (OUR_SCRIPTS, rjsmin.jsmin)):
         for file in site.glob(pattern):
             file.write_text(str(shorter(file.read_text(encoding="utf-8"))), encoding="utf-8")
@@ -79,7 +91,8 @@ def _matches(selector: str, used: Collection[str]) -> bool:
     bare = selector
     while (fewer := _LISTS.sub("", bare)) != bare:
         bare = fewer
-    return "[dir=rtl]" not in bare and all(name in used for name in _CLASS.findall(bare))
+    asked = [*_CLASS.findall(bare), *_COLOUR.findall(bare)]
+    return "[dir=rtl]" not in bare and all(name in used for name in asked)
 
 
 def _rules(text: str) -> Iterator[tuple[str, str | None]]:

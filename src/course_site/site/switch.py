@@ -65,10 +65,10 @@ class Switch:
         pages = json.dumps({one.key: across(here, uri, one, uri) for one in others})
         first = next((one.key for one in self._course.editions if one.slug == self._first and one.folder), "")
         more = f' data-first="{first}"' if first else ""
-        return (
-            f'<meta name="edition" content="{here.key}" data-folder="{here.folder}" '
-            f'data-searched="{html.escape(self._course.editions[0].name)}" data-pages="{html.escape(pages)}"{more}>'
-        )
+        if here.folder:
+            searched = html.escape(self._course.editions[0].name)  # whose words the search knows
+            more += f' data-folder="{here.folder}" data-searched="{searched}"'
+        return f'<meta name="edition" content="{here.key}" data-pages="{html.escape(pages)}"{more}>'
 
     def _place(self, there: SiteEdition, uri: str) -> str:
         """Return where an edition has a page: the ledger's page of one that it has not measured is its index."""
