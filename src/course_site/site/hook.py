@@ -15,8 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
-from jinja2 import Environment, pass_context
-from markupsafe import Markup
+from jinja2 import Environment
 from mkdocs.commands.build import _build_page, _populate_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -25,7 +24,6 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page as SitePage
-from mkdocs.utils.templates import TemplateContext, url_filter
 
 from course_site.lint import unread, vendor
 from course_site.pages import bibliography, glossary
@@ -47,6 +45,7 @@ from course_site.site import (
     own_counts,
     page_cache,
     search,
+    shared_files,
     words,
 )
 from course_site.site.about import reference_of
@@ -98,8 +97,6 @@ class _Build:
 
 
 _build = _Build()
-
-LICENCE = "LICENSE.txt"  # with an ending that a browser shows
 
 
 def on_startup(command: str, dirty: bool) -> None:
@@ -310,7 +307,7 @@ def _write_notebook(page: Page) -> Path:
 
 def _of_the_course(root: Path, config: MkDocsConfig) -> dict[str, Path]:
     """Return files of the repository that the site hands out as they are."""
-    found = {LICENCE: root / "LICENSE"} if (root / "LICENSE").is_file() else {}
+    found = {shared_files.LICENCE: root / "LICENSE"} if (root / "LICENSE").is_file() else {}
     return found | ({NAME: archive(root)} if config.extra["archive"] else {})
 
 
@@ -329,21 +326,8 @@ def on_page_read_source(page: SitePage, config: MkDocsConfig) -> str | None:
 def on_env(env: Environment, config: MkDocsConfig, files: Files) -> None:
     """Lead to what all editions share, and note what a page that is edited is built again with."""
     if _build.course.here.folder:
-        env.filters |= {"url": _url_beside, "script_tag": _script_tag_beside}
+        env.filters |= shared_files.FILTERS
     _build.config, _build.files, _build.env = config, files, env
-
-
-@pass_context
-def _url_beside(context: TemplateContext, value: str) -> str:
-    """Return the address of a page of this edition, or of a file at the root of the site, one folder above it."""
-    address: str = url_filter(context, value)
-    return f"../{address}" if str(value).startswith(("assets/", LICENCE, NAME)) else address
-
-
-@pass_context
-def _script_tag_beside(context: TemplateContext, script: str) -> str:
-    """Return the element of a script, which all editions share."""
-    return Markup(f'<script src="{_url_beside(context, script)}"></script>')
 
 
 @event_priority(-100)
