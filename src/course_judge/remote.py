@@ -41,7 +41,7 @@ class _Held:
 
 @dataclass(frozen=True)
 class FewRun:
-    """What few programs of each launch made of a question.
+    """Answer to a question for which few programs of each launch were run.
 
     Attributes:
         outputs: NaN where no program was run that stores there.
