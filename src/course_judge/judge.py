@@ -144,7 +144,7 @@ class _More:
         of_tiles: sizes of whole tiles; all that is asked of small sizes is asked of them.
         edges: the smallest sizes, and those past the largest announced.
         types: sizes of types that the contract alone names.
-        many: sizes of more numbers than float32 can count.
+        many: sizes of many numbers, most of them more than float32 can count.
         long_sums: sizes of float16 with sums longer than any announced.
         pace: of a file that an interpreter runs.
         few: special values were tried on one size each, and not on all that were meant.
@@ -165,8 +165,11 @@ class _More:
     def told(self, asked: Sequence[Workload], kinds: Iterable[str]) -> tuple[str, ...]:
         """Return which sizes were asked, with which kinds of values, and what was not asked, in words."""
         edges = self.edges
+        announced = [w for w in asked if w not in self.many]
         far = ", ".join(f"{name} = {size}" for name, size in edges.past.items())
         past = f"; past the largest announced, one dimension at a time: {far}" if far else ""
+        if many := ", ".join(w.label for w in asked if w in self.many):
+            past += f"; of many numbers: {many}"
         some = "some" if edges.late else "all"
         on = ", on few of the sizes" if self.few else ""
         left = [f"{name} past the largest announced" for name in edges.not_asked]
@@ -176,7 +179,7 @@ class _More:
             "what only a card does: its own rounding, races, launches, streams",
         ]
         return (
-            reached(self._problem, asked, self.pace is not None, self.late),
+            reached(self._problem, announced, self.pace is not None, self.late),
             f"{some} of the smallest sizes of each dimension{past}",
             f"values{on}: {'; '.join(dict.fromkeys(('usual ones', 'NaN, infinities and zeros planted', *kinds)))}",
             f"not asked: {', '.join(left)}",
