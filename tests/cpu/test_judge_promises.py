@@ -1,7 +1,9 @@
 """Wrong files that usual small inputs call right: refused for size, values, what comes later; right ones pass."""
 
+import contextlib
 import dataclasses
 import hashlib
+import importlib
 import json
 import math
 import random
@@ -24,12 +26,16 @@ from course_judge.cpu_sizes import (
     larger,
     names_triton,
     of_long_sums,
+    of_many_numbers,
+    of_whole_tiles,
+    past_a_group,
     reached,
 )
-from course_judge.edge_sizes import PAST_SECONDS, Edges, past, smallest
-from course_judge.hidden_sizes import small
+from course_judge.edge_sizes import PAST_SECONDS, Edges, of_other_types, past, smallest
+from course_judge.hidden_sizes import draw, small
 from course_judge.host import Host, Task
 from course_judge.judge import hash_of_judge, judge
+from course_judge.nearly_alike import sizes_alike
 from course_judge.promises import PROMISES, case, cases_on, promises
 from course_judge.protocol.limits import Limits
 from course_judge.protocol.verdict import RIGHT
@@ -1474,10 +1480,9 @@ def test_a_size_is_cut_to_what_it_may_cost():
 
 
 @pytest.mark.parametrize(("a_unit_s", "late"), [(1e-4, False), (0.5, True), (4.0, True)])
-def test_an_interpreter_is_asked_for_as_long_as_the_limit_lasts(monkeypatch, a_unit_s, late):
+def test_an_interpreter_is_asked_for_as_long_as_the_limit_lasts(a_unit_s, late):
     problem, now, asked = command.find_problem("attention"), [0.0], []
-    monkeypatch.setattr("course_judge.cpu_sizes.time", type("Clock", (), {"monotonic": lambda: now[0]}))
-    pace = Pace(problem)
+    pace = Pace(problem, lambda: now[0])
 
     def ask(w):
         asked.append(w)
@@ -1575,6 +1580,37 @@ def test_a_case_keeps_to_its_contract(name):
 
 
 # --- the edges -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_size_that_is_drawn_keeps_to_its_contract(name):
+    """Whatever draws a size, and whatever cuts one down."""
+    problem = command.find_problem(name)
+    square = "M = N" in " ".join(
+        (importlib.import_module(f"course_kernels.{name}.problem").__doc__ or "").split()
+    )
+    assert square == (name == "refusals")
+    for seed in range(300 if square else 2):
+        rng = random.Random(seed)
+        found = [*draw(problem, small(problem), rng), *larger(problem, rng), *drawn(problem, rng)]
+        found += [*of_whole_tiles(problem, rng), *past_a_group(problem, rng), *sizes_alike(problem, rng)]
+        found += [*of_many_numbers(problem, rng), *of_long_sums(problem, rng), *of_other_types(problem, rng)]
+        found += smallest(problem, rng)
+        for _, short, sizes, more in past(problem, rng):
+            found += [short, *sizes, *more]
+        edges, pace = Edges(problem, rng), Pace(problem, lambda: 0.0)
+        pace.note(small(problem)[0], 1e-6)
+        found += edges.ask_past(found.append, pace)
+        for w in list(found):
+            for most in (1.0, 0.01):
+                with contextlib.suppress(TooSmall):
+                    found.append(cut_to(problem, w, most))
+        for w in found:
+            assert not square or w.M == w.N, w.label
+            assert "KV" not in w.dims or w.H % w.KV == 0, w.label
+            assert name != "strided_read" or w.N % w.S == 0, w.label
+            for dim, size in w.items:
+                assert dim[0].islower() or bounds_of(problem, dim).fit(size) == size, w.label
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -347,7 +347,11 @@ def test_a_last_task_is_never_written_for_a_student(tmp_path):
 @pytest.mark.parametrize(
     ("body", "size", "said"),
     [
-        ("    import time\n    time.sleep(600)\n", "N=1 float32", "timed out: it ran for 8 s and was ended"),
+        (
+            "    import time\n    time.sleep(600)\n",
+            "N=1 float32",
+            "timed out: it ran for 8 s, the limit of all answers, and was ended",
+        ),
         (
             "    import os\n    os._exit(7)\n",
             "N=1 float32",
@@ -859,7 +863,7 @@ def test_a_file_that_never_ends_is_ended_with_all_it_started(tmp_path):
 
     assert [verdict.text.splitlines()[0] for verdict in actual] == [
         "right: correct on every size tried; no speed claim: this machine has no GPU",
-        "refused on N=1 float32: timed out: it ran for 4 s and was ended",
+        "refused on N=1 float32: timed out: it ran for 4 s, the limit of all answers, and was ended",
         "right: correct on every size tried; no speed claim: this machine has no GPU",
     ]
     assert not is_alive(int(actual[1].printed))
