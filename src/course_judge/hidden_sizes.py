@@ -47,10 +47,12 @@ def draw(
     square: Workload | None = None
     for _ in range(1000):
         found = _one(problem, workloads, free, rng)
-        turned = _turned(problem, workloads, found, free)
+        # A square one has no other order: then another square, as there are two for every problem.
+        squares = problem.name in EQUAL
+        turned = _one(problem, workloads, free, rng) if squares else _turned(problem, workloads, found, free)
         if all(w not in workloads and _is_small(problem, w) for w in (found, turned)):
             sizes = [found.dims[name] for name in free if name in found.dims]
-            if len(sizes) == 1 or len(set(sizes)) > 1 or problem.name in EQUAL:
+            if len(sizes) == 1 or len(set(sizes)) > 1 or squares:
                 return (found,) if turned == found else (found, turned)
             square = found  # on which whoever takes rows for columns is right
     if square:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from course_judge.protocol.processes import cpu_seconds
 
 # A file that sleeps works at nothing, and is ended by the wall: after so many times a limit. A machine is very busy
-# where six others wait for each processor; an honest file is not ended there, and one that sleeps does not stay for ever.
+# where six others wait for each processor; an honest file is not ended there, and one that sleeps does not stay on.
 BACKSTOP = 8
 
 

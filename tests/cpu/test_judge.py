@@ -64,8 +64,8 @@ KERNELS = ROOT / "src" / "course_kernels"
 # Numbers alone decide these, and no limit, no process and no thread.
 BY_NUMBERS = {
     "wrong", "wrong result", "wrong shape", "wrong dtype", "cached result", "not a plain tensor", "shares memory",
-    "input modified", "all NaN", "not written", "NaN lost", "infinity lost", "function missing", "syntax error",
-    "same memory twice", "a view", "not yours",
+    "input modified", "all NaN", "is NaN", "not written", "NaN lost", "infinity lost", "function missing",
+    "syntax error", "same memory twice", "a view", "not yours",
 }  # fmt: skip
 
 
