@@ -814,7 +814,7 @@ record(
 # before it runs a line of your code. [The dictionary of stalls](../stall_reasons.py) shows what each wait looks like
 # in the counters, with a small kernel for it.
 #
-# You choose among sixteen reasons. They are the names that the course's own profiler uses:
+# You choose among seventeen reasons. They are the names that the course's own profiler uses:
 #
 # | reason | it means |
 # |---|---|
@@ -824,7 +824,8 @@ record(
 # | spills | registers were not enough, and values go to memory and come back |
 # | divergence | lanes of a warp take different branches, one branch after the other |
 # | atomics | many additions to one address, one after the other |
-# | tail wave | most SMs have nothing to do while the last blocks run, or there are too few blocks |
+# | tail wave | most SMs have nothing to do while the last blocks run |
+# | few blocks | all blocks fit on the card at once, and SMs have nothing to do: the launch is less than one wave |
 # | too many bytes | the same bytes cross the way to HBM more than once |
 # | bytes in flight | warps wait for HBM, and HBM has room: too few bytes are in flight |
 # | no reuse | arithmetic should bind, and yet warps wait for memory: each number is fetched for one use |

@@ -143,13 +143,31 @@ def atomics(reading: Reading) -> Evidence | None:
     return None
 
 
-def tail(reading: Reading) -> Evidence | None:
-    """Rule: SMs are idle, while the last blocks run or because there are too few."""
+def few_blocks(reading: Reading) -> Evidence | None:
+    """Rule: all blocks fit on the card at once, and SMs are idle: there is no last wave, there are too few blocks."""
     busy, waves = reading[r.SMS_BUSY] / 100, reading.waves
-    if busy >= thresholds.SMS_AT_WORK or not waves:
+    if busy >= thresholds.SMS_AT_WORK or not _below_one_wave(reading, waves):
         return None
-    few = reading.sms is not None and reading[r.GRID] < reading.sms
-    if not few and -(-waves // 1) / waves < thresholds.LAST_WAVE:
+    blocks, at_work = reading[r.GRID], f"an SM has work for {busy:.0%} of the time"
+    if reading.sms is not None and blocks < reading.sms:
+        none = reading.sms - blocks
+        line = f"fewer blocks than multiprocessors: {none:.0f} of {reading.sms} have none, and {at_work}"
+    else:
+        line = f"{blocks:.0f} blocks are {waves:.2f} of a wave, and {at_work}"
+    return Evidence(1 - busy, line)
+
+
+def _below_one_wave(reading: Reading, waves: float) -> bool:
+    """Return whether all blocks fit on the card at once, with places left."""
+    return waves < 1 or (reading.sms is not None and reading[r.GRID] < reading.sms)
+
+
+def tail(reading: Reading) -> Evidence | None:
+    """Rule: SMs are idle while the blocks of a last wave run, which is not full."""
+    busy, waves = reading[r.SMS_BUSY] / 100, reading.waves
+    if busy >= thresholds.SMS_AT_WORK or _below_one_wave(reading, waves):
+        return None
+    if -(-waves // 1) / waves < thresholds.LAST_WAVE:
         return None
     blocks = f"{reading[r.GRID]:.0f} blocks are {waves:.2f} waves"
     return Evidence(1 - busy, f"{blocks}, and an SM has work for {busy:.0%} of the time")
@@ -230,5 +248,15 @@ FAULTS = (
         "smaller blocks, or as many as fit at once with a loop over the rest",
         "docs/lectures/l5_the_top_of_the_ladder.py#12-nobody-idles-at-the-end",
         tail,
+    ),
+    Rule(
+        "few blocks",
+        "the launch is less than one wave, and multiprocessors stand idle",
+        f"an SM has work for less than {thresholds.SMS_AT_WORK:.0%} of the time, and all blocks fit at once",
+        "",
+        r.SMS_BUSY,
+        "more blocks, each with less to do: smaller tiles, or a long sum split over several blocks",
+        "docs/lectures/l4_the_gemm_ladder.py#other-sizes",
+        few_blocks,
     ),
 )

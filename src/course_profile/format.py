@@ -39,7 +39,7 @@ def advice(finding: Finding) -> list[str]:
     rule = finding.rule
     return [
         f"  next: {rule.next}",
-        f"  must move: {rule.counter}",
+        f"  must move: {finding.counter}",
         f"  rule: {rule.threshold}" + (f" [{rule.source} in docs/bibliography.toml]" if rule.source else ""),
         f"  page: {rule.page}",
     ]
@@ -158,7 +158,7 @@ def as_json(profile: Profile, diagnosis: Diagnosis) -> dict[str, Any]:
                 "counted": finding.evidence.line,
                 "threshold": finding.rule.threshold,
                 "source": finding.rule.source or None,
-                "must_move": finding.rule.counter,
+                "must_move": finding.counter,
                 "next": finding.rule.next,
                 "page": finding.rule.page,
             }

@@ -97,7 +97,7 @@ def _issue(profile: Profile) -> str:
 
 
 def _must_move(diagnosis: Diagnosis) -> str:
-    return diagnosis.findings[0].rule.counter if diagnosis.findings else "…"
+    return diagnosis.findings[0].counter if diagnosis.findings else "…"
 
 
 def _bottleneck(diagnosis: Diagnosis) -> str:

@@ -15,10 +15,12 @@ class Evidence:
     Attributes:
         share: of the time, what the cause costs at most: a rough figure, to put causes in order.
         line: what was counted.
+        counter: what must move, where it is another one than the rule's; empty where it is the rule's.
     """
 
     share: float
     line: str
+    counter: str = ""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Rule:
         title: the cause, as a clause.
         threshold: when the rule speaks, and why there.
         source: a key of docs/bibliography.toml; empty where the threshold comes from our own records.
-        counter: what must move when the cause is cured.
+        counter: what must move when the cause is cured, unless the evidence names another one.
         next: what to try.
         page: the heading that teaches it.
         asks: what it reads; gives None where it keeps silent.
@@ -52,6 +54,11 @@ class Finding:
 
     rule: Rule
     evidence: Evidence
+
+    @property
+    def counter(self) -> str:
+        """The counter that must move when the cause is cured: the one that the reading shows."""
+        return self.evidence.counter or self.rule.counter
 
 
 @dataclass(frozen=True)

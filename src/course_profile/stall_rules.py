@@ -47,7 +47,8 @@ def _waits_for(*reasons: str) -> Callable[[Reading], Evidence | None]:
             or _is_full(reading)
         ):
             return None
-        return Evidence(share * (1 - issued), f"{share:.0%} of all waiting is {reason}")
+        line = f"{share:.0%} of all waiting is {reason}"
+        return Evidence(share * (1 - issued), line, r.STALL.format(reason))
 
     return asks
 
@@ -92,8 +93,21 @@ def arithmetic(reading: Reading) -> Evidence | None:
         and dram < 100 * thresholds.ROOM_LEFT
     ):
         line = f"a unit of the multiprocessors is {busy:.0f} % busy, where the floor is set by memory"
-        return Evidence((busy - dram) / 100, line)
+        reason, share = _one_reason(reading)
+        waits = f"; {share:.0%} of all waiting is {reason}" if reason else ""
+        # The unit is what must get room. Its warps need not wait at its door: special functions are behind a queue.
+        counter = "" if reason == "math_pipe_throttle" else r.SM_BUSY
+        return Evidence((busy - dram) / 100, line + waits, counter)
     return _waits_for("math_pipe_throttle")(reading)
+
+
+def _one_reason(reading: Reading) -> tuple[str, float]:
+    """Return the largest reason and its share; no name if it is too small, or not enough of them are counted."""
+    try:
+        reason, share = reading.stall
+    except NotCounted:
+        return "", 0.0
+    return (reason, share) if share >= thresholds.ONE_REASON else ("", share)
 
 
 WAITS = (

@@ -243,6 +243,10 @@ EDGES = {
         {"more": {r.SMS_BUSY: 84, r.WAVES: 1.01}},
         {"more": {r.SMS_BUSY: 86, r.WAVES: 1.01}},
     ),
+    "few blocks": (
+        {"more": {r.SMS_BUSY: 84, r.GRID: 200, r.WAVES: 0.76}},
+        {"more": {r.SMS_BUSY: 86, r.GRID: 200, r.WAVES: 0.76}},
+    ),
     "too many bytes": ({"read_bytes": 260e6}, {"read_bytes": 250e6}),
     "bytes in flight": (
         {"more": waiting("long_scoreboard", 0.51) | {r.DRAM_BUSY: 69}},
@@ -296,7 +300,7 @@ SHARES = {
     "spills": 0.9 / 8.9,
     "divergence": 0.4 * 12.5 / 32,
     "atomics": 0.323,
-    "tail wave": 0.16,
+    **dict.fromkeys(("tail wave", "few blocks"), 0.16),
     "too many bytes": 0.5 * 132 / 388,
     "cache traffic": 0.12,
     **dict.fromkeys(("bytes in flight", "no reuse", "barriers", "memory queue", "shared memory"), 0.6 * 0.51),
@@ -343,6 +347,8 @@ def names_elsewhere():
         "a short line": made_up({r.REDUCED: 6e3, r.REDUCED_IN_ONE: 4.8e3, r.DRAM_BUSY: 29, r.SM_BUSY: 5}),
         "full waves": made_up({r.SMS_BUSY: 70, r.WAVES: 1.75}),
         "half a wave": made_up({r.SMS_BUSY: 70, r.WAVES: 1.73}),
+        "one wave": made_up({r.SMS_BUSY: 70, r.WAVES: 1.0, r.GRID: 132}),
+        "all at once": made_up({r.SMS_BUSY: 70, r.WAVES: 0.99, r.GRID: 132}),
         "few blocks": made_up({r.SMS_BUSY: 70, r.WAVES: 1.0, r.GRID: 131}),
         "tensor cores first": made_up({r.MEMORY_BUSY: 85, r.TENSOR: 90}),
         "double": made_up({r.SM_BUSY: 81, r.DRAM_BUSY: 69}),
@@ -379,7 +385,9 @@ ELSEWHERE = {
     "a short line": "",
     "full waves": "",
     "half a wave": "tail wave",
-    "few blocks": "tail wave",
+    "one wave": "",
+    "all at once": "few blocks",
+    "few blocks": "few blocks",
     "tensor cores first": "",
     "double": "arithmetic",
     "a full L1": "cache traffic",
@@ -426,7 +434,57 @@ def test_a_hint_is_promised_only_where_there_is_one():
 def test_a_card_that_waits_for_the_host_waits_for_nothing_else():
     found = diagnose(made_up({r.SMS_BUSY: 5, r.GRID: 4, r.WAVES: 0.01}, host_us=990.0))
 
-    assert [finding.rule.name for finding in found.findings] == ["launch-bound", "tail wave"]
+    assert [finding.rule.name for finding in found.findings] == ["launch-bound", "few blocks"]
+
+
+def hinted(reading):
+    """What the command prints of a reading, with the hints."""
+    return table(profile_of(reading), diagnose(reading), hint=True)
+
+
+def test_fewer_blocks_than_multiprocessors_are_no_tail_and_are_counted():
+    text = hinted(made_up({r.SMS_BUSY: 24, r.GRID: 32, r.WAVES: 0.03}))
+
+    assert "bottleneck: few blocks: the launch is less than one wave" in text
+    assert (
+        "  fewer blocks than multiprocessors: 100 of 132 have none, and an SM has work for 24% of the" in text
+    )
+    assert "  next: more blocks, each with less to do" in text
+    assert "tail" not in text
+    # Where nobody knows how many there are, only the waves are said.
+    unknown = hinted(made_up({r.SMS_BUSY: 24, r.GRID: 32, r.WAVES: 0.03}, sms=None))
+    assert "  32 blocks are 0.03 of a wave, and an SM has work for 24% of the time" in unknown
+
+
+def test_a_full_unit_behind_a_queue_is_no_wait_for_arithmetic():
+    text = hinted(made_up(waiting("mio_throttle", 0.7) | {r.SM_BUSY: 90, r.ISSUE: 65}))
+
+    assert "bottleneck: arithmetic" in text
+    assert "where the floor is set by memory; 70% of all waiting is mio_throttle\n" in text
+    assert f"  must move: {r.SM_BUSY}\n" in text
+    assert "math_pipe_throttle" not in text
+
+
+def test_a_counter_of_a_stall_must_move_only_if_that_stall_is_the_largest():
+    named = set()
+    for reason in r.REASONS:
+        for share in (0.3, 0.52, 0.8):
+            for more in ({}, {r.SM_BUSY: 90}, {r.MEMORY_BUSY: 90}, {r.DRAM_BUSY: 85}, {r.ISSUE: 70}):
+                for bound_by in ("memory", "compute"):
+                    reading = made_up(waiting(reason, share) | more, bound=bound_by)
+                    for finding in diagnose(reading).findings:
+                        moves = [one for one in r.REASONS if r.STALL.format(one) == finding.counter]
+                        said = [one for one in r.REASONS if one in finding.evidence.line.split()]
+                        assert set(moves + said) <= {reason}, (reason, share, more, finding)
+                        if said:
+                            assert f"{share:.0%} of all waiting is {reason}" in finding.evidence.line
+                        named |= set(moves)
+    assert {"mio_throttle", "short_scoreboard", "math_pipe_throttle", "barrier", "wait"} <= named
+    # Not counted, no stall is said.
+    few = {name: told for name, told in CALM.items() if name not in map(r.STALL.format, r.REASONS)}
+    alone = diagnose(dataclasses.replace(made_up(), counters=few | {r.SM_BUSY: 90})).findings[0]
+    assert (alone.rule.name, alone.counter) == ("arithmetic", r.SM_BUSY)
+    assert "waiting" not in alone.evidence.line
 
 
 def test_a_full_unit_is_no_wait_and_is_said():
@@ -986,15 +1044,15 @@ def test_what_must_move_stands_in_no_report_without_the_hint():
     for name, (edge, _) in EDGES.items():
         found = profile_of(made_up(**edge))
         diagnosis = diagnose(found.reading)
-        rule = diagnosis.findings[0].rule
+        rule, counter = diagnosis.findings[0].rule, diagnosis.findings[0].counter
 
         short, long = (report(found, diagnosis, forecast, hint) for hint in (False, True))
 
         assert f"- The bottleneck: {name}: " in short
         assert "- One counter that must move: …" in short.splitlines()
-        for hidden in (rule.counter, rule.next, rule.threshold, rule.page):
+        for hidden in (rule.counter, counter, rule.next, rule.threshold, rule.page):
             assert hidden not in short, (name, hidden)
-        assert f"- One counter that must move: {rule.counter}" in long.splitlines()
+        assert f"- One counter that must move: {counter}" in long.splitlines()
 
 
 @pytest.mark.parametrize("asked", [[], ["--hint"]])

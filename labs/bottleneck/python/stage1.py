@@ -6,8 +6,9 @@ import triton.language as tl
 
 # kernel: (what it waits for, the counter that proves it, that counter's value; None while the table has none)
 #
-# The profiler's names: launch-bound, uncoalesced, bank conflicts, spills, divergence, atomics, tail wave, too many
-# bytes, bytes in flight, no reuse, cache traffic, barriers, memory queue, shared memory, arithmetic, one chain
+# The profiler's names: launch-bound, uncoalesced, bank conflicts, spills, divergence, atomics, tail wave, few
+# blocks, too many bytes, bytes in flight, no reuse, cache traffic, barriers, memory queue, shared memory, arithmetic,
+# one chain
 FOUND = {
     "softmax": ("too many bytes", "", None),
     "bias_gelu": ("arithmetic", "", None),
