@@ -438,6 +438,24 @@ def test_a_page_the_card_cannot_run_is_left_to_the_reference_edition(
     assert plan.unmet(page, find_gpus()) == lacking
 
 
+@pytest.mark.parametrize(
+    ("extra", "lacking"),
+    [
+        ("there", None),
+        ("absent", "packages absent: not installed here: made-up; `-- --with absent` installs them"),
+        ("none", "packages none: there is no such extra in pyproject.toml; there are there, absent"),
+    ],
+)
+def test_a_page_that_needs_packages_is_left_where_they_are_not(root, monkeypatch, extra, lacking):
+    pyproject = (
+        '[project.optional-dependencies]\nthere = ["pytest>=8"]\nabsent = ["pytest", "made-up[more]==1.0"]\n'
+    )
+    monkeypatch.setattr(plan, "PROJECT", write(root, "elsewhere/pyproject.toml", pyproject).parent)
+    page = read_page(root / write_page(root, "a", "1", needs=f"packages {extra}"), root)
+    assert plan.unmet(page, find_gpus()) == lacking
+    assert plan.unmet(page, find_gpus(), here=False) is None  # of another machine nobody knows
+
+
 def test_a_page_the_card_cannot_run_is_said_in_one_line(root, capsys):
     write_page(root, "a", "1", needs="capability 10.0")
     write_page(root, "b", "1")

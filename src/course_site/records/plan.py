@@ -13,8 +13,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from course_site.records.gpu_test_records import Verdict
     from course_site.records.record import Record
 
+PROJECT = Path(__file__).resolve().parents[3]
 STARTUP_S = 3.0  # a page's process, before its first cell
 GUESS_S = 120.0  # the forecast of a page that has no record anywhere
 UNKNOWN_S = 30.0  # of a group of GPU tests that never ran
@@ -132,7 +135,30 @@ def unmet(page: Page, gpus: Sequence[Gpu], *, here: bool = True) -> str | None:
         lacking = counters_lacking() if here and need == "counters" else None
         if lacking:
             return f"needs hardware counters; {lacking}"
+        extra = need.removeprefix("packages ")
+        missing = packages_lacking(extra) if here and extra != need else None
+        if missing:
+            return f"{need}: {missing}"
     return None
+
+
+def packages_lacking(extra: str) -> str | None:
+    """Return which packages of an optional extra of pyproject.toml are not installed here, in one line, or None."""
+    with (PROJECT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    if extra not in extras:
+        return f"there is no such extra in pyproject.toml; there are {', '.join(extras)}"
+    names = (re.match(r"[\w.-]+", line) for line in extras[extra])
+    missing = [name[0] for name in names if name and not _is_installed(name[0])]
+    return f"not installed here: {', '.join(missing)}; `-- --with {extra}` installs them" if missing else None
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def lacking(pages: Sequence[Page], gpus: Sequence[Gpu], *, here: bool = True) -> dict[str, str | None]:
