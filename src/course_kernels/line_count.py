@@ -1,7 +1,7 @@
 """Lines of a kernel, counted by one rule: a line counts if it holds something besides a comment or a docstring.
 
-A file of a ladder of tools has its kernel between `# region kernel` and `# endregion` (in C++ after `//`): what says
-how the work is done. The rest of the file checks, compiles, launches.
+What runs on the card lies between `# region NAME` and `# endregion` (in C++ after `//`). The rest of a file checks,
+compiles, launches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _QUIET = {
     *(tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING),
 }
 _COMMENT_OF_CPP = re.compile(r"/[*].*?[*]/|//[^\n]*", re.DOTALL)
-_BEGIN, _END = re.compile(r"^\s*(#|//) region kernel\s*$"), re.compile(r"^\s*(#|//) endregion\s*$")
+_BEGIN, _END = re.compile(r"^\s*(#|//) region \w+\s*$"), re.compile(r"^\s*(#|//) endregion\s*$")
 
 
 def spoken_lines(path: Path) -> frozenset[int]:
@@ -43,7 +43,7 @@ def kernel_lines(path: Path) -> int:
     for begin in begins:
         ends = [number for number in range(begin, len(lines) + 1) if _END.match(lines[number - 1])]
         if not ends:
-            raise ValueError(f"{path.name}: line {begin}: `region kernel` has no `endregion` after it")
+            raise ValueError(f"{path.name}: line {begin}: its region has no `endregion` after it")
         end = ends[0]
         found += sum(begin < number < end for number in spoken)
     return found

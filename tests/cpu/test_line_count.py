@@ -54,7 +54,7 @@ def test_a_kernel_is_what_its_region_holds(tmp_path):
 
 def test_a_region_that_has_no_end_is_no_region(tmp_path):
     (tmp_path / "a.py").write_text("# region kernel\na = 1\n")
-    with pytest.raises(ValueError, match="no `endregion`"):
+    with pytest.raises(ValueError, match="has no `endregion` after it"):
         kernel_lines(tmp_path / "a.py")
 
 
