@@ -21,7 +21,7 @@ Options = dict[str, Any]
 
 @functools.cache
 def tilelang() -> Any:
-    """The package.
+    """Return the package.
 
     Raises:
         NotInstalled: it is not there.
@@ -37,7 +37,7 @@ def tilelang() -> Any:
 
 
 def ready(function: Any, options: Options, arch: str = "sm_90a") -> Any:
-    """A kernel that can be called with tensors: (tensors) -> None.
+    """Return a kernel that can be called with tensors: (tensors) -> None.
 
     Args:
         function: a `T.prim_func`.
@@ -53,7 +53,7 @@ def ready(function: Any, options: Options, arch: str = "sm_90a") -> Any:
 
 
 def compiled(function: Any, options: Options, arch: str = "sm_90a") -> Compiled:
-    """What the compiler makes of a kernel, on a machine without a card: the same as `ready` launches.
+    """Return what the compiler makes of a kernel, on a machine without a card: the same as `ready` launches.
 
     Args:
         function: a `T.prim_func` of one kernel.

@@ -173,7 +173,7 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, tile: Tile | None = None) -> torch
         TypeError, ValueError: see `product_of`; or a GPU of another compute capability than 9.0.
     """
     tilelang()
-    c, M, N, K = product_of(a, b, tuple(TYPE))
+    c, _, N, _ = product_of(a, b, tuple(TYPE))
     tma = in_vectors(a, b)
     cut = (tile or BEST) if tma else BY_THREADS
     check_size("b", "N", N, MAX_N)
