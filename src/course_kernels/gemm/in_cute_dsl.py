@@ -21,7 +21,6 @@ from typing import Any
 # mypy: allow-untyped-defs
 import torch
 
-from course_kernels.gemm.arguments import product_of
 from course_kernels.gemm.by_tma import multiprocessors
 from course_kernels.gemm.by_tma import supports as supports
 from course_kernels.gemm.launch_cache import EIGHT, sizes_of
@@ -371,8 +370,8 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, tile: Tile | None = None) -> torch
         ValueError: see `sizes_of`; or a GPU of another compute capability than 9.0.
         NotInstalled: the language is not there.
     """
-    sizes_of(a, b)
-    c, M, N, K = product_of(a, b)
+    M, N, K = sizes_of(a, b)
+    c = torch.empty((M, N), dtype=a.dtype, device=a.device)
     most, element = multiprocessors(a.get_device()), str(a.dtype).removeprefix("torch.")
     run = _compiled(tile or BEST, element)
     from cuda.bindings.driver import CUstream
