@@ -9,9 +9,11 @@ import textwrap
 from collections import Counter
 
 import pytest
+import torch
 
 pytest.importorskip("cuda.tile")
 
+from course_kernels.attention import in_cutile as attention_rung
 from course_kernels.cuda import cutile
 from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import in_cutile as gemm_rung
@@ -203,3 +205,81 @@ def test_a_launch_asks_for_the_kernel_that_was_compiled(sizes, driver):
     """)
     launched = ran(code, LD_LIBRARY_PATH=driver).split()
     assert launched == [entry(gemm_rung.compiled(gemm_of(*sizes, "float16")))]
+
+
+# --- attention ---------------------------------------------------------------
+
+
+def attention_of(N, D=128, causal=False, dtype="bfloat16", H=16):
+    return Workload.of(dtype, B=1, H=H, N=N, D=D, causal=causal)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("D", [64, 128])
+@pytest.mark.parametrize("name", attention_rung.TILES)
+def test_attention_has_roles_tma_and_wgmma_and_hardly_spills(name, D, causal):
+    made = attention_rung.compiled(attention_of(4096, D, causal), tile=attention_rung.TILES[name])
+    found = counted(made)
+    assert min(found[n] for n in ("HGMMA", "UTMALDG", "UTMASTG", "SYNCS", "USETMAXREG")) > 0
+    assert not {"HMMA", "LDGSTS", "LDG", "STG"} & set(found)
+    assert found["LDL"] <= (2 if name == "tall" else 0)
+    assert made.shared_bytes <= 227 * 1024
+    assert ("multicast" in made.ptx) == (attention_rung.TILES[name].ctas > 1)
+
+
+def test_the_compiler_makes_two_loops_of_one():
+    # One with the mask and one without: each has its own products.
+    found = counted(attention_rung.compiled(attention_of(4096), tile=attention_rung.TILES["square"]))
+    one_loop = 128 // 16 + 128 // 16  # of QK over D, and of PV over the keys, 16 at a time
+    assert found["HGMMA"] == 2 * one_loop
+
+
+def test_every_product_is_waited_for_before_what_follows():
+    # What the head of the file says. A wait that leaves one product running would be a wait_group of 1.
+    for tile in attention_rung.TILES.values():
+        ptx = attention_rung.compiled(attention_of(4096), tile=tile).ptx
+        assert set(re.findall(r"wgmma\.wait_group\S*\s+(\d+)", ptx)) == {"0"}
+
+
+@pytest.mark.parametrize("N", [1, 17, 129, 1000])
+def test_lengths_that_fill_no_tile_still_come_by_tma(N):
+    found = counted(attention_rung.compiled(attention_of(N, H=2, causal=True)))
+    assert min(found["HGMMA"], found["UTMALDG"], found["UTMASTG"]) > 0
+    assert not {"HMMA", "LDG", "STG", "LDL", "STL"} & set(found)
+
+
+def test_what_the_attention_takes():
+    assert attention_rung.supports(attention_of(1))
+    assert attention_rung.supports(attention_of(1, D=64, dtype="float16"))
+    assert not attention_rung.supports(attention_of(1, D=96))
+    assert not attention_rung.supports(attention_of(1, dtype="float32"))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("H", "N", "D"), [(16, 4096, 128), (2, 1000, 64), (1, 1, 128), (2, 17, 128)])
+def test_a_launch_asks_for_the_attention_that_was_compiled(H, N, D, causal, driver):
+    code = textwrap.dedent(ARRAY) + textwrap.dedent(f"""
+        from course_kernels.attention.in_cutile import BEST, _constants, _kernel
+        from course_kernels.cuda.cutile import launch
+        tile = BEST[{D}]
+        launch(0, (7, {H}), _kernel(tile), (*[Array({H}, {N}, {D})] * 4, 0.1, *_constants(tile, {D}, {causal})))
+    """)
+    launched = ran(code, LD_LIBRARY_PATH=driver).split()
+    assert launched == [entry(attention_rung.compiled(attention_of(N, D, causal, "float16", H)))]
+
+
+# --- refusals of the launchers -----------------------------------------------
+
+
+@pytest.mark.parametrize("refused", ["dtype", "sizes", "layout", "device"])
+def test_launchers_refuse_by_name(refused):
+    a = torch.empty(16, 8, dtype=torch.float32 if refused == "dtype" else torch.bfloat16)
+    b = torch.empty(9 if refused == "sizes" else 8, 24, dtype=torch.bfloat16)
+    q = torch.empty(1, 2, 3, 96 if refused == "sizes" else 64, dtype=a.dtype)
+    if refused == "layout":
+        a, q = torch.empty(8, 16, dtype=a.dtype).T, q.transpose(1, 2)
+    error = TypeError if refused == "dtype" else ValueError
+    with pytest.raises(error, match=r"^[ab]: expected"):
+        gemm_rung.gemm(a, b)
+    with pytest.raises(error, match=r"^q: expected"):
+        attention_rung.attention(q, q, q)

@@ -2,8 +2,7 @@
 
 Contract  problem.py
 Idea      a tile is a value: load two, multiply, add, store one. The compiler finds the instruction (wgmma), the
-          swizzle, the ring in shared memory, and the roles: warps that load by TMA, warpgroups that multiply, warps that
-          store
+          swizzle, the ring in shared memory, and the roles: warps that load, warpgroups that multiply, warps that store
 Against   k05_triton, which is as long, and whose program says how many warps and stages it has
 Cost      as k05_triton: 128 rows of A and 256 columns of B are read for 128 x 256 of C, and the order of tiles lets
           most of that come from L2
