@@ -35,6 +35,7 @@ SHARED = {
     "course_kernels.problem",
     "course_kernels.arguments",
     "course_kernels.dependent_launch",
+    "course_kernels.rungs",
     "course_kernels.cuda",
 }
 # What the site may know of the kernels: derived numbers, never a kernel.
