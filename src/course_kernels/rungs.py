@@ -1,8 +1,10 @@
-"""What the rungs of the ladder of tools have in common: a language that is not installed, and what its compiler made."""
+"""Rungs of the ladder of tools: a language that is not installed, and what its compiler made of a kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+INSTALL = "pip install -e '.[ladder]'"
 
 
 class NotInstalled(RuntimeError):
@@ -11,7 +13,7 @@ class NotInstalled(RuntimeError):
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a compiler made of one kernel.
+    """Product of a compiler: one kernel's machine code, and the texts on the way to it.
 
     Attributes:
         cubin: the machine code, an ELF file.

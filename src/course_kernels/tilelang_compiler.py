@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from course_kernels.cuda.headers import CudaMissingError
-from course_kernels.rungs import Compiled, NotInstalled
+from course_kernels.rungs import INSTALL, Compiled, NotInstalled
 
 # What `tilelang.compile` may be told of a kernel: its own options, by their names.
 Options = dict[str, Any]
@@ -33,7 +33,7 @@ def tilelang() -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "tilelang":
             raise
-        raise NotInstalled('tilelang: not installed here; pip install "percent-of-peak[ladder]"') from None
+        raise NotInstalled(f"TileLang: not installed here: {INSTALL}") from None
 
 
 def ready(function: Any, options: Options, arch: str = "sm_90a") -> Any:

@@ -14,11 +14,11 @@ import torch
 pytest.importorskip("cuda.tile")
 
 from course_kernels.attention import in_cutile as attention_rung
-from course_kernels.cuda import cutile
+from course_kernels import cutile_compiler as cutile
 from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import in_cutile as gemm_rung
 from course_kernels.problem import Workload
-from course_kernels.rungs import NotInstalled
+from course_kernels.rungs import INSTALL, NotInstalled
 
 INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?\S+\s+)?([A-Z0-9]+)", re.MULTILINE)
 
@@ -99,9 +99,7 @@ def test_without_the_language_one_line_says_what_to_install(monkeypatch):
     cutile.language.cache_clear()
     gemm_rung._kernel.cache_clear()
     monkeypatch.setitem(sys.modules, "cuda.tile", None)
-    with pytest.raises(
-        NotInstalled, match=r'^cuTile: not installed here: pip install "percent-of-peak\[ladder\]"'
-    ):
+    with pytest.raises(NotInstalled, match=rf"^cuTile: not installed here: {re.escape(INSTALL)}"):
         gemm_rung.compiled(LARGE)
     monkeypatch.undo()
     cutile.language.cache_clear()
@@ -198,7 +196,7 @@ def test_a_launch_asks_for_the_kernel_that_was_compiled(sizes, driver):
     M, N, K = sizes
     tile = gemm_rung.BEST if K % 8 == 0 and N % 8 == 0 else gemm_rung.PLAIN
     code = textwrap.dedent(ARRAY) + textwrap.dedent(f"""
-        from course_kernels.cuda.cutile import launch
+        from course_kernels.cutile_compiler import launch
         from course_kernels.gemm.in_cutile import Tile, _constants, _kernel
         tile = {tile}
         launch(0, (7,), _kernel(tile), (Array({M}, {K}), Array({K}, {N}), Array({M}, {N}), *_constants(tile)))
@@ -260,7 +258,7 @@ def test_what_the_attention_takes():
 def test_a_launch_asks_for_the_attention_that_was_compiled(H, N, D, causal, driver):
     code = textwrap.dedent(ARRAY) + textwrap.dedent(f"""
         from course_kernels.attention.in_cutile import BEST, _constants, _kernel
-        from course_kernels.cuda.cutile import launch
+        from course_kernels.cutile_compiler import launch
         tile = BEST[{D}]
         launch(0, (7, {H}), _kernel(tile), (*[Array({H}, {N}, {D})] * 4, 0.1, *_constants(tile, {D}, {causal})))
     """)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from course_kernels.attention.arguments import HEAD_SIZES, heads_of
-from course_kernels.cuda.cutile import array_like, compile_for, language, launch
+from course_kernels.cutile_compiler import array_like, compile_for, language, launch
 from course_kernels.problem import Workload
 from course_kernels.rungs import Compiled
 

@@ -25,7 +25,7 @@ from course_kernels.gemm.by_tma import multiprocessors
 from course_kernels.gemm.by_tma import supports as supports
 from course_kernels.gemm.launch_cache import EIGHT, sizes_of
 from course_kernels.problem import Workload
-from course_kernels.rungs import Compiled, NotInstalled
+from course_kernels.rungs import INSTALL, Compiled, NotInstalled
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ STRIPS = 2  # of them in shared memory, a warpgroup
 REGISTERS = 240  # of a thread that multiplies; the one that fetches gives the rest away
 PRODUCER_REGISTERS = 24  # the least that can be asked for; it computes addresses only
 
-INSTALL = 'nvidia-cutlass-dsl: not installed here: pip install "percent-of-peak[ladder]"'
+MISSING = f"CuTe-DSL: not installed here: {INSTALL}"
 
 
 # --- on the device -----------------------------------------------------------
@@ -94,7 +94,7 @@ def _program(tile: Tile, element: str) -> Any:
         from cutlass.tensor_utils import LayoutEnum
         from cutlass.utils import hopper_helpers as hopper
     except ModuleNotFoundError as error:
-        raise NotInstalled(INSTALL) from error
+        raise NotInstalled(MISSING) from error
 
     BM, BN, CM, CN, STAGES = tile.block_m, tile.block_n, tile.cluster_m, tile.cluster_n, tile.stages
     GROUP_M = tile.group_m

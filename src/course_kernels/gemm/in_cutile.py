@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 # mypy: allow-untyped-defs
 import torch
 
-from course_kernels.cuda.cutile import array_like, compile_for, language, launch
+from course_kernels.cutile_compiler import array_like, compile_for, language, launch
 from course_kernels.gemm.arguments import in_vectors, product_of
 from course_kernels.gemm.arguments import supports as supports
 from course_kernels.problem import Workload

@@ -16,11 +16,9 @@ from importlib import import_module
 from math import prod
 from typing import Any
 
-from course_kernels.rungs import Compiled, NotInstalled
+from course_kernels.rungs import INSTALL, Compiled, NotInstalled
 
-INSTALL = (
-    'cuTile: not installed here: pip install "percent-of-peak[ladder]" (cuda-tile and its compiler, tileiras)'
-)
+MISSING = f"cuTile: not installed here: {INSTALL} (cuda-tile and its compiler, tileiras)"
 
 ALIGNED_BYTES = 16  # addresses and strides of such a multiple are what the copy engine takes
 ALIGNED_SIZE = 16  # elements: lengths of such a multiple are noted as well
@@ -38,7 +36,7 @@ def language() -> Any:
     except ModuleNotFoundError as error:
         if error.name not in ("cuda", "cuda.tile"):
             raise
-        raise NotInstalled(INSTALL) from None
+        raise NotInstalled(MISSING) from None
 
 
 def launch(stream: Any, grid: tuple[int, ...], kernel: Any, arguments: tuple[Any, ...]) -> None:
@@ -55,7 +53,7 @@ def launch(stream: Any, grid: tuple[int, ...], kernel: Any, arguments: tuple[Any
     try:
         language().launch(stream, grid, kernel, arguments)
     except FileNotFoundError:
-        raise NotInstalled(INSTALL) from None
+        raise NotInstalled(MISSING) from None
 
 
 def array_like(dtype: str, shape: tuple[int, ...]) -> Any:
@@ -113,7 +111,7 @@ def compile_for(arch: str, kernel: Any, arguments: Sequence[Any]) -> Compiled:
             output_format="cubin",
         )
     except FileNotFoundError:
-        raise NotInstalled(INSTALL) from None
+        raise NotInstalled(MISSING) from None
     ptx = ptx_in(made.getvalue())
     shared = [int(size) for size in re.findall(r"^\.shared .*\[(\d+)\];", ptx, re.MULTILINE)]
     return Compiled(cubin=made.getvalue(), ptx=ptx, shared_bytes=sum(shared))
