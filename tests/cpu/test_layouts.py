@@ -54,7 +54,7 @@ def test_the_two_of_the_board_are_where_they_were_worked_out():
     shown = layouts.work(begun("blocks", at=13), {})
     assert shown.texts["outer"] == "((2, 2), (2, 4)):((1, 16), (2, 4))"
     assert shown.texts["coordinate"] == "((1, 0), (1, 1))"
-    assert shown.texts["products"] == "1 × 1 + 0 × 16 + 1 × 2 + 1 × 4"
+    assert shown.texts["products"].replace("\u00a0", " ") == "1 × 1 + 0 × 16 + 1 × 2 + 1 × 4"
     assert shown.texts["address"] == "7"
 
 

@@ -93,7 +93,7 @@
         outer: written([pairs.slice(0, split), pairs.slice(split)].filter(some)),
         inner: written(grid.inner.map(function (pair) { return [pair]; })),
         coordinate: brackets([digits.slice(0, split), digits.slice(split)].filter(some).map(brackets)),
-        products: digits.map(function (digit, i) { return digit + " × " + steps[i]; }).join(" + "),
+        products: digits.map(function (digit, i) { return digit + "\u00a0×\u00a0" + steps[i]; }).join(" + "),
         address: hidden ? "?" : String(addressOf(middle, sizes, steps)), composed: together ? written(together) : ""
       };
 

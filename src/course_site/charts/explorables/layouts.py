@@ -175,7 +175,7 @@ def work(state: State, data: Data) -> Shown:
         "outer": _written([part for part in (pairs[:split], pairs[split:]) if part]),
         "inner": _written([[pair] for pair in inner]),
         "coordinate": _brackets([_brackets(part) for part in (digits[:split], digits[split:]) if part]),
-        "products": " + ".join(f"{d} × {s}" for d, s in zip(digits, steps, strict=True)),
+        "products": " + ".join(f"{d}\u00a0×\u00a0{s}" for d, s in zip(digits, steps, strict=True)),
         "address": "?" if hidden else str(address), "composed": _written(together or []) if together else "",
     }  # fmt: skip
 
