@@ -1,4 +1,4 @@
-"""How long the first call of a kernel takes, compiler included, in a process that has compiled nothing yet.
+"""Time of a kernel's first call, compiler included, in a process that has compiled nothing yet.
 
 python -m course_kernels.first_call gemm/in_tilelang dtype=bfloat16,M=4096,N=4096,K=4096
 

@@ -30,7 +30,7 @@ HOST_COMPILER = "g++"
 
 @dataclass(frozen=True)
 class Library:
-    """What nvcc made of one source: files in a folder.
+    """Product of nvcc from one source: files in a folder.
 
     Attributes:
         folder: where they are.

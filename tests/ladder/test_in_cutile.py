@@ -13,8 +13,8 @@ import torch
 
 pytest.importorskip("cuda.tile")
 
-from course_kernels.attention import in_cutile as attention_rung
 from course_kernels import cutile_compiler as cutile
+from course_kernels.attention import in_cutile as attention_rung
 from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import in_cutile as gemm_rung
 from course_kernels.problem import Workload

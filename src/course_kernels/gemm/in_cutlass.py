@@ -15,10 +15,10 @@ from pathlib import Path
 
 import torch
 
-from course_kernels.nvcc import Library, compile_library
 from course_kernels.gemm import by_tma
 from course_kernels.gemm.by_tma import supports as supports
 from course_kernels.gemm.launch_cache import sizes_of
+from course_kernels.nvcc import Library, compile_library
 from course_kernels.problem import Workload
 from course_kernels.rungs import INSTALL, Compiled, NotInstalled
 
