@@ -524,9 +524,7 @@ squares = {f"n{n}": raced(square(n)) for n in (4096, 8192)}
 record(
     sheet={"bf16": quantity(PEAK, "TFLOP/s", "given")},
     burst={size: rates for size, (rates, _) in squares.items()},
-    error={
-        name: quantity(found) for name, found in squares["n4096"][1].items()
-    },
+    error={name: quantity(found) for name, found in squares["n4096"][1].items()},
     layer={name: raced(layer(n, k))[0] for name, (n, k) in LAYERS.items()},
 )
 
@@ -691,9 +689,7 @@ record(
 # The rung above all of these is one you have used for weeks without climbing: `torch.compile` [^torch-compiler]. For bias and GELU it writes a
 # kernel in Triton. Here it is, as it came out on this machine.
 #
-# /// listing | inductor.bias_gelu
-# language: python
-# caption: What torch.compile wrote for gelu(x + b), x of 4096 × 4096 in bf16.
+# /// text | inductor.bias_gelu
 # ///
 #
 # /// exercise | Read it | 5 minutes

@@ -22,15 +22,18 @@ from course_kernels.cuda.compile import CompileError, cubin_folder
 from course_kernels.cuda.headers import MACHINE, CudaMissingError
 from course_kernels.cuda.includes import project_folders, texts_of
 
-# A library that is loaded holds no functions of other libraries' kernels; constexpr functions of the host may be called
-# on the device, as CUTLASS does.
+# CUTLASS calls constexpr functions of the host on the device; a shared library's code may lie anywhere.
 FLAGS = ("-std=c++17", "-O3", "--expt-relaxed-constexpr", "-shared", "-Xcompiler", "-fPIC")
 HOST_COMPILER = "g++"
 
 
 @dataclass(frozen=True)
 class Library:
+<<<<<<< HEAD:src/course_kernels/nvcc.py
     """Product of nvcc from one source: files in a folder.
+=======
+    """A compiled source: files in a folder.
+>>>>>>> rung-cutlass:src/course_kernels/cuda/nvcc.py
 
     Attributes:
         folder: where they are.
