@@ -117,8 +117,9 @@ from course_kernels.gemm import (
     in_tilelang,
     k05_triton,
     k14_tuned,
+    library,
 )
-from course_kernels.measure import quantity, record
+from course_kernels.measure import quantity, record, text
 
 RUNGS = {
     "helion": in_helion,
@@ -209,6 +210,7 @@ record(
 # ///
 
 # %% tags=["fold"]
+import torch
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import listing
@@ -749,13 +751,13 @@ record(inductor={"bias_gelu": text("@triton.jit\n" + kernel[1])})
 # ///
 #
 # /// exercise | Homework: one rung up
-# Take SwiGLU, silu(x) · y for two halves of one row, which you know in CUDA C++ or in Triton. Write it one rung up from where you
+# Take SwiGLU, silu(x) · y for the two parts of a row, which you know in CUDA C++ or in Triton. Write it one rung up from where you
 # wrote it last, with two lines on top that say what it is. Before you begin, predict two numbers: its lines, and its share of the
 # bandwidth. Without a GPU write it in NumPy, and predict the lines alone. Judge it with
 # `nox -s judge -- FILE --problem swiglu`.
 # /// answer
-# In Triton it is one load of each half, one line of arithmetic and one store, behind a mask. It is bound by bytes: read two
-# halves, write one. If your share of the bandwidth is low, look at the width of the loads before you climb down.
+# In Triton it is one load of each of the two inputs, one line of arithmetic and one store, behind a mask. It is bound by bytes: read
+# two numbers, write one. If your share of the bandwidth is low, look at the width of the loads before you climb down.
 # ///
 #
 # ## Before you leave

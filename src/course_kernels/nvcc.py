@@ -29,11 +29,7 @@ HOST_COMPILER = "g++"
 
 @dataclass(frozen=True)
 class Library:
-<<<<<<< HEAD:src/course_kernels/nvcc.py
-    """Product of nvcc from one source: files in a folder.
-=======
     """A compiled source: files in a folder.
->>>>>>> rung-cutlass:src/course_kernels/cuda/nvcc.py
 
     Attributes:
         folder: where they are.
