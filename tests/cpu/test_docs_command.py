@@ -18,7 +18,7 @@ from tiny_repository import H200, commit_all, make_repository, recording, write,
 
 from course_site import docs
 from course_site.pages.page import read_page
-from course_site.records import edition, gpu_test_records, plan
+from course_site.records import edition, gpu_test_records, packages, plan
 from course_site.records import gpu_tests as running
 from course_site.records.execute import fake_provenance
 from course_site.records.gpus import Gpu, find_gpus
@@ -436,6 +436,24 @@ def test_a_page_the_card_cannot_run_is_left_to_the_reference_edition(
     monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([{**H200, "capability": capability}]))
     page = read_page(root / write_page(root, "a", "1", needs=needs), root)
     assert plan.unmet(page, find_gpus()) == lacking
+
+
+@pytest.mark.parametrize(
+    ("extra", "lacking"),
+    [
+        ("there", None),
+        ("absent", "packages absent: not installed here: made-up; `-- --with absent` installs them"),
+        ("none", "packages none: there is no such extra in pyproject.toml; there are there, absent"),
+    ],
+)
+def test_a_page_that_needs_packages_is_left_where_they_are_not(root, monkeypatch, extra, lacking):
+    pyproject = (
+        '[project.optional-dependencies]\nthere = ["pytest>=8"]\nabsent = ["pytest", "made-up[more]==1.0"]\n'
+    )
+    monkeypatch.setattr(packages, "PROJECT", write(root, "elsewhere/pyproject.toml", pyproject).parent)
+    page = read_page(root / write_page(root, "a", "1", needs=f"packages {extra}"), root)
+    assert plan.unmet(page, find_gpus()) == lacking
+    assert plan.unmet(page, find_gpus(), here=False) is None  # of another machine nobody knows
 
 
 def test_a_page_the_card_cannot_run_is_said_in_one_line(root, capsys):
@@ -930,6 +948,20 @@ def test_gpu_tests_run_side_by_side_but_for_those_that_look_at_time(root, monkey
     found = capfd.readouterr()
     assert "AssertionError: planted" in found.out
     assert "tests/gpu: pytest ended with 1, see above" in found.err
+
+
+def test_gpu_tests_whose_packages_are_not_there_are_left_and_said(root, ran, monkeypatch, capsys):
+    tested_groups(root)
+    pyproject = '[project.optional-dependencies]\nstairs = ["made-up"]\n'
+    monkeypatch.setattr(packages, "PROJECT", write(root, "elsewhere/pyproject.toml", pyproject).parent)
+    assert docs.main(["--plan", "--tests"], root) == 0
+    assert "2 groups of GPU tests" in capsys.readouterr().out
+    one = next((root / "tests" / "gpu").glob("test_*.py"))
+    one.write_text(f'{one.read_text()}\nPACKAGES = "stairs"\n')
+    assert docs.main(["--plan", "--tests"], root) == 0
+    out = capsys.readouterr().out
+    assert "1 group of GPU tests" in out
+    assert "not installed here: made-up; `-- --with stairs` installs them: their last record stands" in out
 
 
 def test_pages_are_measured_before_the_gpu_tests_and_the_forecast_counts_both(root, ran, capsys):

@@ -460,6 +460,19 @@ def test_a_group_looks_at_time_where_one_of_its_files_says_so(tmp_path):
     assert [file.name for file in project.files_of("two")] == ["test_a.py", "test_b.py"]
 
 
+def test_a_group_needs_the_packages_that_its_files_name(tmp_path):
+    folder = tmp_path / "tests" / "gpu"
+    folder.mkdir(parents=True)
+    (folder / "test_a.py").write_text('GROUPS = ("one", "two")\n')
+    (folder / "test_b.py").write_text('GROUPS = ("two",)\nPACKAGES = "ladder"\n__test__ = False\n')
+
+    project = gpu_test_records.Project(tmp_path)
+    assert {group: project.packages_of(group) for group in project.groups} == {
+        "one": set(),
+        "two": {"ladder"},
+    }
+
+
 # --- what a record says -----------------------------------------------------------------------------------
 
 

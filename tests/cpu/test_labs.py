@@ -2209,16 +2209,19 @@ def test_labs_are_listed_as_the_road_comes_by_them(tmp_path, capsys):
     halves = (f"[[road.course.half]]\nstops = {stops}\n" for stops in ('["b", "a"]', '["c"]'))
     (sessions / "road.toml").write_text("".join(halves))
     for stop in "abc":
-        (sessions / f"{stop}.toml").write_text(f'student_page = "docs/{stop}.py"\n')
+        (sessions / f"{stop}.toml").write_text(
+            f'student_page = "docs/{stop}.py"\nchapter = "handbook/{stop}.py"\n'
+        )
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "b.py").write_text("# /// lab | late\n# ///\n# /// lab | early\n")
-    for name, where in {"off": page, "in_c": "docs/c.py", "early": "docs/b.py", "late": "docs/b.py"}.items():
+    of_a_page = {"off": page, "in_c": "docs/c.py", "early": "docs/b.py", "late": "docs/b.py"}
+    for name, where in {**of_a_page, "taught_in_a": "handbook/a.py"}.items():
         text = OTHER_DOORS.replace('"sums"', f'"{name}"').replace(page, where)
         make_lab(tmp_path, text, name)
 
     assert main(["lab"], tmp_path) == 0
-    listed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[:4]]
-    assert listed == [["—", "off"], ["B", "late"], ["B", "early"], ["C", "in_c"]]
+    listed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[:5]]
+    assert listed == [["—", "off"], ["B", "late"], ["B", "early"], ["A", "taught_in_a"], ["C", "in_c"]]
     (sessions / "c.toml").write_text("no toml")
     assert main(["lab"], tmp_path) == 2
     assert capsys.readouterr().err.startswith(f"{sessions / 'c.toml'}: cannot be read: ")
@@ -2241,6 +2244,7 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         "L8",
         "W1",
         "W2",
+        "W3",
         "W4",
     }
     assert sorted(name for _, name in listed) == sorted(LABS)

@@ -35,6 +35,10 @@ SHARED = {
     "course_kernels.problem",
     "course_kernels.arguments",
     "course_kernels.dependent_launch",
+    "course_kernels.rungs",
+    "course_kernels.tilelang_compiler",
+    "course_kernels.cutile_compiler",
+    "course_kernels.nvcc",
     "course_kernels.cuda",
 }
 # What the site may know of the kernels: derived numbers, never a kernel.

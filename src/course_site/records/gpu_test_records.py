@@ -154,6 +154,14 @@ class Project:
         """
         return any(_assigned(file, "ALONE") is True for file in self.files_of(group))
 
+    def packages_of(self, group: str) -> set[str]:
+        """Return the extras of pyproject.toml whose packages a group needs.
+
+        A test file says it, and has no tests where they are not: PACKAGES = "ladder", `__test__ = …`.
+        """
+        named = {_assigned(file, "PACKAGES") for file in self.files_of(group)}
+        return {str(extra) for extra in named if extra}
+
     def coverage(self, group: str) -> dict[str, str]:
         """Return files that a group's outcome depends on, repository-relative, and the digest of what it means."""
         own = set(self._own(group))

@@ -13,13 +13,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course_site.pages.needs import card_of, gpus_of
 from course_site.records.gpus import Gpu
+from course_site.records.packages import packages_lacking
 
 if TYPE_CHECKING:
     from course_site.pages.page import Page
@@ -132,6 +133,10 @@ def unmet(page: Page, gpus: Sequence[Gpu], *, here: bool = True) -> str | None:
         lacking = counters_lacking() if here and need == "counters" else None
         if lacking:
             return f"needs hardware counters; {lacking}"
+        extra = need.removeprefix("packages ")
+        missing = packages_lacking(extra) if here and extra != need else None
+        if missing:
+            return f"{need}: {missing}"
     return None
 
 
@@ -305,7 +310,12 @@ def tests_to_run(
         found = gpu_test_records.verdicts(project, slug, clean=slug == reference)
     except ValueError as error:
         raise CannotStart(str(error)) from None
-    edition = installed_edition(gpus[0]) if gpus and edition is None else edition
+    here = bool(gpus) and edition is None
+    if here:
+        found = [
+            verdict for verdict in found if _has_packages(project.packages_of(verdict.group), verdict.group)
+        ]
+        edition = installed_edition(gpus[0])
     for number, verdict in enumerate(found):
         if edition and verdict.edition not in (None, edition) and not verdict.why:
             why = f"is of {_difference(verdict.edition, edition)}"
@@ -317,6 +327,14 @@ def tests_to_run(
         for verdict in found
         if asked or verdict.why
     ]
+
+
+def _has_packages(extras: Iterable[str], group: str) -> bool:
+    """Return whether what a group of tests needs is installed here; what is not is printed."""
+    lacking = [why for extra in extras if (why := packages_lacking(extra))]
+    for why in lacking:
+        print(f"docs: GPU tests {group}: {why}: their last record stands", flush=True)
+    return not lacking
 
 
 def _plan_of_tests(groups: list[Verdict]) -> Iterator[str]:
