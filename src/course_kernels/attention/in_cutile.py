@@ -66,7 +66,7 @@ TILES = {
     "small": Tile(64, 128, warps=4, per_sm=2),
     "small_narrow": Tile(64, 64, warps=4, per_sm=2),
 }
-BEST = {64: TILES["square"], 128: TILES["narrow"]}  # by D
+BEST = {64: TILES["square"], 128: TILES["square"]}  # by D
 
 
 # --- on the device -----------------------------------------------------------

@@ -59,7 +59,7 @@ TILES = {
     "160 keys": Tile(128, 160, stages=2),
     "176 keys": Tile(128, 176, stages=2),
 }
-BEST = TILES["128 keys"]
+BEST = TILES["176 keys"]
 
 
 # --- on the device -----------------------------------------------------------

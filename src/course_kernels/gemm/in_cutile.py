@@ -64,7 +64,7 @@ TILES = {
     "one": Tile(128, 128, 64, warps=4),
     "rows_16": Tile(128, 256, 64, group_m=16),
 }
-BEST = TILES["wide"]
+BEST = TILES["pair"]
 
 # For rows that do not begin at multiples of 16 bytes: no TMA, and each element has an address and a mask of its own.
 # This tile has few enough of them to stay in registers where all three arrays are like that.
