@@ -794,7 +794,7 @@ record(
 # /// predict | What share of the floor, at the speed of a copy, does the step reach with five such kernels a layer?
 # - [rate.our_step / floor.rate < rate.compiled / floor.rate] Less than with torch.compile
 # - [rate.compiled / floor.rate <= rate.our_step / floor.rate < 0.75] More than that, less than three quarters
-# - [rate.our_step / floor.rate >= 0.75] Three quarters, or more
+# - [rate.our_step / floor.rate >= max(0.75, rate.compiled / floor.rate)] Three quarters, or more
 # /// reveal
 # {{ rate.our_step / floor.rate:.0%}}: {{ rate.our_step:.0f}} tokens/s, where `torch.compile` writes {{ rate.compiled:.0f}}. Here
 # are all of them:

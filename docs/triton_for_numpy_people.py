@@ -375,7 +375,7 @@ for right in (True, False):
 # [^triton-dot].
 #
 # /// predict | A is the identity matrix. Every number of B is 1 + 2⁻¹², which a float holds without any rounding. What is A B?
-# - [dot.default > 1.0001 and dot.default < 1.0005] B, since it is multiplied by one
+# - [dot.default >= 1.0001 and dot.default < 1.0005] B, since it is multiplied by one
 # - [dot.default < 1.0001] 1, everywhere
 # - [dot.default >= 1.0005] 1 + 2⁻¹⁰
 # /// reveal

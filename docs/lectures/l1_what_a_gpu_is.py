@@ -742,8 +742,8 @@ record(
 # bytes. This percentage is not a hard ceiling: a job that mixes reading and writing differently may end a little
 # above or below it.
 # /// otherwise
-# A copy reaches {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}} of this bandwidth: on this card you can have very
-# nearly all of it.
+# The better copy reaches {{ max(copy.ours.of_peak, copy.torch.of_peak):.0%}} of this bandwidth: on this card you can
+# have very nearly all of it.
 # ///
 #
 # /// exercise | One token, one reader

@@ -175,8 +175,8 @@ record(
 # pantry: {{ chase.k1048576:.0f }} ticks per hop. You need no data sheet to find out how large the caches are. Look
 # where the line rises.
 # /// otherwise
-# A walk of 16 KiB takes {{ chase.k16:.0f }} ticks per hop, a walk of 4 MiB takes {{ chase.k4096:.0f }}, and a walk of
-# 1 GiB takes {{ chase.k1048576:.0f }}.
+# Ticks per hop, for a walk of 16 KiB: {{ chase.k16:.0f }}; of 4 MiB: {{ chase.k4096:.0f }}; of 1 GiB:
+# {{ chase.k1048576:.0f }}.
 # ///
 #
 # /// claim | abs(chase.k1048576 / hop.hbm - 1) < 0.15
@@ -192,7 +192,7 @@ record(
 # One step is odd. The card reports that its L2 holds {{ card.l2 / 1048576:.0f }} MiB. A walk of 32 MiB should fit, and
 # still takes {{ chase.k32768:.0f }} ticks per hop. Keep this odd step in mind for the section after next.
 # /// otherwise
-# A walk of 32 MiB takes {{ chase.k32768:.0f }} ticks per hop.
+# Ticks per hop, for a walk of 32 MiB: {{ chase.k32768:.0f }}.
 # ///
 #
 # /// exercise | Why at random? | 2 minutes
@@ -1346,8 +1346,8 @@ record(
 # nobody was waiting for.* You will make that mistake again, and only arithmetic like this will reveal it.
 # /// otherwise
 # The tree takes {{ sums.tree.us:.0f }} µs, and the shuffles take {{ sums.shuffle.us:.0f }} µs. In both kernels each
-# block sends one sum to the same address. Judging by the time of the atomics at 2<sup>24</sup> numbers, that queue
-# alone takes {{ short.atomics.us / 16:.0f }} µs.
+# block sends one sum to the same address. The atomics at 2<sup>24</sup> numbers sent 16 sums for each of these:
+# judging by their time, this line alone takes {{ short.atomics.us / 16:.0f }} µs.
 # ///
 # ///
 #

@@ -817,6 +817,7 @@ for rung, kinds in found.items():
 # - [vital.register_tile.seats >= 0.5 and ladder.register_column.us / ladder.register_tile.us > 1] High and fast
 # - [vital.register_tile.seats < 0.5 and ladder.register_column.us / ladder.register_tile.us <= 1] Low and slow
 # - [vital.register_tile.seats < 0.5 and ladder.register_column.us / ladder.register_tile.us > 1] Low and fast
+# - [vital.register_tile.seats >= 0.5 and ladder.register_column.us / ladder.register_tile.us <= 1] High and slow
 # /// reveal
 # Occupancy is {{ vital.register_tile.seats:.0%}}, and the speed is
 # {{ ladder.register_column.us / ladder.register_tile.us:.2f }} times that of the register column, with
@@ -1017,6 +1018,7 @@ for rung, kinds in found.items():
 # - [ugly.register_tile.n1023.us / sizes.register_tile.n1024.us < 0.7 and ugly.register_tile.n1023.us / sizes.register_tile.n1024.us < min(ugly.coalesced.n1023.us / sizes.coalesced.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us)] The register tile
 # - [ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < 0.7 and ugly.coalesced.n1023.us / sizes.coalesced.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us)] The coalesced one
 # - [ugly.naive.n1023.us / sizes.naive.n1024.us < 0.7 and ugly.naive.n1023.us / sizes.naive.n1024.us < min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.coalesced.n1023.us / sizes.coalesced.n1024.us)] The naive one
+# - [min(ugly.register_tile.n1023.us / sizes.register_tile.n1024.us, ugly.coalesced.n1023.us / sizes.coalesced.n1024.us, ugly.naive.n1023.us / sizes.naive.n1024.us) >= 0.7] None of them
 # /// reveal
 # The naive kernel will: it takes {{ ugly.naive.n1023.ms:.2f }} ms at 1023, and {{ sizes.naive.n1024.ms:.2f }} ms at 1024.
 # You know enough to say why.

@@ -369,6 +369,7 @@ record(
 # - [vital.vectorised.loads < 0.8 * vital.register_tile.loads and vital.vectorised.carried < 0.8 * vital.register_tile.carried] Both
 # - [vital.vectorised.loads >= 0.8 * vital.register_tile.loads and vital.vectorised.carried < 0.8 * vital.register_tile.carried] Only the instructions that carry
 # - [vital.vectorised.loads < 0.8 * vital.register_tile.loads and vital.vectorised.carried >= 0.8 * vital.register_tile.carried] Only the loads from shared memory
+# - [vital.vectorised.loads >= 0.8 * vital.register_tile.loads and vital.vectorised.carried >= 0.8 * vital.register_tile.carried] Neither
 # /// reveal
 # There were {{ vital.register_tile.loads:.4f }} loads from shared memory per multiply-add before, and there are
 # {{ vital.vectorised.loads:.4f }} now. There were {{ vital.register_tile.carried:.4f }} instructions per multiply-add
@@ -480,9 +481,10 @@ record(
 
 # %% [markdown]
 # /// predict | This saves not a single byte and not a single multiply-add. Which counter moves?
-# - [vital.conflict_free.loads < 0.8 * vital.vectorised.loads] Loads from shared memory
-# - [vital.conflict_free.turns_a_load < 0.8 * vital.vectorised.turns_a_load] Wavefronts for one load
-# - [vital.conflict_free.registers < 0.9 * vital.vectorised.registers] Registers of a thread
+# - [vital.conflict_free.loads < 0.8 * vital.vectorised.loads and vital.conflict_free.turns_a_load >= 0.8 * vital.vectorised.turns_a_load and vital.conflict_free.registers >= 0.9 * vital.vectorised.registers] Loads from shared memory
+# - [vital.conflict_free.turns_a_load < 0.8 * vital.vectorised.turns_a_load and vital.conflict_free.loads >= 0.8 * vital.vectorised.loads and vital.conflict_free.registers >= 0.9 * vital.vectorised.registers] Wavefronts for one load
+# - [vital.conflict_free.registers < 0.9 * vital.vectorised.registers and vital.conflict_free.loads >= 0.8 * vital.vectorised.loads and vital.conflict_free.turns_a_load >= 0.8 * vital.vectorised.turns_a_load] Registers of a thread
+# - [vital.conflict_free.loads >= 0.8 * vital.vectorised.loads and vital.conflict_free.turns_a_load >= 0.8 * vital.vectorised.turns_a_load and vital.conflict_free.registers >= 0.9 * vital.vectorised.registers or vital.conflict_free.loads < 0.8 * vital.vectorised.loads and vital.conflict_free.turns_a_load < 0.8 * vital.vectorised.turns_a_load or vital.conflict_free.loads < 0.8 * vital.vectorised.loads and vital.conflict_free.registers < 0.9 * vital.vectorised.registers or vital.conflict_free.turns_a_load < 0.8 * vital.vectorised.turns_a_load and vital.conflict_free.registers < 0.9 * vital.vectorised.registers] None of them alone
 # /// reveal
 # One load takes {{ vital.conflict_free.turns_a_load:.2f }} wavefronts now, compared with
 # {{ vital.vectorised.turns_a_load:.2f }} before. There were {{ vital.vectorised.loads:.3f }} loads per multiply-add
@@ -637,13 +639,14 @@ record(
 #
 # Now look at the reasons for *waiting*. When a warp cannot be issued, the counters record why. `barrier` means that
 # the warp is waiting for the other warps of its block. `long scoreboard` means that it is waiting for bytes from L2
-# or HBM. `short scoreboard` means that it is waiting for bytes from shared memory. The numbers in the answer are ticks:
-# they show how long the warps of one scheduler, taken together, wait for that reason per instruction issued.
+# or HBM. `short scoreboard` means that it is waiting for bytes from shared memory. The answer is in ticks: how
+# long the warps of one scheduler, together, wait for that reason per instruction issued.
 #
 # /// predict | Which wait must shrink?
 # - [vital.asynchronous.long_scoreboard >= 0.8 * vital.warp_tiles.long_scoreboard and vital.asynchronous.barrier >= 0.8 * vital.warp_tiles.barrier and vital.asynchronous.short_scoreboard < 0.8 * vital.warp_tiles.short_scoreboard] The one for shared memory
 # - [vital.asynchronous.long_scoreboard < 0.8 * vital.warp_tiles.long_scoreboard] Above all, the one for global memory
 # - [vital.asynchronous.long_scoreboard >= 0.8 * vital.warp_tiles.long_scoreboard and vital.asynchronous.barrier < 0.8 * vital.warp_tiles.barrier] Only the one for each other
+# - [vital.asynchronous.long_scoreboard >= 0.8 * vital.warp_tiles.long_scoreboard and vital.asynchronous.barrier >= 0.8 * vital.warp_tiles.barrier and vital.asynchronous.short_scoreboard >= 0.8 * vital.warp_tiles.short_scoreboard] None of them
 # /// reveal
 # The wait for global memory is {{ vital.asynchronous.long_scoreboard:.2f }} ticks now, compared with
 # {{ vital.warp_tiles.long_scoreboard:.2f }} before. The wait of the warps for each other is

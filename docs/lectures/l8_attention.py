@@ -661,6 +661,7 @@ record(
 # - [room.blocks.n16384 / room.materialised.n16384 < 0.5 and counted.blocks.gb / counted.n16384.gb < 0.5] Both fall to about a sixteenth
 # - [room.blocks.n16384 / room.materialised.n16384 < 0.5 and counted.blocks.gb / counted.n16384.gb >= 0.5] The room falls, the trips do not
 # - [room.blocks.n16384 / room.materialised.n16384 >= 0.5 and counted.blocks.gb / counted.n16384.gb < 0.5] The trips fall, the room does not
+# - [room.blocks.n16384 / room.materialised.n16384 >= 0.5 and counted.blocks.gb / counted.n16384.gb >= 0.5] Neither falls
 # /// reveal
 # The room falls to {{ room.blocks.n16384 / room.materialised.n16384:.0%}} of what it was. The trips are
 # {{ counted.blocks.gb / counted.n16384.gb:.2f }} times what they were.

@@ -697,9 +697,9 @@ record(
 # In bf16 the two roofs of an H200 meet at about 206
 # operations per byte; the roofs of an H100, whose memory is slower, meet at about 295.
 #
-# - [big.flash.gflop / counted.flash.gb < 206] Both under the slope: they wait for bytes
-# - [big.materialised.gflop / counted.materialised.gb < 206 and big.flash.gflop / counted.flash.gb >= 295] The plain recipe under the slope, flash under the flat roof
-# - [big.materialised.gflop / counted.materialised.gb >= 295] Both under the flat roof: they wait for the cooks
+# - [big.flash.gflop / counted.flash.gb < gpu.bf16_tflops / gpu.tb_per_s] Both under the slope: they wait for bytes
+# - [big.materialised.gflop / counted.materialised.gb < gpu.bf16_tflops / gpu.tb_per_s <= big.flash.gflop / counted.flash.gb] The plain recipe under the slope, flash under the flat roof
+# - [big.materialised.gflop / counted.materialised.gb >= gpu.bf16_tflops / gpu.tb_per_s] Both under the flat roof: they wait for the cooks
 # /// reveal
 # The plain recipe does {{ big.materialised.gflop / counted.materialised.gb:.0f }} operations for each byte it
 # carries, flash {{ big.flash.gflop / counted.flash.gb:.0f }}.

@@ -533,6 +533,21 @@ record(
 # Neither side's time includes what is made only once: their plan and its memory, and our tickets.
 #
 # /// when | peers.flashinfer == 1
+# /// define | over_flashinfer.b64 = min(served.b64.tensor_cores.us, served.b64.plain_cores.us) / min(served.b64.split.us, served.b64.even.us)
+# unit: ×
+# what: the speed of the better of k02_split and k03_even over that of the better of FlashInfer's two, 64 requests of 4096 tokens in pages of 16, bf16
+# ///
+#
+# /// define | over_flashinfer.b16 = min(served.b16.tensor_cores.us, served.b16.plain_cores.us) / min(served.b16.split.us, served.b16.even.us)
+# unit: ×
+# what: the speed of the better of k02_split and k03_even over that of the better of FlashInfer's two, 16 requests of 16384 tokens in pages of 16, bf16
+# ///
+#
+# /// define | over_flashinfer.b1 = min(served.b1.tensor_cores.us, served.b1.plain_cores.us) / min(served.b1.split.us, served.b1.even.us)
+# unit: ×
+# what: the speed of the better of k02_split and k03_even over that of the better of FlashInfer's two, one request of 65536 tokens in pages of 16, bf16
+# ///
+#
 # /// predict | 64 requests of 4096 tokens, 16 of 16,384, one of 65,536: how far apart are the better of our two and the better of theirs?
 # - [min(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) > 0.9 and max(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) < 1.1] Less than a tenth, whatever the requests
 # - [min(over_flashinfer.b64, over_flashinfer.b16, over_flashinfer.b1) <= 0.9] Theirs is ahead somewhere, by more than a tenth
@@ -552,21 +567,6 @@ record(
 # ///
 # /// otherwise
 # FlashInfer was **not raced** in this run: it was not installed. k02_split reads {{ served.b64.split.gb_per_s:,.0f}} GB/s with 64 requests of 4096 tokens, {{ served.b16.split.gb_per_s:,.0f}} with 16 of 16,384 and {{ served.b1.split.gb_per_s:,.0f}} with one of 65,536.
-# ///
-#
-# /// define | over_flashinfer.b64 = min(served.b64.tensor_cores.us, served.b64.plain_cores.us) / min(served.b64.split.us, served.b64.even.us)
-# unit: ×
-# what: the speed of the better of k02_split and k03_even over that of the better of FlashInfer's two, 64 requests of 4096 tokens in pages of 16, bf16
-# ///
-#
-# /// define | over_flashinfer.b16 = min(served.b16.tensor_cores.us, served.b16.plain_cores.us) / min(served.b16.split.us, served.b16.even.us)
-# unit: ×
-# what: the speed of the better of k02_split and k03_even over that of the better of FlashInfer's two, 16 requests of 16384 tokens in pages of 16, bf16
-# ///
-#
-# /// define | over_flashinfer.b1 = min(served.b1.tensor_cores.us, served.b1.plain_cores.us) / min(served.b1.split.us, served.b1.even.us)
-# unit: ×
-# what: the speed of the better of k02_split and k03_even over that of the better of FlashInfer's two, one request of 65536 tokens in pages of 16, bf16
 # ///
 
 # %% tags=["fold"]
@@ -931,8 +931,8 @@ record(
 # /// predict | Four bits against the library's bf16. With how many rows does our kernel lose its lead?
 # - [lead.m16 < 1] With fewer than 16
 # - [lead.m16 >= 1 and lead.m64 < 1] Between 16 and 64
-# - [lead.m64 >= 1 and lead.m128 < 1] Between 64 and 128
-# - [lead.m128 >= 1] Not yet with 128
+# - [lead.m16 >= 1 and lead.m64 >= 1 and lead.m128 < 1] Between 64 and 128
+# - [min(lead.m16, lead.m64, lead.m128) >= 1] Not yet with 128
 # /// reveal
 # Our kernel reaches {{ lead.m1:.2f}} times the library's speed with one row, {{ lead.m16:.2f}} times with 16 rows, {{ lead.m32:.2f}} with 32, {{ lead.m64:.2f}} with 64 and {{ lead.m128:.2f}} with 128. We have two kernels for four bits: `k02_fragments`
 # keeps all rows of x in registers and takes up to 32, `k01_triton` takes up to 128. Where should we switch from one to the other?
