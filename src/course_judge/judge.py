@@ -38,7 +38,6 @@ from course_judge.host import Broken, Host, Stranger, Task
 from course_judge.nearly_alike import changed, may_change, on_a_grid, one_and_the_same, sizes_alike
 from course_judge.promises import case, cases_on, ingredients, promises, shorter
 from course_judge.protocol.messages import Load
-from course_judge.protocol.tensors import POISON
 from course_judge.protocol.verdict import AFTER, RIGHT, Evidence, Verdict, refused
 from course_judge.remote import Remote
 from course_judge.timing import NoTime, Times
@@ -412,10 +411,6 @@ class _Examination:
             raise WrongResult(str(error), AFTER + error.why) from None
 
 
-# How the checker begins what it says of NaN, and what is said where the judge knows that it was stored.
-UNWRITTEN = {"all NaN: ": "is NaN: all elements, ", "not written, or NaN: ": "is NaN: "}
-
-
 class RemoteCheck(Check):
     """The check of a function that runs in another process: what needs that process is done there."""
 
@@ -488,17 +483,7 @@ class RemoteCheck(Check):
         """Return the error of a right answer; one that is cut to its type is none, whose errors have one sign."""
         from course_kernels.measure.check import _Wrong
 
-        try:
-            error = super()._judge(name, outputs, touched, truth, *rest, **how)
-        except _Wrong as wrong:
-            head = next((head for head in UNWRITTEN if wrong.why.startswith(head)), "")
-            if not head or not self._remote.is_poisoned:
-                raise
-            _, number, _ = self._error(outputs, truth, how.get("usual"))
-            if not _was_worked_out(outputs[number], truth[number]):
-                raise
-            why = UNWRITTEN[head] + wrong.why.removeprefix(head)
-            raise _Wrong(name, why, wrong.asked_with) from None
+        error = super()._judge(name, outputs, touched, truth, *rest, **how)
         if (
             self.problem.name in ROUNDED
             and not self._options.get("norm")
@@ -573,23 +558,6 @@ def _of_more(sizes: Sequence[Workload], asked: Sequence[Workload]) -> Workload |
         return None
     like = max(of, key=lambda w: w.N)
     return Workload.of(like.dtype, **like.dims | {"B": 1 + max(w.B for w in asked)})
-
-
-def _was_worked_out(out: torch.Tensor, truth: torch.Tensor) -> bool:
-    """Return whether an answer in poisoned memory has NaN for numbers, and all of it of other bits than the poison.
-
-    That is PyTorch's NaN in memory that it allocates, and the judge's around the inputs. Arithmetic may make the same
-    bits; then nobody knows.
-    """
-    if not out.dtype.is_floating_point:
-        return False
-    holes = out.double().isnan() & ~truth.isnan()
-    bits = BITS[out.element_size()]
-    found = out.contiguous().view(bits)[holes]
-    fill = torch.full((1,), torch.nan, dtype=out.dtype).view(bits)  # a conversion may make other bits
-    guard = torch.full((out.element_size(),), POISON, dtype=torch.uint8).view(bits)
-    poison = (fill.to(found.device), guard.to(found.device))
-    return bool(found.numel()) and not any(bool((found == one).any()) for one in poison)
 
 
 def _cut(out: torch.Tensor, truth: torch.Tensor) -> str:

@@ -92,11 +92,6 @@ class Remote:
         self._calls, self._last = 0, []
         self._size, self._is_held = workload.label, writes <= HELD_BYTES
 
-    @property
-    def is_poisoned(self) -> bool:
-        """True where the memory that the last call allocated held the NaN that stands for what is not written."""
-        return self._calls == 1
-
     def close(self) -> None:
         """Give the shared memory back."""
         if self._memory:

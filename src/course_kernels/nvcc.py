@@ -63,7 +63,7 @@ def compile_library(
     arch: str,
     defines: Mapping[str, str | int],
     includes: Iterable[Path] = (),
-    also: tuple[str, ...] = (),
+    also: tuple[Path, ...] = (),
 ) -> Library:
     """Compile one `.cu` file to a shared library.
 
@@ -75,7 +75,7 @@ def compile_library(
         arch: what to compile for, such as "sm_90a".
         defines: macros, as `-D NAME=VALUE`.
         includes: folders of headers that are not the project's.
-        also: what else decides the result, such as the version of these headers.
+        also: files that decide the result as well, such as the one with the version of these headers.
     Raises:
         CompileError: the source has errors; the message is the file's name and the compiler's whole log.
         CudaMissingError: nvcc or a host compiler is not installed.
@@ -84,7 +84,7 @@ def compile_library(
     path = Path(path)
     texts = [(file.name, text) for file, text in texts_of(path).items()]
     macros = sorted((name, str(value)) for name, value in defines.items())
-    facts = [texts, arch, macros, version(), FLAGS, also]
+    facts = [texts, arch, macros, version(), FLAGS, [file.read_text(encoding="utf-8") for file in also]]
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     kept = Library(cubin_folder() / f"{key}.nvcc")
     if kept.library.is_file():

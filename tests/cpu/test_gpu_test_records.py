@@ -473,6 +473,22 @@ def test_a_group_needs_the_packages_that_its_files_name(tmp_path):
     }
 
 
+def test_a_language_of_the_ladder_is_no_matter_of_its_problem(tmp_path):
+    folder = tmp_path / gpu_test_records.KERNELS / "gemm"
+    folder.mkdir(parents=True)
+    (tmp_path / "tests" / "gpu").mkdir(parents=True)
+    for name in ("problem", "k01_first", "in_tongues"):
+        (folder / f"{name}.py").write_text("X = 1\n")
+    (tmp_path / "tests/gpu/test_a.py").write_text('GROUPS = ("gemm",)\n')
+    (tmp_path / "tests/gpu/test_b.py").write_text(
+        'from course_kernels.gemm import in_tongues\nGROUPS = ("ladder",)\n'
+    )
+
+    project = gpu_test_records.Project(tmp_path)
+    names = {group: {Path(file).stem for file in project.coverage(group)} for group in ("gemm", "ladder")}
+    assert names == {"gemm": {"problem", "k01_first", "test_a"}, "ladder": {"in_tongues", "test_b"}}
+
+
 # --- what a record says -----------------------------------------------------------------------------------
 
 

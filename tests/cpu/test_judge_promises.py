@@ -953,7 +953,7 @@ WRONG = {
     "sgemm-of-whole-groups": ("sgemm", GROUPS, ("not written",)),
     "sampling-nothing-for-a-top-p-of-0": ("sampling", NOTHING_BELOW_0, ("wrong",)),
     "vector-add-of-a-chained-comparison": ("vector_add", CHAINED, ("crashed",)),
-    "softmax-online-without-a-guard": ("softmax", ONLINE, ("is NaN", "not written")),
+    "softmax-online-without-a-guard": ("softmax", ONLINE, ("not written",)),
     "sampling-noise-in-float32": ("sampling", FLOAT_NOISE, ("wrong",)),
     "sgemm-of-seven-products": ("sgemm", STRASSEN, ("not written", "wrong")),
     "swiglu-rows-in-y": ("swiglu", ROWS_IN_Y, ("out of bounds",)),
@@ -1091,7 +1091,7 @@ WRONG = {
         "softmax",
         "def softmax(x):\n    e = torch.exp(x)\n    s = e.sum(-1, keepdim=True)\n"
         "    return torch.where(torch.isinf(s), torch.nan, e / s)\n",
-        ("is NaN", "not written", "wrong", "all NaN", "NaN lost"),
+        ("not written", "wrong", "all NaN", "NaN lost"),
     ),
     "softmax-cut-at-60": (
         "softmax",
@@ -1106,7 +1106,7 @@ WRONG = {
     "attention-without-the-largest": (
         "attention",
         ATTENTION.format(exp="e = torch.exp(s)"),
-        ("is NaN", "not written", "wrong", "all NaN"),
+        ("not written", "wrong", "all NaN"),
     ),
     "attention-cut-at-60": (
         "attention",
@@ -1116,7 +1116,7 @@ WRONG = {
     "decode-without-the-largest": (
         "decode_attention",
         DECODE.format(weights="torch.exp(s) / torch.exp(s).sum(-1, keepdim=True)"),
-        ("is NaN", "not written", "wrong", "all NaN"),
+        ("not written", "wrong", "all NaN"),
     ),
     "paged-one-owner": ("paged_attention", PAGED.format(more=ONE_OWNER), ("wrong",)),
     "copy-without-signs": ("copy", "def copy(x):\n    return (x.float() + 0.0).to(x.dtype)\n", ("wrong",)),

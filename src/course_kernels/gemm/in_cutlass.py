@@ -130,8 +130,7 @@ def built(config: Config, float16: bool = False) -> Library:
     macros["FLOAT16"] = int(float16)
     # CUTLASS's asserts are function calls. Where one stands between two wgmma, ptxas waits after each of them.
     macros["NDEBUG"] = 1
-    version = (headers / "cutlass/version.h").read_text(encoding="utf-8")
-    return compile_library(SOURCE, ARCH, macros, (headers,), also=(version,))
+    return compile_library(SOURCE, ARCH, macros, (headers,), also=(headers / "cutlass/version.h",))
 
 
 @functools.cache

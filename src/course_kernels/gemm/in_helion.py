@@ -30,10 +30,8 @@ try:
     import helion
     import helion.language as hl
 
-    MISSING = ""
-except ImportError as error:  # Helion itself, or packaging, which it needs and does not name
+except ImportError:  # Helion itself, or packaging, which it needs and does not name
     helion = hl = None
-    MISSING = str(error)
 
 ARCH = "sm_90a"
 PROGRAMS = 132  # of a persistent kernel that is compiled without a card: multiprocessors of an H100 or H200
@@ -167,7 +165,7 @@ def kernel_of(tile: str | None) -> Any:
     if name not in CONFIGS:
         raise ValueError(f"tile: expected one of {', '.join(map(repr, CONFIGS))}, got {tile!r}")
     if helion is None:
-        raise NotInstalled(f"Helion: not installed here ({MISSING}): {INSTALL}")
+        raise NotInstalled(f"Helion: not installed here, or not packaging, which it needs: {INSTALL}")
     # Down a column of eight tiles, then the next column: what runs together reads few rows and few columns.
     facts = {"indexing": "tensor_descriptor", "l2_groupings": [8], **CONFIGS[name]}
     return helion.kernel(gemm_kernel, config=helion.Config(**facts), static_shapes=True)

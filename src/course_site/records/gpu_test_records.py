@@ -57,6 +57,10 @@ class GroupsUnknown(ValueError):
     """A test file that does not say which groups its tests belong to; one line, with what to do."""
 
 
+# How the name of a kernel in a language of the ladder begins: its tests are a group of their own, which needs packages.
+RUNG = "in_"
+
+
 def record_path(root: Path, slug: str, group: str) -> Path:
     """Path of a group's record, under the first name that the group had."""
     name = load_renames(root).oldest_group(group).replace(":", "_")
@@ -200,7 +204,8 @@ class Project:
         if not group.startswith(LAB):
             # What its tests read besides: the judge's strangers, for one.
             for folder in (self.root / KERNELS / group, self.root / "tests" / group):
-                yield from _files_in(folder) if folder.is_dir() else ()
+                files = _files_in(folder) if folder.is_dir() else ()
+                yield from (file for file in files if not file.name.startswith(RUNG))
             if several := self._of_suspects(group):
                 yield from (several.folder / name for name in ("lab.toml", "truth.py", "alone.py"))
                 yield from _files_in(several.folder / GIVEN)
