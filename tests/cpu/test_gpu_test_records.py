@@ -92,6 +92,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
         "cuda",
         "hopper_operators",
         "judge",
+        "languages",
         "measure",
         "microbenchmarks",
         "error_demos",
@@ -173,7 +174,7 @@ EDITS = {
         f"{KERNELS}/measure/check.py",
         "",
         "X = 1\n",
-        PROBLEMS | LABS | {*TIMED, "tried"},
+        PROBLEMS | LABS | {*TIMED, "languages", "tried"},
     ),
     "the clock": (
         f"{KERNELS}/measure/clock.py",
@@ -479,14 +480,17 @@ def test_a_language_of_the_ladder_is_no_matter_of_its_problem(tmp_path):
     (tmp_path / "tests" / "gpu").mkdir(parents=True)
     for name in ("problem", "k01_first", "in_tongues"):
         (folder / f"{name}.py").write_text("X = 1\n")
+    for package in (folder, folder.parent):
+        (package / "__init__.py").touch()
     (tmp_path / "tests/gpu/test_a.py").write_text('GROUPS = ("gemm",)\n')
     (tmp_path / "tests/gpu/test_b.py").write_text(
         'from course_kernels.gemm import in_tongues\nGROUPS = ("ladder",)\n'
     )
 
     project = gpu_test_records.Project(tmp_path)
-    names = {group: {Path(file).stem for file in project.coverage(group)} for group in ("gemm", "ladder")}
-    assert names == {"gemm": {"problem", "k01_first", "test_a"}, "ladder": {"in_tongues", "test_b"}}
+    names = {group: {Path(file).stem for file in project.coverage(group)} for group in ("gemm", "languages")}
+    assert names["gemm"] == {"__init__", "problem", "k01_first", "test_a"}
+    assert names["languages"] == {"__init__", "in_tongues", "test_b"}
 
 
 # --- what a record says -----------------------------------------------------------------------------------

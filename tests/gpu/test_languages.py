@@ -14,7 +14,7 @@ from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload
 from course_site.records.packages import packages_lacking
 
-GROUPS = ("ladder",)
+GROUPS = ("languages",)
 PACKAGES = "ladder"
 __test__ = packages_lacking(PACKAGES) is None
 
