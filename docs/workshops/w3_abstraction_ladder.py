@@ -155,6 +155,25 @@ record(
 )
 
 # %% [markdown]
+# ## Type it: the multiply in Triton
+#
+# You did this lab in CUDA C++ in [the lecture on tiles](../lectures/l4_the_gemm_ladder.py). Do it again one rung up, and ask at every stage: what
+# did you *not* have to say?
+#
+# | stage | what you type | what you no longer say |
+# |---|---|---|
+# | 1 | a column times a row, for one k | which thread has which number |
+# | 2 | masks on loads and the store | `if (…) return`, and who may still reach the barrier |
+# | 3 | `tl.dot` of two tiles | shared memory, both barriers, the queues at its banks |
+# | 4 | the mask of the last k | nothing new; count your lines |
+#
+# Mind one word, `input_precision="ieee"`. Without it, on a GPU, `tl.dot` rounds fp32 to TF32. The tool decided something for you,
+# quietly. The decision is good, but it was not yours.
+#
+# The stages, the starter and the grader are [on the page of that lecture](../lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory):
+# `nox -s lab -- sgemm_tiles --door triton`.
+
+# %% [markdown]
 # ## What the compiler wrote
 #
 # *The compiler does that* is a claim, and you can check it. Every rung ends as machine code, and machine code does not hide
@@ -665,7 +684,8 @@ record(
 # 1 · 32 + 1 · 1 = 33. A column has 16 numbers, so 33 is column 2, row 1.
 # ///
 #
-# The lab has twenty such questions, from an address to the swizzle that keeps the banks apart. You need no GPU for it.
+# The lab `layouts` has twenty such questions, from an address to the swizzle that keeps the banks apart: `nox -s lab -- layouts`. You
+# need no GPU for it.
 #
 # ### CUTLASS, word for word
 #

@@ -462,7 +462,7 @@ for job, answers in JOBS.items():
 #
 # ## For at home: layouts as puzzles
 #
-# Whoever liked the cups gets twenty of them as homework, in plain Python and without a GPU. Do the first stage yourself before you
+# If they liked the cups, here are twenty more as homework, in plain Python and without a GPU. Do the first stage yourself before you
 # give it out.
 #
 # /// lab | layouts

@@ -484,7 +484,7 @@ def test_a_language_of_the_ladder_is_no_matter_of_its_problem(tmp_path):
         (package / "__init__.py").touch()
     (tmp_path / "tests/gpu/test_a.py").write_text('GROUPS = ("gemm",)\n')
     (tmp_path / "tests/gpu/test_b.py").write_text(
-        'from course_kernels.gemm import in_tongues\nGROUPS = ("ladder",)\n'
+        'from course_kernels.gemm import in_tongues\nGROUPS = ("languages",)\n'
     )
 
     project = gpu_test_records.Project(tmp_path)
