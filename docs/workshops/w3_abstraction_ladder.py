@@ -189,7 +189,7 @@ record(
 # | `UTMASTG` | TMA takes a tile of C away |
 #
 # /// predict | Of the eight kernels, how many have TMA bring their tiles?
-# - [with_tma == 8] All eight
+# - [with_tma >= 8] All eight
 # - [5 <= with_tma < 8] Five to seven
 # - [with_tma < 5] Four or fewer
 # /// reveal
