@@ -7,7 +7,6 @@ python -m course_kernels.first_call gemm/in_tilelang dtype=bfloat16,M=4096,N=409
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -41,18 +40,16 @@ class FirstCall:
     """Seconds of a kernel's first call in a process of its own.
 
     Attributes:
-        cold_s: with no cache of any compiler.
-        warm_s: in a second process, with what the first one kept.
-        import_s: of the language, in the second process: part of neither.
+        cold_s: with no cache of any compiler; the import of the kernel and its language is part of it.
+        warm_s: the same in a second process, with what the first one kept.
     """
 
     cold_s: float
     warm_s: float
-    import_s: float
 
 
-def first_call(kernel: str, workload: Workload) -> dict[str, float]:
-    """Import a kernel's language and call it once on this process's GPU: seconds of each, by wall clock.
+def first_call(kernel: str, workload: Workload) -> float:
+    """Import a kernel and call it once on this process's GPU: seconds by the wall clock.
 
     Args:
         kernel: folder and file, such as "gemm/in_tilelang".
@@ -60,21 +57,17 @@ def first_call(kernel: str, workload: Workload) -> dict[str, float]:
     """
     import torch
 
-    problem_name = kernel.partition("/")[0]
-    problem = import_module(f"course_kernels.{problem_name}.problem").PROBLEM
-    generator = torch.Generator("cuda").manual_seed(0)
-    inputs = problem.make_inputs(workload, generator, "cuda")
+    problem = import_module(f"course_kernels.{kernel.partition('/')[0]}.problem").PROBLEM
+    inputs = problem.make_inputs(workload, torch.Generator("cuda").manual_seed(0), "cuda")
     torch.cuda.synchronize()
     began = time.perf_counter()
     module = import_module("course_kernels." + kernel.replace("/", "."))
-    getattr(module, "load", lambda: None)()  # a language that is imported at the first call
-    imported = time.perf_counter()
     getattr(module, problem.name)(*inputs, **problem.options(workload))
     torch.cuda.synchronize()
-    return {"import_s": imported - began, "call_s": time.perf_counter() - imported}
+    return time.perf_counter() - began
 
 
-def timed(kernel: str, workload: Workload, environment: Mapping[str, str] | None = None) -> FirstCall:
+def timed(kernel: str, workload: Workload) -> FirstCall:
     """Return the seconds of a kernel's first call, without and with what compilers keep on disk.
 
     Raises:
@@ -82,9 +75,9 @@ def timed(kernel: str, workload: Workload, environment: Mapping[str, str] | None
     """
     with tempfile.TemporaryDirectory(prefix="first-call-") as folder:
         caches = {name: str(Path(folder, name.lower())) for name in CACHES}
-        variables = {**os.environ, **caches, "HOME": folder, "XDG_CACHE_HOME": folder, **(environment or {})}
+        variables = {**os.environ, **caches, "HOME": folder, "XDG_CACHE_HOME": folder}
         cold, warm = (_in_a_process(kernel, workload, variables) for _ in range(2))
-    return FirstCall(cold["call_s"], warm["call_s"], warm["import_s"])
+    return FirstCall(cold, warm)
 
 
 def all_timed(kernels: Mapping[str, str], workload: Workload, at_once: int = 8) -> dict[str, FirstCall]:
@@ -94,7 +87,7 @@ def all_timed(kernels: Mapping[str, str], workload: Workload, at_once: int = 8) 
         return dict(zip(kernels, found, strict=True))
 
 
-def _in_a_process(kernel: str, workload: Workload, variables: Mapping[str, str]) -> dict[str, float]:
+def _in_a_process(kernel: str, workload: Workload, variables: Mapping[str, str]) -> float:
     command = [sys.executable, "-m", "course_kernels.first_call", kernel, workload.as_text()]
     try:
         done = subprocess.run(
@@ -105,18 +98,17 @@ def _in_a_process(kernel: str, workload: Workload, variables: Mapping[str, str])
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["it failed without a word"]
         raise NoFirstCall(f"{kernel}: its first call failed: {said[-1]}")
-    found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    return float(done.stdout.strip().splitlines()[-1])
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the seconds of one first call as JSON; returns the exit code."""
+    """Print the seconds of one first call; returns the exit code."""
     if len(arguments) != 2:
         print(
             "first_call: expected a kernel and a workload, such as gemm/k05_triton dtype=bfloat16,M=64,N=64,K=64"
         )
         return 2
-    print(json.dumps(first_call(arguments[0], Workload.parse(arguments[1]))))
+    print(first_call(arguments[0], Workload.parse(arguments[1])))
     return 0
 
 
