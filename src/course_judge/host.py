@@ -308,7 +308,8 @@ class Stranger:
                 return self._channel.receive(max(LEAST_LOOK_SECONDS, min(LOOK_SECONDS, left)))
             except TimedOut:
                 self._look()
-                if past := self.clock.past(*each, "one answer") or self.clock.past(*all_, "all answers"):
+                # Where one answer may take as long as all do, it is all that took too long: they began first.
+                if past := self.clock.past(*all_, "all answers") or self.clock.past(*each, "one answer"):
                     raise Broken("timed out", f"{past}, and was ended") from None
             except OutOfTurn as error:
                 raise Broken("out of turn", f"it sent {escaped(str(error), 80)}") from None

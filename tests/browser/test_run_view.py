@@ -7,8 +7,8 @@ import datetime as dt
 import json
 import os
 import re
-import time
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -352,7 +352,9 @@ def test_nothing_moves_while_it_loads(browser: Browser, letters_after: float) ->
     context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
     page.set_default_timeout(120_000)  # the line is slow by our own wish, and the machine may be
     fonts = []
-    page.route("**/*.woff2", lambda route: (fonts.append(route), time.sleep(letters_after), route.continue_()))
+    page.route(
+        "**/*.woff2", lambda route: (fonts.append(route), time.sleep(letters_after), route.continue_())
+    )
     page.goto(base + "handbook/run/w6.html", wait_until="load")
     assert fonts
     page.wait_for_function("document.fonts.status == 'loaded'")

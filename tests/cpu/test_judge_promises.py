@@ -44,6 +44,7 @@ from course_judge.whole_numbers import WHOLE
 from course_kernels.problem import Workload
 
 PROBLEMS = sorted(path.parent.name for path in command.KERNELS.glob("*/problem.py"))
+by_the_problem = pytest.mark.kept(of=lambda name: [command.KERNELS / name], but=["tests/judge/*", "labs/*"])
 FLIPPED = "    y = x.t().clone(memory_format=torch.contiguous_format)\n"
 SOFTMAX = "def softmax(x):\n    y = torch.softmax(x, -1)\n"
 ADD = "def vector_add(x, y):\n"
@@ -1438,6 +1439,7 @@ def test_a_verdict_names_what_it_is_about(judged):
 # --- the sizes -------------------------------------------------------------------------------------
 
 
+@by_the_problem
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_kind_of_announced_size_is_asked_without_a_card(name):
     problem = command.find_problem(name)
@@ -1454,6 +1456,7 @@ def test_every_kind_of_announced_size_is_asked_without_a_card(name):
         assert sum(problem.flops(w) for w in asked) < 2**35
 
 
+@by_the_problem
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_large_size_and_a_square_one_are_drawn(name):
     problem = command.find_problem(name)
@@ -1547,6 +1550,7 @@ def test_triton_is_found_in_a_file_and_beside_it(tmp_path):
 WITH_CASES = sorted({*PROMISES, *SIGNS_AND_SIZES, *WHOLE})
 
 
+@by_the_problem
 @pytest.mark.parametrize("name", WITH_CASES)
 def test_a_case_keeps_to_its_contract(name):
     problem = command.find_problem(name)
@@ -1582,6 +1586,7 @@ def test_a_case_keeps_to_its_contract(name):
 # --- the edges -------------------------------------------------------------------------------------
 
 
+@by_the_problem
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_size_that_is_drawn_keeps_to_its_contract(name):
     """Whatever draws a size, and whatever cuts one down."""
@@ -1613,6 +1618,7 @@ def test_every_size_that_is_drawn_keeps_to_its_contract(name):
                 assert dim[0].islower() or bounds_of(problem, dim).fit(size) == size, w.label
 
 
+@by_the_problem
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_edges_keep_to_their_contract(name):
     problem = command.find_problem(name)
