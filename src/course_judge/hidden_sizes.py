@@ -122,13 +122,13 @@ def in_steps(size: int, step: int) -> int:
 def free_dims(problem: Problem, workloads: Sequence[Workload]) -> list[str]:
     """Dimensions that may have any size."""
     names = {name for w in workloads for name, value in w.items if not isinstance(value, bool)}
-    odd = {
+    of = (*workloads, *problem.check_on)
+    return [
         name
-        for w in (*workloads, *problem.check_on)
-        for name, value in w.items
-        if value % 2 and value >= ANY_FROM
-    }
-    return sorted(names & (odd | MULTIPLES.get(problem.name, {}).keys()))
+        for name in sorted(names)
+        if any(w.dims.get(name, 0) % 2 and w.dims[name] >= ANY_FROM for w in of if name in w.dims)
+        or name in MULTIPLES.get(problem.name, {})
+    ]
 
 
 def _is_small(problem: Problem, w: Workload) -> bool:
