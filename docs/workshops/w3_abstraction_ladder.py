@@ -292,14 +292,14 @@ record(
 #
 # | **THREAD** | coalescing | TMA | pipeline | roles |
 # |---|---|---|---|---|
-# | Helion | engine: {{ code.helion.LDG:.0f}} `LDG`, {{ code.helion.STG:.0f}} `STG` | set: `"tensor_descriptor"` | set: `"num_stages"`; tool: {{ code.helion.SYNCS:.0f}} `SYNCS` | none: {{ code.helion.USETMAXREG:.0f}} `USETMAXREG` |
-# | Triton | engine: {{ code.triton.LDG:.0f}} `LDG`, {{ code.triton.STG:.0f}} `STG` | you: `TMA`, `X.load([row, col])` | set: `num_stages=`; tool: {{ code.triton.SYNCS:.0f}} `SYNCS` | none: {{ code.triton.USETMAXREG:.0f}} `USETMAXREG` |
-# | cuTile | engine: {{ code.cutile.LDG:.0f}} `LDG`, {{ code.cutile.STG:.0f}} `STG` | tool: {{ code.cutile.UTMALDG:.0f}} `UTMALDG` | tool: {{ code.cutile.SYNCS:.0f}} `SYNCS` | tool: {{ code.cutile.USETMAXREG:.0f}} `USETMAXREG` |
-# | TileLang | engine: {{ code.tilelang.LDG:.0f}} `LDG`, {{ code.tilelang.STG:.0f}} `STG` | you: `disable_tma=` | you: `T.Pipelined`; tool: {{ code.tilelang.SYNCS:.0f}} `SYNCS` | tool: {{ code.tilelang.USETMAXREG:.0f}} `USETMAXREG` |
-# | Gluon | engine: {{ code.gluon.LDG:.0f}} `LDG`, {{ code.gluon.STG:.0f}} `STG` | you: `async_copy_global_to_shared` | you: `mbarrier.wait` | you: `warp_specialize` |
-# | CuTe-DSL | engine: {{ code.cute_dsl.LDG:.0f}} `LDG`, {{ code.cute_dsl.STG:.0f}} `STG` | you: `make_tiled_tma_atom` | you: `PipelineTmaAsync` | you: `setmaxregister_increase` |
-# | CUTLASS C++ | engine: {{ code.cutlass.LDG:.0f}} `LDG`, {{ code.cutlass.STG:.0f}} `STG` | part: `KernelTmaWarpSpecializedCooperative` | part: `StageCountAutoCarveout` | part: `KernelTmaWarpSpecializedCooperative` |
-# | CUDA C++, k14 | engine: {{ code.cuda.LDG:.0f}} `LDG`, {{ code.cuda.STG:.0f}} `STG` | you: `load_tile` | you: `barrier_init`, `wait(` | you: `registers_up` |
+# | Helion | engine: {{ code.helion.LDG:.0f}} `LDG` | set: `"tensor_descriptor"` | set: `"num_stages"`; tool: {{ code.helion.SYNCS:.0f}} `SYNCS` | none: {{ code.helion.USETMAXREG:.0f}} `USETMAXREG` |
+# | Triton | engine: {{ code.triton.LDG:.0f}} `LDG` | you: `TMA`, `X.load([row, col])` | set: `num_stages=`; tool: {{ code.triton.SYNCS:.0f}} `SYNCS` | none: {{ code.triton.USETMAXREG:.0f}} `USETMAXREG` |
+# | cuTile | engine: {{ code.cutile.LDG:.0f}} `LDG` | tool: {{ code.cutile.UTMALDG:.0f}} `UTMALDG` | tool: {{ code.cutile.SYNCS:.0f}} `SYNCS` | tool: {{ code.cutile.USETMAXREG:.0f}} `USETMAXREG` |
+# | TileLang | engine: {{ code.tilelang.LDG:.0f}} `LDG` | you: `disable_tma=` | you: `T.Pipelined`; tool: {{ code.tilelang.SYNCS:.0f}} `SYNCS` | tool: {{ code.tilelang.USETMAXREG:.0f}} `USETMAXREG` |
+# | Gluon | engine: {{ code.gluon.LDG:.0f}} `LDG` | you: `async_copy_global_to_shared` | you: `mbarrier.wait` | you: `warp_specialize` |
+# | CuTe-DSL | engine: {{ code.cute_dsl.LDG:.0f}} `LDG` | you: `make_tiled_tma_atom` | you: `PipelineTmaAsync` | you: `setmaxregister_increase` |
+# | CUTLASS C++ | engine: {{ code.cutlass.LDG:.0f}} `LDG` | part: `TmaWarpSpecialized` | part: `StageCountAutoCarveout` | part: `TmaWarpSpecialized` |
+# | CUDA C++, k14 | engine: {{ code.cuda.LDG:.0f}} `LDG` | you: `load_tile` | you: `barrier_init`, `wait(` | you: `registers_up` |
 #
 # *Tails* is what lies past the edges of a matrix, *epilogue* the way of C out of the registers, *accumulator* which thread holds which
 # sum. A `wgmma` finds its tile by a descriptor, and that names a swizzle: so a kernel with `HGMMA` and no word about layouts got its
@@ -366,7 +366,7 @@ record(
 # - [10 * quickest_first <= slowest_first < 20 * quickest_first] Ten to twenty times
 # - [slowest_first >= 20 * quickest_first] More than that
 # /// reveal
-# {{ quickest_first:.1f}} s against {{ slowest_first:.1f}} s.
+# The quickest takes {{ quickest_first:.1f}} s, the slowest {{ slowest_first:.1f}} s.
 #
 # /// table
 # columns: [rung, "first call, s", "again, with its cache, s"]
@@ -805,7 +805,7 @@ record(
 # another template of the compiler's, and the epilogue would move into it.
 # ///
 #
-# Now a whole feed-forward block, with its three products: silu(x · gate) · (x · up), times down, at the shapes of Llama 3.1 8B, for a
+# Now a whole feed-forward block, with its three products: `(silu(x @ gate) * (x @ up)) @ down`, at the shapes of Llama 3.1 8B, for a
 # prompt of 1024 tokens.
 #
 # /// predict | How many kernels does it write for this block?
@@ -814,7 +814,8 @@ record(
 # - [inductor.written >= 2 and inductor.products > 0] Several, and it calls the library, too
 # - [inductor.written == 0] None
 # /// reveal
-# It writes {{ inductor.written:.0f}}, and it calls the library for {{ inductor.products:.0f}} products. This is what it wrote:
+# Kernels that it wrote: {{ inductor.written:.0f}}. Products for which it calls the library: {{ inductor.products:.0f}}. This is what it
+# wrote:
 #
 # /// text | inductor.mlp
 # ///

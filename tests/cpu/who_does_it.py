@@ -52,7 +52,7 @@ SHOWS = {
     "shared memory": {"UTMALDG"},
     "swizzle": {"HGMMA"},
     "accumulator": {"HGMMA"},
-    "coalescing": {"LDG", "STG"},
+    "coalescing": {"LDG"},
     "TMA": {"UTMALDG"},
     "pipeline": {"SYNCS"},
     "roles": {"USETMAXREG"},
