@@ -215,9 +215,45 @@ record(
 # what: of the eight kernels those with at least one UTMALDG in their machine code
 # ///
 #
-# Now read the table from left to right, with the kernels beside it. Neither Helion's kernel nor Triton's says *copy engine*, *barrier*
-# or *register*: wherever their rows have `UTMALDG` and `SYNCS`, the tool decided. In Gluon and CuTe-DSL each of these columns is a
+# Now read the table from left to right, with the kernels beside it. Neither Helion's kernel nor Triton's says *barrier*, *swizzle*
+# or *register*: wherever their rows have `SYNCS` and `STSM`, the tool decided. In Gluon and CuTe-DSL each of these columns is a
 # line that somebody wrote. And k14 has all of them because we wrote all of them, one evening each.
+#
+# ### Who does it
+#
+# Nine jobs belong to every fast multiply. The lectures took them one at a time. Here they are under the three words from the
+# beginning: what is done at the edges and how C leaves (TILE); which memory holds what, and in which order (PLACE); and who does
+# what, when, by which instruction (THREAD).
+#
+# | | Helion | Triton | cuTile | TileLang | Gluon | CuTe-DSL | CUTLASS | CUDA C++ |
+# |---|---|---|---|---|---|---|---|---|
+# | **TILE** | | | | | | | | |
+# | tails | tool | you | you | tool | engine | engine | engine | engine |
+# | epilogue | tool | you | tool | you | you | you | part | you |
+# | **PLACE** | | | | | | | | |
+# | shared memory | tool | tool | tool | you | you | you | part | you |
+# | swizzle | tool | tool | tool | tool | you | you | part | you |
+# | accumulator | tool | tool | tool | tool | you | you | part | you |
+# | **THREAD** | | | | | | | | |
+# | coalescing | engine | engine | engine | engine | engine | engine | engine | engine |
+# | TMA | set | you | tool | you | you | you | part | you |
+# | pipeline | set | set | tool | you | you | you | part | you |
+# | roles | none | none | tool | tool | you | you | part | you |
+#
+# Six words are enough. *you*: a line of the kernel says it. *set*: you say it, but beside the kernel, as a setting. *tool*: no line
+# says it, and the machine code does it all the same. *part*: it came with a part that you chose from a catalogue. *engine*: the
+# copy engine does it, and nobody has to write it any more. *none*: it is not done at all.
+#
+# Read it down, and you see how much a rung leaves to you. Read it across, and one row is the same on every rung: coalescing, your
+# first job in the lectures. One thread orders a whole tile, and no thread has addresses of its own left to put in order.
+#
+# /// exercise | Prove a cell | 6 minutes
+# Take one *you*, one *tool* and one *none* from the table. For the first, find the words in the kernel. For the other two, find the
+# instruction in the machine code that proves it, or that is missing.
+# /// answer
+# A *you* is proved by words of the kernel, a *tool* by an instruction that no line asked for, a *none* by one that is missing. All of
+# them are in [Every cell, with its proof](#every-cell-with-its-proof).
+# ///
 #
 # /// exercise | A zero | 3 minutes
 # Take a zero of the table, in the columns `USETMAXREG`, `STSM` or `UTMASTG`. What does that kernel do instead, and who decided
@@ -227,6 +263,47 @@ record(
 # `UTMASTG` the threads store C themselves, by `STG`. Without `STSM` the sums go to C, or to shared memory, from where they are
 # in the registers. On the upper rungs the compiler decided that. On the lower ones somebody left it out.
 # ///
+#
+# #### Every cell, with its proof {.beyond}
+#
+# Words that are in the kernel, or an instruction, with how often it is in the machine code.
+#
+# | **TILE** | tails | epilogue |
+# |---|---|---|
+# | Helion | tool: {{ code.helion.UTMALDG:.0f}} `UTMALDG` | tool: {{ code.helion.STSM:.0f}} `STSM`, {{ code.helion.UTMASTG:.0f}} `UTMASTG` |
+# | Triton | you: `mask=`, `X.load([row, col])` | you: `STRIPS`, `.split()` |
+# | cuTile | you: `padding_mode=` | tool: {{ code.cutile.UTMASTG:.0f}} `UTMASTG` |
+# | TileLang | tool: {{ code.tilelang.UTMALDG:.0f}} `UTMALDG` | you: `T.copy(acc, c)` |
+# | Gluon | engine: {{ code.gluon.UTMALDG:.0f}} `UTMALDG` | you: `async_copy_shared_to_global` |
+# | CuTe-DSL | engine: {{ code.cute_dsl.UTMALDG:.0f}} `UTMALDG` | you: `StMatrix8x8x16bOp` |
+# | CUTLASS C++ | engine: {{ code.cutlass.UTMALDG:.0f}} `UTMALDG` | part: `EpilogueTileAuto` |
+# | CUDA C++, k14 | engine: {{ code.cuda.UTMALDG:.0f}} `UTMALDG` | you: `store_matrices`, `store_panel` |
+#
+# | **PLACE** | shared memory | swizzle | accumulator |
+# |---|---|---|---|
+# | Helion | tool: {{ code.helion.UTMALDG:.0f}} `UTMALDG` | tool: {{ code.helion.HGMMA:.0f}} `HGMMA` | tool: {{ code.helion.HGMMA:.0f}} `HGMMA` |
+# | Triton | tool: {{ code.triton.UTMALDG:.0f}} `UTMALDG` | tool: {{ code.triton.HGMMA:.0f}} `HGMMA` | tool: {{ code.triton.HGMMA:.0f}} `HGMMA` |
+# | cuTile | tool: {{ code.cutile.UTMALDG:.0f}} `UTMALDG` | tool: {{ code.cutile.HGMMA:.0f}} `HGMMA` | tool: {{ code.cutile.HGMMA:.0f}} `HGMMA` |
+# | TileLang | you: `T.alloc_shared` | tool: {{ code.tilelang.HGMMA:.0f}} `HGMMA` | tool: {{ code.tilelang.HGMMA:.0f}} `HGMMA` |
+# | Gluon | you: `allocate_shared_memory` | you: `A.layout`, `C.layout` | you: `NVMMADistributedLayout` |
+# | CuTe-DSL | you: `SmemAllocator` | you: `make_smem_layout_a` | you: `partition_shape_C` |
+# | CUTLASS C++ | part: `SharedStorage` | part: `Mainloop` | part: `Mainloop` |
+# | CUDA C++, k14 | you: `extern __shared__` | you: `swizzled(` | you: `float d[STRIPS][BN / 2]` |
+#
+# | **THREAD** | coalescing | TMA | pipeline | roles |
+# |---|---|---|---|---|
+# | Helion | engine: {{ code.helion.LDG:.0f}} `LDG` | set: `"tensor_descriptor"` | set: `"num_stages"`; tool: {{ code.helion.SYNCS:.0f}} `SYNCS` | none: {{ code.helion.USETMAXREG:.0f}} `USETMAXREG` |
+# | Triton | engine: {{ code.triton.LDG:.0f}} `LDG` | you: `TMA`, `X.load([row, col])` | set: `num_stages=`; tool: {{ code.triton.SYNCS:.0f}} `SYNCS` | none: {{ code.triton.USETMAXREG:.0f}} `USETMAXREG` |
+# | cuTile | engine: {{ code.cutile.LDG:.0f}} `LDG` | tool: {{ code.cutile.UTMALDG:.0f}} `UTMALDG` | tool: {{ code.cutile.SYNCS:.0f}} `SYNCS` | tool: {{ code.cutile.USETMAXREG:.0f}} `USETMAXREG` |
+# | TileLang | engine: {{ code.tilelang.LDG:.0f}} `LDG` | you: `disable_tma=` | you: `T.Pipelined`; tool: {{ code.tilelang.SYNCS:.0f}} `SYNCS` | tool: {{ code.tilelang.USETMAXREG:.0f}} `USETMAXREG` |
+# | Gluon | engine: {{ code.gluon.LDG:.0f}} `LDG` | you: `async_copy_global_to_shared` | you: `mbarrier.wait` | you: `warp_specialize` |
+# | CuTe-DSL | engine: {{ code.cute_dsl.LDG:.0f}} `LDG` | you: `make_tiled_tma_atom` | you: `PipelineTmaAsync` | you: `setmaxregister_increase` |
+# | CUTLASS C++ | engine: {{ code.cutlass.LDG:.0f}} `LDG` | part: `TmaWarpSpecialized` | part: `StageCountAutoCarveout` | part: `TmaWarpSpecialized` |
+# | CUDA C++, k14 | engine: {{ code.cuda.LDG:.0f}} `LDG` | you: `load_tile` | you: `barrier_init`, `wait(` | you: `registers_up` |
+#
+# *Tails* is what lies past the edges of a matrix, *epilogue* the way of C out of the registers, *accumulator* which thread holds which
+# sum. A `wgmma` finds its tile by a descriptor, and that names a swizzle: so a kernel with `HGMMA` and no word about layouts got its
+# swizzle from the tool. The `LDG` of CUTLASS bring no tile: they would fetch the factor of the sums, if somebody gave a pointer to one.
 
 # %% tags=["fold"]
 import torch
@@ -236,7 +313,10 @@ from course_kernels.gemm import listing
 from course_kernels.problem import Workload
 
 ARCH = "sm_90a"
-NAMES = ("HGMMA", "UTMALDG", "SYNCS", "USETMAXREG", "STSM", "UTMASTG", "STG")
+NAMES = (
+    *("HGMMA", "UTMALDG", "LDG", "LDGSTS", "SYNCS", "USETMAXREG"),
+    *("STSM", "UTMASTG", "STG"),
+)
 
 
 def square(n):
@@ -286,20 +366,20 @@ record(
 # - [10 * quickest_first <= slowest_first < 20 * quickest_first] Ten to twenty times
 # - [slowest_first >= 20 * quickest_first] More than that
 # /// reveal
-# {{ quickest_first:.1f}} s against {{ slowest_first:.1f}} s.
+# The quickest takes {{ quickest_first:.1f}} s, the slowest {{ slowest_first:.1f}} s.
 #
 # /// table
-# columns: [rung, "first call, s", "again, with its cache, s", "package, MB", "largest error at 4096"]
+# columns: [rung, "first call, s", "again, with its cache, s"]
 # rows:
-#   - [Helion, "{{ first.helion.cold:.1f}}", "{{ first.helion.warm:.1f}}", "{{ wheel.helion:.0f}}", "{{ error.helion:.4f}}"]
-#   - [Triton, "{{ first.triton.cold:.1f}}", "{{ first.triton.warm:.1f}}", "comes with PyTorch", "{{ error.triton:.4f}}"]
-#   - [cuTile, "{{ first.cutile.cold:.1f}}", "{{ first.cutile.warm:.1f}}", "{{ wheel.cutile:.0f}}", "{{ error.cutile:.4f}}"]
-#   - [TileLang, "{{ first.tilelang.cold:.1f}}", "{{ first.tilelang.warm:.1f}}", "{{ wheel.tilelang:.0f}}", "{{ error.tilelang:.4f}}"]
-#   - [Gluon, "{{ first.gluon.cold:.1f}}", "{{ first.gluon.warm:.1f}}", "comes with Triton", "{{ error.gluon:.4f}}"]
-#   - [CuTe-DSL, "{{ first.cute_dsl.cold:.1f}}", "{{ first.cute_dsl.warm:.1f}}", "{{ wheel.cute_dsl:.0f}}", "{{ error.cute_dsl:.4f}}"]
-#   - [CUTLASS C++, "{{ first.cutlass.cold:.1f}}", "{{ first.cutlass.warm:.1f}}", "{{ wheel.cutlass:.0f}}", "{{ error.cutlass:.4f}}"]
-#   - ["CUDA C++, k14", "{{ first.cuda.cold:.1f}}", "{{ first.cuda.warm:.1f}}", "comes with the driver's toolkit", "{{ error.cuda:.4f}}"]
-# caption: "Seconds by the wall clock, from the call to the answer, on a host where eight such processes ran at once. MB are what a package and those that it brings for itself take on disk, by its own list of files. The error is that of the worst element, against its own size and the mean size of all."
+#   - [Helion, "{{ first.helion.cold:.1f}}", "{{ first.helion.warm:.1f}}"]
+#   - [Triton, "{{ first.triton.cold:.1f}}", "{{ first.triton.warm:.1f}}"]
+#   - [cuTile, "{{ first.cutile.cold:.1f}}", "{{ first.cutile.warm:.1f}}"]
+#   - [TileLang, "{{ first.tilelang.cold:.1f}}", "{{ first.tilelang.warm:.1f}}"]
+#   - [Gluon, "{{ first.gluon.cold:.1f}}", "{{ first.gluon.warm:.1f}}"]
+#   - [CuTe-DSL, "{{ first.cute_dsl.cold:.1f}}", "{{ first.cute_dsl.warm:.1f}}"]
+#   - [CUTLASS C++, "{{ first.cutlass.cold:.1f}}", "{{ first.cutlass.warm:.1f}}"]
+#   - ["CUDA C++, k14", "{{ first.cuda.cold:.1f}}", "{{ first.cuda.warm:.1f}}"]
+# caption: "Seconds by the wall clock, from the call to the answer, on a host where eight such processes ran at once."
 # ///
 # ///
 #
@@ -724,6 +804,38 @@ record(
 # number of x is read once and written once, which is all that bytes allow. A product would need tiles and a loop over k: that is
 # another template of the compiler's, and the epilogue would move into it.
 # ///
+#
+# Now a whole feed-forward block, with its three products: `(silu(x @ gate) * (x @ up)) @ down`, at the shapes of Llama 3.1 8B, for a
+# prompt of 1024 tokens.
+#
+# /// predict | How many kernels does it write for this block?
+# - [inductor.written == 1] One, for what is between the products; the products are calls to the library
+# - [inductor.written >= 2 and inductor.products == 0] The products as well
+# - [inductor.written >= 2 and inductor.products > 0] Several, and it calls the library, too
+# - [inductor.written == 0] None
+# /// reveal
+# Kernels that it wrote: {{ inductor.written:.0f}}. Products for which it calls the library: {{ inductor.products:.0f}}. This is what it
+# wrote:
+#
+# /// text | inductor.mlp
+# ///
+# ///
+#
+# /// exercise | Beside ours | 6 minutes
+# Here is our kernel for the step between the products.
+#
+# /// source | src/course_kernels/swiglu/k01_fused.py#kernel
+# ///
+#
+# For both kernels: how often is a number read, and how often is one written? Which of them needs room for its answer? What does
+# ours say about memory that the other does not? And what would save more time than either of them can?
+# /// answer
+# Both read two numbers and write one. Where the compiler calls an argument `in_out_ptr0`, it writes over what it has read, so it
+# needs no room; ours has an output of its own. Ours says what will not be read again (`eviction_policy`), takes gate and up as two
+# parts of one row (`apart`), and may begin while the kernel before it ends (`PDL`). More time is in the products: both multiply
+# the same x, and the library is called for each. With gate and up side by side in one matrix it is one call. And a product with silu
+# in its epilogue would save the way to memory and back, but a call to the library has no place for that.
+# ///
 
 # %% tags=["fold"]
 import re
@@ -736,10 +848,76 @@ def bias_gelu(x, bias):
     return torch.nn.functional.gelu(x + bias, approximate="tanh")
 
 
-x = torch.randn(4096, 4096, dtype=torch.bfloat16, device="cuda")
-_, written = run_and_get_code(torch.compile(bias_gelu), x, x[0].clone())
-kernel = re.search(r"@triton\.jit\n(def .*?)\n'''", written[0], re.DOTALL)
-record(inductor={"bias_gelu": text("@triton.jit\n" + kernel[1])})
+def mlp(x, gate, up, down):
+    """A feed-forward block of Llama."""
+    return (torch.nn.functional.silu(x @ gate) * (x @ up)) @ down
+
+
+def written_for(function, *shapes):
+    """The kernels that it writes in Triton, and the products that it calls."""
+    inputs = [
+        torch.randn(shape, dtype=torch.bfloat16, device="cuda") for shape in shapes
+    ]
+    _, written = run_and_get_code(torch.compile(function), *inputs)
+    code = "\n".join(written)
+    kernels = re.findall(r"^@triton\.jit\ndef .*?(?=\n''')", code, re.DOTALL | re.M)
+    if not kernels:
+        raise RuntimeError(f"{function.__name__}: no kernel in what was written")
+    return kernels, re.findall(r"\bextern_kernels\.(?:add)?mm\(", code)
+
+
+(gelu, *_), _ = written_for(bias_gelu, (4096, 4096), (4096,))
+kernels, products = written_for(
+    mlp, (1024, 4096), (4096, 14336), (4096, 14336), (14336, 4096)
+)
+record(
+    inductor={
+        "bias_gelu": text(gelu),
+        "mlp": text("\n\n\n".join(kernels)),
+        "written": quantity(len(kernels), how="counted"),
+        "products": quantity(len(products), how="counted"),
+    }
+)
+
+# %% [markdown]
+# ## The price list
+#
+# Here is what each rung costs and what it gives, on one page. Lines are counted by the one rule of this page.
+#
+# /// table
+# columns: [rung, "lines on the card", "first call, s", "again, s", "% of peak at 8192", "of the best", "largest error at 4096", "package, MB"]
+# rows:
+#   - [Helion, "{{ lines.helion.kernel:.0f}}", "{{ first.helion.cold:.1f}}", "{{ first.helion.warm:.1f}}", "{{ burst.n8192.helion / sheet.bf16:.0%}}", "{{ burst.n8192.helion / best.n8192:.3f}}", "{{ error.helion:.4f}}", "{{ wheel.helion:.0f}}"]
+#   - [Triton, "{{ lines.triton.kernel:.0f}}", "{{ first.triton.cold:.1f}}", "{{ first.triton.warm:.1f}}", "{{ burst.n8192.triton / sheet.bf16:.0%}}", "{{ burst.n8192.triton / best.n8192:.3f}}", "{{ error.triton:.4f}}", "comes with PyTorch"]
+#   - [cuTile, "{{ lines.cutile.kernel:.0f}}", "{{ first.cutile.cold:.1f}}", "{{ first.cutile.warm:.1f}}", "{{ burst.n8192.cutile / sheet.bf16:.0%}}", "{{ burst.n8192.cutile / best.n8192:.3f}}", "{{ error.cutile:.4f}}", "{{ wheel.cutile:.0f}}"]
+#   - [TileLang, "{{ lines.tilelang.kernel:.0f}}", "{{ first.tilelang.cold:.1f}}", "{{ first.tilelang.warm:.1f}}", "{{ burst.n8192.tilelang / sheet.bf16:.0%}}", "{{ burst.n8192.tilelang / best.n8192:.3f}}", "{{ error.tilelang:.4f}}", "{{ wheel.tilelang:.0f}}"]
+#   - [Gluon, "{{ lines.gluon.kernel:.0f}}", "{{ first.gluon.cold:.1f}}", "{{ first.gluon.warm:.1f}}", "{{ burst.n8192.gluon / sheet.bf16:.0%}}", "{{ burst.n8192.gluon / best.n8192:.3f}}", "{{ error.gluon:.4f}}", "comes with Triton"]
+#   - [CuTe-DSL, "{{ lines.cute_dsl.kernel:.0f}}", "{{ first.cute_dsl.cold:.1f}}", "{{ first.cute_dsl.warm:.1f}}", "{{ burst.n8192.cute_dsl / sheet.bf16:.0%}}", "{{ burst.n8192.cute_dsl / best.n8192:.3f}}", "{{ error.cute_dsl:.4f}}", "{{ wheel.cute_dsl:.0f}}"]
+#   - [CUTLASS C++, "{{ lines.cutlass.kernel:.0f}}", "{{ first.cutlass.cold:.1f}}", "{{ first.cutlass.warm:.1f}}", "{{ burst.n8192.cutlass / sheet.bf16:.0%}}", "{{ burst.n8192.cutlass / best.n8192:.3f}}", "{{ error.cutlass:.4f}}", "{{ wheel.cutlass:.0f}}"]
+#   - ["CUDA C++, k14", "{{ lines.cuda.kernel:.0f}}", "{{ first.cuda.cold:.1f}}", "{{ first.cuda.warm:.1f}}", "{{ burst.n8192.cuda / sheet.bf16:.0%}}", "{{ burst.n8192.cuda / best.n8192:.3f}}", "{{ error.cuda:.4f}}", "comes with the driver's toolkit"]
+# caption: "*Of the best* is of the fastest of these eight at 8192. The error is that of the worst element, against its own size and the mean size of all. MB are what a package and those that it brings for itself take on disk, by its own list of files."
+# ///
+#
+# /// define | best.n8192 = max(burst.n8192.helion, burst.n8192.triton, burst.n8192.cutile, burst.n8192.tilelang, burst.n8192.gluon, burst.n8192.cute_dsl, burst.n8192.cutlass, burst.n8192.cuda)
+# unit: TFLOP/s
+# what: the fastest of the eight kernels, 8192, bf16, NN, in bursts
+# ///
+#
+# The last price has no number: what you could not get. We tried to make each rung do one thing more, and here is how it said no.
+#
+# | rung | we wanted | how it said no |
+# |---|---|---|
+# | Helion | two blocks that share a delivery | `num_ctas=2` is no setting: *Unsupported config keys for backend 'triton'* |
+# | Triton | roles for the warps | `warp_specialize=True` on the loop over k is taken without a word, and the machine code stays the same |
+# | cuTile | a ring of a given depth | there is no `num_stages`; the hint `latency` moves the depth, and at 10 the sums no longer fit into the registers |
+# | TileLang | the same text for Blackwell | for sm_100a it compiles without a word, to the tensor core's instruction of two generations ago |
+# | Gluon | the number of a thread | the language has layouts of threads, and no name for a thread |
+# | CuTe-DSL | to leave a loop early | a `break` that depends on a value of the card is refused: *Early exit (break) is not allowed* |
+# | CUTLASS C++ | a step of our own between the sums and C, such as a softmax | what its catalogue lacks has no place to go: *Could not find a callbacks specialization* |
+# | CUDA C++, k14 | the next generation of cards | for sm_100a: *Instruction 'wgmma.fence' not supported* |
+#
+# Notice who says no aloud. Two of the eight take what you ask for, say nothing, and do something else. There only the machine code
+# tells you. Each row is a test in `tests/ladder`, which fails on the day when the tool has learnt it.
 
 # %% [markdown]
 # ## Your rule
@@ -761,11 +939,17 @@ record(inductor={"bias_gelu": text("@triton.jit\n" + kernel[1])})
 # /// answer
 # The number is your percentage of peak, with the roof or the wait that holds you back.
 #
-# 1. *Does a library call do it, near enough to what binds?* Call it. (The rows of cuBLAS and cuDNN.)
-# 2. *Is it about tiles, and is the tool's choice good enough?* Triton, cuTile or TileLang. (Their rows of the scoreboard: compare them with
-#    the rungs below, at your own size.)
-# 3. *Must you say who waits for whom, or where a number lies?* Gluon, CuTe-DSL or CUTLASS. (The rows of attention.)
-# 4. *Is there an instruction that no tool emits?* CUDA C++ with PTX. (The table of machine code says which are emitted today.)
+# 1. *Does a library call do it, near enough to what binds?* Call it. This rests on the rows of cuBLAS in the scoreboard, and of cuDNN
+#    in the table of attention.
+# 2. *Is it about tiles, and is the tool's choice good enough?* Triton, cuTile or TileLang. This rests on *lines* and *of the best* in the
+#    price list: at the larger size Triton has {{ burst.n8192.triton / best.n8192:.0%}} of the speed of the fastest kernel here, in
+#    {{ lines.triton.kernel:.0f}} lines. Look at your own size, too.
+# 3. *Must you say who waits for whom, or where a number lies?* Gluon, CuTe-DSL or CUTLASS. This rests on the rows *swizzle*,
+#    *pipeline* and *roles* of the table of jobs, and on the table of attention: on the full square the kernel in Gluon has
+#    {{ attend.full.triton.us / attend.full.gluon.us:.2f}} times the speed of that in Triton, in {{ attention_lines.gluon:.0f}}
+#    lines against {{ attention_lines.triton:.0f}}.
+# 4. *Is there an instruction that no tool emits?* CUDA C++ with PTX. This rests on the table of machine code, which says what is
+#    emitted today, and on the list of what said no.
 #
 # By this rule the six jobs are: call it; Triton; Triton; Gluon or CuTe-DSL; Triton; CUDA C++. A different answer with a reason
 # counts. And the rows will change: an instruction that no tool emitted last year may be a keyword today. The questions stay.
@@ -774,8 +958,26 @@ record(inductor={"bias_gelu": text("@triton.jit\n" + kernel[1])})
 # /// exercise | Homework: one rung up
 # Take SwiGLU, silu(x) · y for the two parts of a row, which you know in CUDA C++ or in Triton. Write it one rung up from where you
 # wrote it last, with two lines on top that say what it is. Before you begin, predict two numbers: its lines, and its share of the
-# bandwidth. Without a GPU write it in NumPy, and predict the lines alone. Judge it with
-# `nox -s judge -- FILE --problem swiglu`.
+# bandwidth.
+#
+# Without a GPU write it in NumPy, and predict the lines alone. The judge hands over tensors of torch, so the file `my_swiglu.py` begins
+# and ends with a step between the two:
+#
+# ```python
+# import numpy as np
+# import torch
+#
+#
+# def swiglu(gate, up=None):
+#     if up is None:  # gate holds both: the gate first
+#         gate, up = gate.chunk(2, dim=-1)
+#     a, b = gate.float().numpy(), up.float().numpy()
+#     y = ...  # yours
+#     return torch.from_numpy(y).to(gate.dtype)
+# ```
+#
+# Then `nox -s judge -- my_swiglu.py --problem swiglu`, with a GPU or without one. Without one it says right or wrong, and nothing
+# about speed.
 # /// answer
 # In Triton it is one load of each of the two inputs, one line of arithmetic and one store, behind a mask. It is bound by bytes: read
 # two numbers, write one. If your share of the bandwidth is low, look at the width of the loads before you climb down.

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from who_does_it import PAGE, faults_of_counts
 
 from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.paged_attention.k01_gather import LARGE, OF_8
@@ -106,6 +107,16 @@ def test_multiplies_spill_nothing(compiled):
     spills = {n: r.get("LDL", 0) + r.get("STL", 0) for n, r in compiled.items() if n.startswith("gemm")}
 
     assert {n: count for n, count in spills.items() if count} == {}
+
+
+@pytest.mark.parametrize("rung", ["triton", "gluon"])
+def test_rungs_of_w3_do_in_machine_code_what_its_page_says(compiled, rung):
+    text, counts = PAGE.read_text(encoding="utf-8"), compiled[f"rung-{rung}"]
+    assert faults_of_counts(text, rung, counts) == []
+    assert faults_of_counts(text, rung, counts | {"LDG": 1})
+    if rung == "triton":  # what the compiler does unasked, and what it does not
+        assert faults_of_counts(text, rung, counts | {"SYNCS": 0})
+        assert faults_of_counts(text, rung, counts | {"USETMAXREG": 2})
 
 
 DECODE = ("k01-2-4-128", "k02-2-4-128", "k02-2-1-128", "k02-2-8-128", "k02-2-32-128", "k02-2-4-64")

@@ -21,6 +21,7 @@ from course_kernels.attention_backward import k02_teaching as backward_teaching
 from course_kernels.attention_backward import k03_one_pass as backward_one_pass
 from course_kernels.attention_general import k01_teaching as general
 from course_kernels.decode_attention import k01_one_program, k02_split
+from course_kernels.gemm import in_gluon
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
 from course_kernels.paged_attention import k01_gather, k03_even, k04_prefill
@@ -102,6 +103,46 @@ def reduction(capability):
     constants = {"BLOCK": k05_triton.BLOCK, "STEPS": k05_triton.STEPS}
     options = {"num_warps": k05_triton.WARPS}
     return compiled(k05_triton.reduction_kernel, types, constants, capability, look=False, **options)
+
+
+# What W3's page has counted of each language's kernel.
+OF_THE_PAGE = ("HGMMA", "UTMALDG", "LDG", "LDGSTS", "SYNCS", "USETMAXREG", "STSM", "UTMASTG", "STG")
+
+
+def rung(kernel, types, constants, even="", source=ASTSource, **options):
+    """How often each instruction of W3's page is in a kernel of the ladder; `even`: sizes that are multiples of 16."""
+    names = kernel.arg_names
+    signature = {n: types.get(n, "constexpr") for n in names}
+    places = {(names.index(n),): value for n, value in constants.items()}
+    given = source(kernel, signature, places, {(names.index(n),): [["tt.divisibility", 16]] for n in even})
+
+    def counts():
+        made = triton.compile(given, target=GPUTarget("cuda", 90, 32), options=options)
+        found = re.findall(r"\b[A-Z]+\b", made.asm["sass"])
+        return {name: found.count(name) for name in OF_THE_PAGE}
+
+    return known([given.hash(), sorted(options.items()), inspect.getsource(rung)], counts)
+
+
+def rung_in_triton():
+    """The multiply in Triton, as a launch at 4096 makes it."""
+    tile, kernel = gemm_triton.HOPPER[2], gemm_triton.gemm_kernel
+    blocks = {"A": (tile.block_m, tile.block_k), "B": (tile.block_k, tile.block_n)}
+    blocks["C"] = (tile.block_m, tile.block_n // tile.strips)
+    types = {name: f"tensordesc<bf16[{rows}, {columns}]>" for name, (rows, columns) in blocks.items()}
+    constants = cut(tile) | {"STRIPS": tile.strips, "DTYPE": tl.bfloat16, "TURNED": False, "TMA": True}
+    options = {"num_warps": tile.warps, "num_stages": tile.stages}
+    return rung(kernel, types | dict.fromkeys("MNK", "i32"), constants, even="MNK", **options)
+
+
+def rung_in_gluon():
+    """The multiply in Gluon."""
+    tile, kernel = in_gluon.BEST, in_gluon.gemm_kernel
+    types = dict.fromkeys("MNK", "i32")
+    for name, block in in_gluon._blocks(tile).items():
+        lies = gl.NVMMASharedLayout.get_default_for(block, gl.bfloat16)
+        types[name] = f"tensordesc<bf16{block},{lies!r}>"
+    return rung(kernel, types, in_gluon._constants(tile), source=GluonASTSource, num_warps=4)
 
 
 def cut(tile):
@@ -345,7 +386,7 @@ def layout(rows, D):
 
 
 if __name__ == "__main__":
-    results = {}
+    results = {"rung-triton": rung_in_triton(), "rung-gluon": rung_in_gluon()}
     for capability in CAPABILITIES:
         results[f"vector_add-{capability}"] = vector_add(capability)
         results[f"reduction-{capability}"] = reduction(capability)

@@ -7,8 +7,8 @@ Against   k05_triton, which is as long, and whose program says how many warps an
 Cost      as k05_triton: 128 rows of A and 256 columns of B are read for 128 x 256 of C, and the order of tiles lets
           most of that come from L2
 Limits    the compiler's own guess for this tile is one warpgroup, whose sums do not fit into its registers; a hint
-          says two. The depth of the ring cannot be said at all. An array whose rows are no multiple of 16 bytes comes
-          element by element, by the same program
+          says two. The depth of the ring can only be hinted at, by the latency of a load. An array whose rows are no
+          multiple of 16 bytes comes element by element, by the same program
 Source    NVIDIA, cuTile Python 1.7: the reference of load, mma and kernel
 """
 
