@@ -128,8 +128,8 @@ def _of_python(subject: Subject, on_the_card: bool) -> tuple[list[Kernel], list[
             competitor.function(*inputs, **problem.options(workload))
     else:
         arch = WITHOUT_A_CARD
-        inputs = problem.make_inputs(workload, None, "meta")
         with torch.no_grad(), launched.noted(on_the_card) as seen, launched.as_on_a_card():
+            inputs = problem.make_inputs(workload, None, "cuda")
             competitor.function(*inputs, **problem.options(workload))
     made = list(seen.values())
     rung = getattr(competitor.function, "__globals__", {}).get("compiled")

@@ -88,8 +88,9 @@ def machine_code(subject: Subject, *, gpu: bool) -> tuple[list[Kernel], tuple[st
         Unusable: it cannot be compiled here.
         Wrong: the compiler refuses it.
     """
-    # Triton compiles: its interpreter makes no machine code.
-    variables = {"TRITON_INTERPRET": "0"} if gpu else {"TRITON_INTERPRET": "0", "CUDA_VISIBLE_DEVICES": "-1"}
+    # Triton's interpreter makes no machine code; and what it keeps of a kernel names the file that had it first.
+    variables = {"TRITON_INTERPRET": "0", "TRITON_ALWAYS_COMPILE": "1"}
+    variables |= {} if gpu else {"CUDA_VISIBLE_DEVICES": "-1"}
     (told,) = _ask("code", [subject], {"gpu": gpu}, variables)["each"]
     return [Kernel.from_json(one) for one in told["kernels"]], tuple(told["missing"])
 
