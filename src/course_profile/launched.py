@@ -54,8 +54,8 @@ class _AsOnACard(TorchFunctionMode):
             return arguments[0]
         if _is_a_card(keywords.get("device")):
             keywords["device"] = "meta"
-        if called in (torch.randn, torch.rand):  # of what holds nothing; drawn there it loads a second's worth of torch
-            called = torch.empty
+        if called in (torch.randn, torch.rand):
+            called = torch.empty  # to draw what is not kept would load a second's worth of torch
             keywords.pop("generator", None)
         arguments = tuple("meta" if _is_a_card(one) else one for one in arguments)
         return called(*arguments, **keywords)
