@@ -93,7 +93,7 @@
 # Read the Triton kernel once more, now as a list of what it does *not* say. Beside it is k14, idea by idea: the same multiply,
 # with everything said. Then choose any two rungs.
 #
-# /// rungs | src/course_kernels/gemm/rungs.toml
+# /// rungs | docs/workshops/w3_rungs.toml
 # alt: "Kernels of two rungs beside each other, idea by idea"
 # left: Left
 # right: Right

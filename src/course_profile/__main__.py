@@ -15,7 +15,7 @@ from course_profile.drawing import roofline
 from course_profile.errors import Unusable, Wrong
 from course_profile.format import as_json, table
 from course_profile.report import ask, report
-from course_profile.subject import ROOT, take, take_code
+from course_profile.subject import take
 
 LONGEST_S = 600.0
 REFUSED, USAGE = 1, 2
@@ -25,9 +25,6 @@ def main(arguments: list[str]) -> int:
     """Profile one kernel; the exit code: 0 done, 1 its answer is wrong, 2 it cannot be profiled."""
     options = _options().parse_intermixed_args(arguments)
     try:
-        if options.code:
-            print(_code(options))
-            return 0
         subject = take(options.file, options.problem, options.size)
         if options.svg and not options.svg.resolve().parent.is_dir():
             raise Unusable(f"{options.svg}: there is no folder {options.svg.parent}; make it first")
@@ -68,27 +65,6 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _code(options: argparse.Namespace) -> str:
-    """Write the page on a kernel's machine code beside its file; return what to print."""
-    for name in ("hint", "report", "json", "counted", "svg"):
-        if getattr(options, name):
-            raise Unusable(f"--code compiles and times nothing, so it takes no --{name}: run them one by one")
-    subject = take_code(options.file, options.problem, options.size)
-    from course_profile.code_page import page
-    from course_profile.run import machine_code
-
-    kernels, missing = machine_code(subject, gpu=options.gpu)
-    path = subject.file.with_name(f"{subject.file.stem}_code.html")
-    write(path.parent, path.name, page(subject.file, kernels, missing, ROOT))
-    lines = [
-        f"{one.name}: {sum(bool(line.name) for line in one.sass)} instructions for {one.arch}, "
-        f"{one.registers} registers, {one.shared_bytes} bytes of shared memory"
-        f"{' and what its launch asks for' * one.asks_for_more}, {one.local_bytes} bytes of local memory"
-        for one in kernels
-    ]
-    return "\n".join([*lines, *(f"missing: {line}" for line in missing), f"the code: {path}"])
-
-
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="nox -s profile --",
@@ -108,11 +84,6 @@ def _options() -> argparse.ArgumentParser:
         "--report",
         action="store_true",
         help="ask for your forecast, and write the page on your kernel beside it",
-    )
-    parser.add_argument(
-        "--code",
-        action="store_true",
-        help="write a page with its source, PTX and SASS in step, beside the file; times nothing",
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_argument(

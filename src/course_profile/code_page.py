@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from course_kernels.cuda.line_info import MachineLine, kinds
+from course_kernels.line_info import MachineLine, kinds
 from course_profile.machine_code import Kernel
 
 HERE = Path(__file__).parent

@@ -1,18 +1,23 @@
 """Machine code of a `Subject`: source, PTX and SASS of its kernels, line beside line, as plain data.
 
-Runs in the process that runs the file; what it returns crosses to the profiler as JSON.
+Started as a process of its own, as it runs a student's file: it reads a request and writes an answer, as files.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from course_judge.worker.error_report import report
 from course_kernels.cuda.compile import CompileError
 from course_kernels.cuda.headers import CudaMissingError
 from course_kernels.cuda.includes import texts_of
-from course_kernels.cuda.line_info import MachineLine, Place, compile_with_lines, ptx_lines, sass_lines
+from course_kernels.line_info import MachineLine, Place, compile_with_lines, ptx_lines, sass_lines
 from course_kernels.measure.errors import Refused
 from course_kernels.rungs import Compiled, NotInstalled
 from course_profile.errors import Unusable
@@ -67,13 +72,30 @@ def _lines(data: Sequence[Mapping[str, Any]]) -> tuple[MachineLine, ...]:
     )
 
 
-def code(subject: Subject, asked: Mapping[str, Any]) -> dict[str, Any]:
+def main(request: Path, answer: Path) -> int:
+    """Do what is asked; write to `answer` how it went."""
+    asked = json.loads(request.read_text())
+    subject = Subject.from_json(asked["subject"])
+    try:
+        told = code(subject, on_the_card=bool(asked["gpu"]))
+    except Unusable as error:
+        told = {"unusable": str(error)}
+    except Refused as refused:
+        told = {"refused": str(refused)}
+    except BaseException as error:  # exit() included: whatever it is, it was the student's file
+        told = {"unusable": f"{subject.file.name}: {report(error, subject.file).why}"}
+    temporary = answer.with_suffix(".part")
+    temporary.write_text(json.dumps(told))
+    os.replace(temporary, answer)
+    return 0
+
+
+def code(subject: Subject, *, on_the_card: bool) -> dict[str, Any]:
     """Compile a subject and return its kernels, and in a line each what could not be shown.
 
     Raises:
         Unusable, Refused: it cannot be compiled, or its file is wrong.
     """
-    on_the_card = bool(asked["gpu"])
     found, missing = _of_cuda(subject, on_the_card) if subject.is_cuda else _of_python(subject, on_the_card)
     if not found:
         raise Unusable(
@@ -164,3 +186,7 @@ def _kernels(made: Compiled, arch: str, asks_for_more: bool = False) -> list[Ker
             )
         )
     return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))

@@ -25,7 +25,6 @@ from course_kernels.measure.roofline import bound, floor_us
 from course_kernels.problem import Workload
 from course_profile import measurement as r
 from course_profile.errors import Unusable, Wrong
-from course_profile.machine_code import Kernel
 from course_profile.measurement import METRICS, Reading
 from course_profile.occupancy import Occupancy, occupancy
 from course_profile.profile import Profile
@@ -79,20 +78,6 @@ def profile_each(subjects: Sequence[Subject], *, gpu: bool, seconds: float = 1.0
 def environment(gpu: bool) -> dict[str, str]:
     """Variables of the process that runs the file: without a card Triton's kernels run in its interpreter."""
     return {} if gpu else {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": "-1"}
-
-
-def machine_code(subject: Subject, *, gpu: bool) -> tuple[list[Kernel], tuple[str, ...]]:
-    """Return the machine code of a subject's kernels, with their lines, and what could not be shown.
-
-    Raises:
-        Unusable: it cannot be compiled here.
-        Wrong: the compiler refuses it.
-    """
-    # Triton's interpreter makes no machine code; and what it keeps of a kernel names the file that had it first.
-    variables = {"TRITON_INTERPRET": "0", "TRITON_ALWAYS_COMPILE": "1"}
-    variables |= {} if gpu else {"CUDA_VISIBLE_DEVICES": "-1"}
-    (told,) = _ask("code", [subject], {"gpu": gpu}, variables)["each"]
-    return [Kernel.from_json(one) for one in told["kernels"]], tuple(told["missing"])
 
 
 # --- without a profiler -------------------------------------------------------------------------

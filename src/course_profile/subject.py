@@ -126,27 +126,6 @@ def take(text: str, problem: str = "", size: str = "", root: Path = ROOT) -> Sub
     )
 
 
-def take_code(text: str, problem: str = "", size: str = "", root: Path = ROOT) -> Subject:
-    """Return the kernel behind FILE[:function] for a look at its machine code: of a `.cu` nobody need say any more.
-
-    Raises:
-        Unusable: no such file or function; or a `.py`, and nobody says what it computes.
-    """
-    file, function = _split(text)
-    beside = file.with_suffix(".cu")
-    if file.suffix == ".py" and beside.is_file() and "triton" not in _imported(file):
-        file, function = beside, ""  # a launcher: its kernel has its name
-    if file.suffix == ".py":
-        return take(text, problem, size, root)
-    _defined(file)  # it can be read
-    names = [kernel.name for kernel in kernels_of(file.read_text(encoding="utf-8"))]
-    if function and function not in names:
-        raise Unusable(f"{file.name} defines no {function}; it has {', '.join(names) or 'none'}")
-    if not names:
-        raise Unusable(f'{file.name}: no kernel in it; one begins with extern "C" __global__ void')
-    return Subject(file=file, function=function, problem="")
-
-
 def _split(text: str) -> tuple[Path, str]:
     name, colon, function = text.rpartition(":")
     if not colon or not name.endswith((".py", ".cu")):

@@ -1,7 +1,7 @@
 """The process that runs a student's file: checks it, times it, and makes the one call that the profiler looks at.
 
-`look` and `code` need no profiler; `call` is started by ncu. Each reads a request and writes an answer, as files. A
-request may hold several kernels: to load torch takes longer than most of what is asked here.
+`look` needs no profiler; `call` is started by ncu. Both read a request and write an answer, as files. A request may
+hold several kernels: to load torch takes longer than most of what is asked here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from course_kernels.measure.errors import Refused
 from course_kernels.problem import Problem, Workload
 from course_profile.competitor import competitor_of, problem_of, workload_of
 from course_profile.errors import Unusable
-from course_profile.machine_code import code
 from course_profile.occupancy import resources
 from course_profile.subject import Subject
 
@@ -233,11 +232,7 @@ def call(subject: Subject, asked: dict[str, Any]) -> dict[str, Any]:
     return {"done": True}
 
 
-VERBS: dict[str, Callable[[Subject, dict[str, Any]], dict[str, Any]]] = {
-    "look": look,
-    "call": call,
-    "code": code,
-}
+VERBS: dict[str, Callable[[Subject, dict[str, Any]], dict[str, Any]]] = {"look": look, "call": call}
 
 if __name__ == "__main__":
     sys.stdout = sys.stderr  # ncu writes its table to the same standard output

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from course_kernels.cuda.line_info import MachineLine, Place
+from course_kernels.line_info import MachineLine, Place
 from course_profile.code_page import page as code_page
 from course_profile.machine_code import Kernel
 from course_site.pages.blocks import parse
@@ -18,7 +18,7 @@ from course_site.site.render.rungs import rungs
 
 ROOT = Path(__file__).parents[2]
 BLOCK = """\
-/// rungs | src/course_kernels/gemm/rungs.toml
+/// rungs | docs/workshops/w3_rungs.toml
 alt: side by side
 left: Left
 right: Right

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from course_kernels.cuda import line_info
+from course_kernels import line_info
 from course_kernels.cuda.compile import CompileError, compile_cubin
 from course_kernels.cuda.disassemble import sass
-from course_kernels.cuda.line_info import Place, compile_with_lines, kinds, ptx_lines, sass_lines
+from course_kernels.line_info import Place, compile_with_lines, kinds, ptx_lines, sass_lines
 
 pytest.importorskip("cuda.core")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from course_kernels.cuda.line_info import MachineLine, Place
-from course_profile import __main__ as command
-from course_profile import run, worker
+from course_kernels.line_info import MachineLine, Place
+from course_profile import code as command
+from course_profile import machine_code, run
 from course_profile.code_page import page
 from course_profile.machine_code import BELIEVED, Kernel
 
@@ -50,8 +50,8 @@ def here(monkeypatch):
     """The process that runs a file is this one."""
 
     def run_here(arguments, environment, limit_s):
-        at = arguments.index("course_profile.worker")
-        worker.main(arguments[at + 1], *map(Path, arguments[at + 2 : at + 4]))
+        at = arguments.index("course_profile.machine_code")
+        machine_code.main(*map(Path, arguments[at + 1 :]))
         return ""
 
     monkeypatch.setattr(run, "_said_by", run_here)
@@ -135,7 +135,9 @@ def test_what_is_wrong_is_one_line_and_no_page_is_written(here, case, tmp_path, 
 
 def test_it_times_nothing_and_says_so(capsys):
     assert command.main(["x.cu", "--code", "--hint"]) == 2
-    assert "takes no --hint" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        "--code times nothing, and does not go with --hint: run the two one by one\n"
+    )
 
 
 def test_a_folder_that_nobody_may_write_to_is_told(here, tmp_path, capsys, monkeypatch):

@@ -13,9 +13,9 @@ from course_site.site.render.reading_time import minutes
 from course_site.site.render.rungs import rungs
 
 ROOT = Path(__file__).parents[2]
-FILE = ROOT / "src/course_kernels/gemm/rungs.toml"
+FILE = ROOT / "docs/workshops/w3_rungs.toml"
 BLOCK = """\
-/// rungs | src/course_kernels/gemm/rungs.toml
+/// rungs | docs/workshops/w3_rungs.toml
 alt: side by side
 left: Left
 right: Right
@@ -42,7 +42,7 @@ def rendered(root=ROOT):
 
 
 def test_every_idea_is_in_lines_that_exist_and_hold_it():
-    ladder = read(FILE)  # refuses a range that does not hold what it should
+    ladder = read(ROOT, FILE)  # refuses a range that does not hold what it should
 
     assert [rung.name for rung in ladder.rungs] == (
         ["helion", "triton", "cutile", "tilelang", "gluon", "cute_dsl", "cutlass", "cuda"]
@@ -56,7 +56,7 @@ def test_every_idea_is_in_lines_that_exist_and_hold_it():
 
 
 def test_all_that_runs_on_the_card_is_shown_once_an_idea_or_the_rest():
-    ladder = read(FILE)
+    ladder = read(ROOT, FILE)
     for rung in ladder.rungs:
         said = {(part.file, n) for parts in rung.ideas.values() for part in parts for n in part.numbers}
         rest = {(part.file, n) for part in rung.rest for n in part.numbers}
@@ -72,10 +72,11 @@ def test_all_that_runs_on_the_card_is_shown_once_an_idea_or_the_rest():
 
 def ladder_of(folder, **changes):
     """A ladder of two rungs in a folder; `changes` are texts of the file by what they take the place of."""
-    (folder / "a.py").write_text("def f():\n    load()\n    # why\n    store()\n\n\ndef g():\n    pass\n")
-    (folder / "b.cu").write_text("void f() {\n  load();\n  wait();\n}\n")
+    (folder / "src").mkdir()
+    (folder / "src/a.py").write_text("def f():\n    load()\n    # why\n    store()\n\n\ndef g():\n    pass\n")
+    (folder / "src/b.cu").write_text("void f() {\n  load();\n  wait();\n}\n")
     text = (
-        'first = ["a", "b"]\n[idea]\nfetch = "Fetch"\nwait = "Wait"\n'
+        'folder = "src"\nfirst = ["a", "b"]\n[idea]\nfetch = "Fetch"\nwait = "Wait"\n'
         '[rung.a]\ntitle = "A"\nshown = [{ file = "a.py", lines = "1-4" }]\n'
         'fetch = [{ file = "a.py", lines = "2", says = "load()" }]\n'
         '[rung.b]\ntitle = "B"\nshown = [{ file = "b.cu", lines = "1-4" }]\n'
@@ -90,7 +91,7 @@ def ladder_of(folder, **changes):
 
 
 def test_what_says_no_idea_is_the_rest_and_a_brace_alone_is_not(tmp_path):
-    a, b = read(ladder_of(tmp_path)).rungs
+    a, b = read(tmp_path, ladder_of(tmp_path)).rungs
 
     assert [(part.first, part.last) for part in a.rest] == [(1, 1), (3, 4)]
     assert [(part.first, part.last) for part in b.rest] == [(1, 1)]
@@ -107,14 +108,15 @@ BAD = {
         {'lines = "2", says = "load()"': 'lines = "7", says = "def g"'},
         "a.py 7-7 is not in `shown`",
     ),
-    "no file": ({'file = "a.py", lines = "2"': 'file = "c.py", lines = "2"'}, "there is no file c.py beside"),
+    "no file": ({'file = "a.py", lines = "2"': 'file = "c.py", lines = "2"'}, "there is no file src/c.py"),
     "elsewhere": (
         {'file = "a.py", lines = "2"': 'file = "../a.py", lines = "2"'},
-        "there is no file ../a.py",
+        "src/../a.py: a page shows files below",
     ),
     "no words": ({', says = "load()"': ""}, "expected file, lines, says"),
     "unknown idea": ({"wait = [": "rest = ["}, "[rung.b] has rest; ideas: fetch, wait"),
     "no title": ({'title = "A"\n': ""}, "[rung.a] needs a title"),
+    "no folder": ({'folder = "src"\n': ""}, "`folder` names the folder of the sources, got None"),
     "first": ({'["a", "b"]': '["a", "c"]'}, "`first` names two of a, b, got ['a', 'c']"),
     "twice": ({'["a", "b"]': '["a", "a"]'}, "`first` names two of a, b"),
     "no TOML": ({"[idea]": "[idea"}, "rungs.toml: cannot be read"),
@@ -126,7 +128,7 @@ BAD = {
 def test_what_is_wrong_with_a_ladder_is_one_line(case, tmp_path):
     changes, wanted = BAD[case]
     with pytest.raises(DirectiveError, match=re.escape(wanted)) as caught:
-        read(ladder_of(tmp_path, **changes))
+        read(tmp_path, ladder_of(tmp_path, **changes))
     assert "\n" not in str(caught.value)
 
 

@@ -1,6 +1,6 @@
 """Rungs of a ladder of languages: which lines of which file say which idea. Read from a TOML file.
 
-Its keys are described at the head of src/course_kernels/gemm/rungs.toml.
+Its keys are described at the head of docs/workshops/w3_rungs.toml.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from course_site.pages.blocks import DirectiveError
+from course_site.pages.urls import shown_file
 
 _LINES = re.compile(r"(?P<first>[1-9]\d*)(?:-(?P<last>[1-9]\d*))?")
 _NO_IDEA = frozenset({"title", "shown"})
@@ -68,8 +69,12 @@ class Ladder:
         return list(self.texts[lines.file][lines.first - 1 : lines.last])
 
 
-def read(path: Path) -> Ladder:
-    """Return the rungs of a file; the sources lie beside it.
+def read(root: Path, path: Path) -> Ladder:
+    """Return the rungs of a file.
+
+    Args:
+        root: of the repository.
+        path: the file.
 
     Raises:
         DirectiveError: a key, a file or a line is not there, lines are not shown, or do not hold what they should.
@@ -79,6 +84,10 @@ def read(path: Path) -> Ladder:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DirectiveError(f"{path.name}: cannot be read: {error}") from None
     ideas, rungs, first = data.get("idea"), data.get("rung"), data.get("first")
+    if not isinstance(data.get("folder"), str):
+        raise DirectiveError(
+            f"{path.name}: `folder` names the folder of the sources, got {data.get('folder')!r}"
+        )
     if not (isinstance(ideas, dict) and ideas and isinstance(rungs, dict) and rungs):
         raise DirectiveError(f"{path.name}: needs the tables [idea] and [rung.NAME]")
     if not (
@@ -86,21 +95,37 @@ def read(path: Path) -> Ladder:
     ):
         raise DirectiveError(f"{path.name}: `first` names two of {', '.join(rungs)}, got {first!r}")
     texts: dict[str, Sequence[str]] = {}
-    found = tuple(_rung(name, table, ideas, path, texts) for name, table in rungs.items())
+    place = _Place(path.name, root, data["folder"])
+    found = tuple(_rung(name, table, ideas, place, texts) for name, table in rungs.items())
     return Ladder(ideas, found, (first[0], first[1]), texts)
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where a ladder's file and its sources are: the file's name, the repository, the sources' folder in it."""
+
+    name: str
+    root: Path
+    folder: str
+
+
 def _rung(
-    name: str, table: Mapping[str, Any], ideas: Mapping[str, str], path: Path, texts: dict[str, Sequence[str]]
+    name: str,
+    table: Mapping[str, Any],
+    ideas: Mapping[str, str],
+    place: _Place,
+    texts: dict[str, Sequence[str]],
 ) -> Rung:
-    where = f"{path.name}: [rung.{name}]"
+    where = f"{place.name}: [rung.{name}]"
     if unknown := set(table) - set(ideas) - _NO_IDEA:
         raise DirectiveError(f"{where} has {', '.join(sorted(unknown))}; ideas: {', '.join(ideas)}")
     if not isinstance(table.get("title"), str) or not table.get("shown"):
         raise DirectiveError(f"{where} needs a title, and `shown`")
 
     def lines(key: str) -> tuple[Lines, ...]:
-        return tuple(_lines(one, f"{where} {key}", path, texts, key != "shown") for one in table.get(key, ()))
+        return tuple(
+            _lines(one, f"{where} {key}", place, texts, key != "shown") for one in table.get(key, ())
+        )
 
     shown = lines("shown")
     left = {part.file: set[int]() for part in shown}
@@ -120,7 +145,7 @@ def _rung(
     return Rung(name, table["title"], marked, rest)
 
 
-def _lines(said: Any, where: str, path: Path, texts: dict[str, Sequence[str]], is_idea: bool) -> Lines:
+def _lines(said: Any, where: str, place: _Place, texts: dict[str, Sequence[str]], is_idea: bool) -> Lines:
     wanted = {"file", "lines", "says"} if is_idea else {"file", "lines"}
     if (
         not isinstance(said, dict)
@@ -130,9 +155,10 @@ def _lines(said: Any, where: str, path: Path, texts: dict[str, Sequence[str]], i
         raise DirectiveError(f"{where}: expected {', '.join(sorted(wanted))}, got {said!r}")
     file, found = said["file"], _LINES.fullmatch(said["lines"])
     if file not in texts:
-        source = path.parent / file
-        if "/" in file or not source.is_file():
-            raise DirectiveError(f"{where}: there is no file {file} beside {path.name}")
+        try:
+            source = shown_file(place.root, f"{place.folder}/{file}")
+        except ValueError as error:
+            raise DirectiveError(f"{where}: {error}") from None
         texts[file] = source.read_text(encoding="utf-8").splitlines()
     first = int(found["first"]) if found else 0
     last = int(found["last"] or first) if found else 0

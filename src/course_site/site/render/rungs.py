@@ -28,7 +28,7 @@ def rungs(writer: Writer, block: Block) -> str:
         file = shown_file(writer.course.root, block.argument)
     except ValueError as error:
         raise DirectiveError(str(error)) from None
-    ladder = read_rungs(file)
+    ladder = read_rungs(writer.course.root, file)
     words = {name: html.escape(writer.plain(text)) for name, text in settings.items()}
     colours = {
         file: diffs.coloured("\n".join(text), LANGUAGES.get(Path(file).suffix, "text"))
