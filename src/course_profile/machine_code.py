@@ -29,6 +29,7 @@ BELIEVED = (
     "no GPU: compiled for sm_90a as an H100 would launch it, and not run; an autotuned kernel takes its first "
     "configuration"
 )
+NO_TORCH = "this machine has a GPU, but torch cannot use it; CUDA_VISIBLE_DEVICES=-1 compiles without it"
 NO_PTX = "its compiler shows no PTX"
 
 
@@ -114,6 +115,8 @@ def _of_cuda(subject: Subject, on_the_card: bool) -> tuple[list[Kernel], list[st
 
         from course_kernels.cuda.architecture import arch_of
 
+        if not torch.cuda.is_available():
+            raise Unusable(NO_TORCH)
         arch = arch_of(torch.cuda.get_device_capability())
     try:
         made = compile_with_lines(subject.file, arch)
@@ -139,6 +142,8 @@ def _of_python(subject: Subject, on_the_card: bool) -> tuple[list[Kernel], list[
     from course_profile import launched
     from course_profile.competitor import competitor_of, problem_of, workload_of
 
+    if on_the_card and not torch.cuda.is_available():
+        raise Unusable(NO_TORCH)
     problem = problem_of(subject)
     workload = workload_of(subject, problem)
     launched.ready(on_the_card)

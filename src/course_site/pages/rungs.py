@@ -102,7 +102,7 @@ def read(root: Path, path: Path) -> Ladder:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a ladder's file and its sources are: the file's name, the repository, the sources' folder in it."""
+    """Name of a ladder's file, the repository, and the folder of the sources in it."""
 
     name: str
     root: Path

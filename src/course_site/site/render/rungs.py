@@ -39,7 +39,7 @@ def rungs(writer: Writer, block: Block) -> str:
     needs = f'<link rel="stylesheet" href="{writer.shared(STYLE)}">'
     needs += f'<script src="{writer.shared(SCRIPT)}" defer></script>'
     first = next(rung for rung in ladder.rungs if rung.name == ladder.first[0])
-    # The shorter one is read; the other is looked up beside it.
+    # The first one is read; the other is looked up beside it.
     lines = sum(bool(line.strip()) for part in _all(first) for line in ladder.text(part))
     return writer.slot(
         f'<div class="rungs" data-lines="{lines}" role="group" aria-label="{words["alt"]}" data-search-exclude>'
