@@ -124,6 +124,28 @@ def test_tritons_comments_say_where_a_line_was_inlined():
     assert (second.name, label.name, label.places) == ("bra.uni", "", ())
 
 
+# As NVRTC writes it: each .loc names the place one step out, which the .loc before it has told of.
+NESTED = """\
+.visible .entry k(
+)
+{
+	.loc	1 50 3
+	.loc	3 80 3, function_name $L__info_string1, inlined_at 1 50 3
+	.loc	4 64 5, function_name $L__info_string2, inlined_at 3 80 3
+	ret;
+}
+	.file	1 "/x/k.cu"
+	.file	3 "/x/ring.cuh"
+	.file	4 "/x/wait.cuh"
+"""
+
+
+def test_a_place_that_is_inlined_twice_says_both_calls():
+    ret = next(line for line in ptx_lines(NESTED)["k"] if line.name == "ret")
+
+    assert ret.places == (Place("/x/wait.cuh", 64), Place("/x/ring.cuh", 80), Place("/x/k.cu", 50))
+
+
 def test_a_place_holds_until_the_next_and_none_crosses_a_kernel():
     text = "\n".join(
         [
