@@ -72,12 +72,12 @@ def take(text: str, problem: str = "", size: str = "", root: Path = subject.ROOT
         Unusable: no such file or function; or a `.py`, and nobody says what it computes.
     """
     file, function = subject._split(text)
-    beside = file.with_suffix(".cu")
-    if file.suffix == ".py" and beside.is_file() and "triton" not in subject._imported(file):
+    beside, names = file.with_suffix(".cu"), subject._defined(file)
+    is_launcher = file.suffix == ".py" and beside.is_file() and "compiled" not in names
+    if is_launcher and "triton" not in subject._imported(file):
         file, function = beside, ""  # a launcher: the kernel lies beside it
     if file.suffix == ".py":
         return subject.take(text, problem, size, root)
-    subject._defined(file)  # it can be read
     names = [kernel.name for kernel in kernels_of(file.read_text(encoding="utf-8"))]
     if function and function not in names:
         raise Unusable(f"{file.name} defines no {function}; it has {', '.join(names) or 'none'}")

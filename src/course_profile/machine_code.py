@@ -22,7 +22,7 @@ from course_kernels.measure.errors import Refused
 from course_kernels.rungs import Compiled, NotInstalled
 from course_profile.errors import Unusable
 from course_profile.occupancy import resources
-from course_profile.subject import Subject
+from course_profile.subject import LIBRARY, ROOT, Subject
 
 WITHOUT_A_CARD = "sm_90a"  # the card that this course is measured on
 BELIEVED = (
@@ -148,6 +148,15 @@ def _of_python(subject: Subject, on_the_card: bool) -> tuple[list[Kernel], list[
     workload = workload_of(subject, problem)
     launched.ready(on_the_card)
     competitor = competitor_of(subject, problem, workload)
+    rung = getattr(competitor.function, "__globals__", {}).get("compiled")
+    if callable(rung) and subject.file.is_relative_to(
+        ROOT / LIBRARY
+    ):  # it knows its compiler, and asks no card
+        try:
+            kernels = _kernels(rung(workload, WITHOUT_A_CARD), WITHOUT_A_CARD)
+        except NotInstalled as error:
+            raise Unusable(f"{subject.file.name}: {error}") from None
+        return kernels, []
     if on_the_card:
         arch = "sm_{}{}a".format(*torch.cuda.get_device_capability())
         inputs = problem.make_inputs(workload, torch.Generator(device="cuda").manual_seed(1), "cuda")
@@ -159,12 +168,6 @@ def _of_python(subject: Subject, on_the_card: bool) -> tuple[list[Kernel], list[
             inputs = problem.make_inputs(workload, None, "cuda")
             competitor.function(*inputs, **problem.options(workload))
     made = list(seen.values())
-    rung = getattr(competitor.function, "__globals__", {}).get("compiled")
-    if not made and callable(rung):  # a rung of the ladder, in another language than Triton
-        try:
-            made = [rung(workload, WITHOUT_A_CARD)]
-        except NotInstalled as error:
-            raise Unusable(f"{subject.file.name}: {error}") from None
     kernels = [kernel for one in made for kernel in _kernels(one, arch)]
     return kernels, [] if on_the_card else [BELIEVED]
 

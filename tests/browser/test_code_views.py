@@ -76,7 +76,13 @@ def test_any_two_rungs_stand_side_by_side(browser: Browser, ladder: Path) -> Non
     assert page.get_by_text("The tool does it.").filter(visible=True).count() == 2
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    assert seen(page) == ["gluon", "helion"]  # one below the other
+    assert seen(page) == ["gluon", "helion"]
+    lefts = (
+        page.locator(".idea")
+        .first.locator(".side:not([hidden])")
+        .evaluate_all("sides => sides.map(side => side.getBoundingClientRect().left)")
+    )
+    assert len(set(lefts)) == 1  # one below the other
     page.emulate_media(media="print")
     assert not page.locator(".pick").is_visible()
     context.close()
