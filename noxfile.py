@@ -191,10 +191,11 @@ def judge(session: nox.Session) -> None:
 
 @nox.session
 def profile(session: nox.Session) -> None:
-    """Say what your kernel waits for: `-- FILE[:function]`, `--hint` for what to try, `--report` for the page on it."""
+    """Say what your kernel waits for: `-- FILE[:function]`, `--hint`, `--report`; `--code` shows its machine code."""
     gpu = has_gpu(session)
     install(session, "measure,cuda13", *(() if gpu else PINNED))
-    run_to_its_end(session, "-m", "course_profile", *(["--gpu"] if gpu else []), *session.posargs)
+    command = "course_profile.code" if "--code" in session.posargs else "course_profile"
+    run_to_its_end(session, "-m", command, *(["--gpu"] if gpu else []), *session.posargs)
 
 
 @nox.session(name="serve-model")

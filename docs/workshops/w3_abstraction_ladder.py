@@ -90,9 +90,15 @@
 # ///
 # ///
 #
-# Read the Triton kernel once more, now as a list of what it does *not* say.
+# Read the Triton kernel once more, now as a list of what it does *not* say. Beside it is k14, idea by idea: the same multiply,
+# with everything said. Then choose any two rungs.
 #
-# /// source | src/course_kernels/gemm/k05_triton.py#kernel
+# /// rungs | docs/workshops/w3_rungs.toml
+# alt: "Kernels of two rungs beside each other, idea by idea"
+# left: Left
+# right: Right
+# unsaid: "Not said: the tool does it."
+# rest: "All the rest: what is declared, how the work begins and ends"
 # ///
 #
 # No thread. No shared memory, no barrier, no swizzle. It does say the tile, the order of the tiles, that a program walks over
