@@ -1,0 +1,106 @@
+// FP4 matrix times vector, kernel 12: what is under way waits in shared memory.
+//
+// Contract  problem.py
+// Idea      asynchronous copies put the next eight rows' vectors into a ring in shared memory, a place of its own for each
+//           lane: no register waits for memory, and no lane for another. Only scales, two bytes, come into registers
+// Against   k11_resident, whose loads hold four registers each: four are under way, and the compiler asks for them when
+//           all four rows are done, not as each is
+// Cost      a load from shared memory for 16 bytes, a copy's end and a wait for it; 64 KB for a block
+// Limits    more than 16384 numbers in a row are taken in several walks over the block's rows
+// Source    PTX ISA, cp.async; the ring is that of skinny_gemm_w4/k02_fragments
+#include "asynchronous_copy.cuh"
+#include "bytes.cuh"
+
+#ifndef WARPS
+#define WARPS 16  // along a row; the launcher names as many as a row fills
+#endif
+#ifndef GROUPS
+#define GROUPS 1  // of warps, each with a row of its own
+#endif
+
+constexpr int THREADS = 32 * WARPS * GROUPS;
+constexpr int ROWS = 4;         // whose sums are folded into each other
+constexpr int DEPTH = 2 * ROWS;  // rows under way for each lane
+constexpr int MOST_ROWS = 256;  // of a block
+
+// Two numbers of a lane become one: its own half of the lanes keeps `mine`, and gets the partner's part of it.
+__device__ inline float folded(float first, float second, int step) {
+  const bool upper = threadIdx.x & step;
+  const float gone = upper ? first : second, mine = upper ? second : first;
+  return mine + __shfl_xor_sync(~0u, gone, step);
+}
+
+// grid: blocks, L      block: THREADS
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+    gemv_ring(const uint4 *a,                  // [L, M, K/32], 32 numbers in each
+                  const unsigned short *scales_a,  // [L, M, K/32], two in each
+                  const uint4 *b,                  // [L, K/32]
+                  const unsigned short *scales_b,  // [L, K/32]
+                  unsigned short *c,               // [L, M], float16
+                  int M, int K) {
+  extern __shared__ uint4 ring[];  // [DEPTH, THREADS]
+  __shared__ float parts[MOST_ROWS][WARPS];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % WARPS, group = threadIdx.x / 32 / WARPS;
+  const int vectors = K / 32;
+  const unsigned low = held(LOW);
+  const long long batch = blockIdx.y;
+  const int first = static_cast<long long>(M) * blockIdx.x / gridDim.x;
+  const int rows = static_cast<int>(static_cast<long long>(M) * (blockIdx.x + 1) / gridDim.x) - first;
+  for (int start = 0; start < vectors; start += 32 * WARPS) {
+    const int v = start + 32 * warp + lane;
+    const bool inside = v < vectors;
+    // Where there is nothing, zeros: 0 * 0 adds nothing.
+    const uint4 of_b = inside ? b[batch * vectors + v] : uint4{0, 0, 0, 0};
+    const float2 two_b = e4m3_pair(inside ? scales_b[batch * vectors + v] : 0);
+    const Bytes x = with_signs(of_b.x), y = with_signs(of_b.y), z = with_signs(of_b.z), w = with_signs(of_b.w);
+    const uint4 low_b = {x.low, x.high, y.low, y.high}, high_b = {z.low, z.high, w.low, w.high};
+
+    // The places of the rows to load next, for a and its scales; a lane past the end of K has none.
+    const int mine = inside ? rows : 0;
+    const uint4 *from = a + (batch * M + first + group) * vectors + v;
+    const unsigned short *scales_from = scales_a + (batch * M + first + group) * vectors + v;
+    const int step = GROUPS * vectors;
+    unsigned now[ROWS] = {}, next[ROWS] = {};  // scales
+    uint4 *half = ring + threadIdx.x, *other_half = half + ROWS * THREADS;
+    auto ask = [&](uint4 *place, unsigned &scales, bool there) {
+      copy_16_bytes(place, from, there ? 16 : 0);
+      close_group();
+      stream_pair(scales, scales_from, there);
+      from += step, scales_from += step;
+    };
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) ask(half + r * THREADS, now[r], group + r * GROUPS < mine);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) ask(other_half + r * THREADS, next[r], group + (ROWS + r) * GROUPS < mine);
+    float *part = &parts[group + lane / 8 * GROUPS][warp];
+#pragma unroll 1
+    for (int row = group; row < rows; row += ROWS * GROUPS, part += ROWS * GROUPS * WARPS) {
+      float sums[ROWS];
+#pragma unroll
+      for (int r = 0; r < ROWS; r++) {
+        wait_for_all_but<DEPTH - 1>();
+        const uint4 words = half[r * THREADS];
+        const float2 two_a = e4m3_pair(now[r]);
+        sums[r] = block_sum(words.x, words.y, low_b, low) * two_a.x * two_b.x;
+        sums[r] += block_sum(words.z, words.w, high_b, low) * two_a.y * two_b.y;
+        now[r] = next[r];
+        ask(half + r * THREADS, next[r], row + (DEPTH + r) * GROUPS < mine);
+      }
+      uint4 *const used = half;
+      half = other_half, other_half = used;
+      // Lanes 0 to 7 end with row 0, 8 to 15 with row 1, and so on.
+      float sum = folded(folded(sums[0], sums[2], 16), folded(sums[1], sums[3], 16), 8);
+#pragma unroll
+      for (int other = 4; other; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
+      if (lane % 8 == 0 && row + lane / 8 * GROUPS < rows) *part = start ? *part + sum : sum;
+    }
+    wait_for_all_but<0>();  // what was asked for past the last row: its places are needed anew
+  }
+  __syncthreads();
+  for (int row = threadIdx.x; row < rows; row += THREADS) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < WARPS; i++) sum += parts[row][i];
+    c[batch * M + first + row] = half_of(sum * 0.25f);
+  }
+}
