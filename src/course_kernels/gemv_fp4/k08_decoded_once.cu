@@ -5,7 +5,7 @@
 //           vector is a column of its own there, so that 32 lanes read 32 neighbours
 // Against   k07_pairs, which decodes b again for every row
 // Cost      four bytes from shared memory for each byte of a; and a lane waits for one vector before it asks for the next
-// Limits    2.25 bytes of shared memory for each number of b
+// Limits    nine bytes of shared memory for four numbers of b
 // Next      k09_in_flight asks for eight vectors before it waits
 // Source    GPU MODE and NVIDIA, reference-kernels, problems/nvidia/nvfp4_gemv
 #include "values.cuh"

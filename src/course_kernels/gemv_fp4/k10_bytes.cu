@@ -5,7 +5,7 @@
 //           multiplies and adds four; see bytes.cuh
 // Against   k09_in_flight, which needs four instructions to decode two numbers, and one to multiply them
 // Cost      for eight numbers of a eleven instructions; of b two bytes from shared memory for each byte of a
-// Limits    1.25 bytes of shared memory for each number of b
+// Limits    five bytes of shared memory for four numbers of b
 // Next      k11_resident keeps b in registers, and gives every multiprocessor the same work
 // Source    llama.cpp, ggml/src/ggml-cuda/vecdotq.cuh (products of looked-up bytes by dp4a)
 #include "bytes.cuh"

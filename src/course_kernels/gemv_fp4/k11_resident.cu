@@ -53,12 +53,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
   for (int start = 0; start < vectors; start += 32 * WARPS) {
     const int v = start + 32 * warp + lane;
     const bool inside = v < vectors;
-    // Where there is nothing, zeros: 0 * 0 adds nothing.
-    const uint4 of_b = inside ? b[batch * vectors + v] : uint4{0, 0, 0, 0};
-    const float2 two_b = e4m3_pair(inside ? scales_b[batch * vectors + v] : 0);
-    const Bytes x = with_signs(of_b.x), y = with_signs(of_b.y), z = with_signs(of_b.z), w = with_signs(of_b.w);
-    const uint4 low_b = {x.low, x.high, y.low, y.high}, high_b = {z.low, z.high, w.low, w.high};
-
     // The places of the rows to load next, for a and its scales; a lane past the end of K has none.
     const int mine = inside ? rows : 0;
     const uint4 *from = a + (batch * M + first + group) * vectors + v;
@@ -70,6 +64,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
       const bool there = group + r * GROUPS < mine;
       stream(pieces[r].words, from, there), stream_pair(pieces[r].scales, scales_from, there);
     }
+
+    // Where there is nothing, zeros: 0 * 0 adds nothing.
+    const uint4 of_b = inside ? b[batch * vectors + v] : uint4{0, 0, 0, 0};
+    const float2 two_b = e4m3_pair(inside ? scales_b[batch * vectors + v] : 0);
+    const Bytes x = with_signs(of_b.x), y = with_signs(of_b.y), z = with_signs(of_b.z), w = with_signs(of_b.w);
+    const uint4 low_b = {x.low, x.high, y.low, y.high}, high_b = {z.low, z.high, w.low, w.high};
+
     float *part = &parts[group + lane / 8 * GROUPS][warp];
 #pragma unroll 1
     for (int row = group; row < rows; row += ROWS * GROUPS, part += ROWS * GROUPS * WARPS) {

@@ -19,6 +19,9 @@ from course_kernels.gemv_fp4.problem import HACKATHON
 from course_kernels.problem import Workload
 
 VECTOR_BYTES = 16 + 2  # of a, and their two scales
+COPIED_BYTES = (
+    16 * 9 / 10
+)  # by k12's copies: of four vectors by 32 lanes and of their scales by 16, five for a lane
 BYTE_BYTES = 1 + 1 / 8
 LOADS_OF_A_BYTE = 4  # a, its scale, b, its scale
 WITHOUT_B = 8  # from this kernel on no loop loads b from global memory
@@ -79,9 +82,10 @@ def loop_in(text: str, *, loads_b: bool) -> Loop:
 
 
 def _loop(names: list[str], loads_b: bool) -> Loop:
-    vectors = sum(name.startswith(("LDG", "LDGSTS")) and ".128" in name for name in names)
-    single = sum(name.startswith("LDG") and ".U8" in name for name in names)
-    a_bytes = VECTOR_BYTES * vectors / (2 if loads_b else 1) or BYTE_BYTES * single / LOADS_OF_A_BYTE
+    copied = sum(name.startswith("LDGSTS.") for name in names)
+    vectors = sum(name.startswith("LDG.") and ".128" in name for name in names) / (2 if loads_b else 1)
+    single = sum(name.startswith("LDG.") and ".U8" in name for name in names) / LOADS_OF_A_BYTE
+    a_bytes = COPIED_BYTES * copied + VECTOR_BYTES * vectors + BYTE_BYTES * single
     return Loop(Counter(name.split(".")[0] for name in names), a_bytes)
 
 
