@@ -1,8 +1,8 @@
 // FP4 matrix times vector, kernel 8: b decoded once a block.
 //
 // Contract  problem.py
-// Idea      a block makes halves of b before its first row, and keeps them in shared memory with b's scales; word j of a
-//           vector is a column of its own there, so that 32 lanes read 32 neighbours
+// Idea      a block makes float16 numbers of b once, and keeps them in shared memory with b's scales; word j of a vector
+//           is a column of its own there, so that 32 lanes read 32 neighbours
 // Against   k07_pairs, which decodes b again for every row
 // Cost      four bytes from shared memory for each byte of a; and a lane waits for one vector before it asks for the next
 // Limits    nine bytes of shared memory for four numbers of b

@@ -4,7 +4,7 @@
 // Idea      a warp takes four rows at once, and two vectors of each: eight loads that do not wait for each other; and
 //           what is read of b serves four rows
 // Against   k08_decoded_once, where a lane waits for a vector before it asks for the next
-// Cost      the loads of shared memory a quarter; for two numbers of a still two shifts and two LOP3
+// Cost      for two numbers of a still two shifts and two LOP3
 // Limits    nine bytes of shared memory for four numbers of b
 // Next      k10_bytes decodes four numbers a register
 // Source    GPU MODE and NVIDIA, reference-kernels, problems/nvidia/nvfp4_gemv
