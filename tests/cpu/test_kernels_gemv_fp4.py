@@ -335,11 +335,11 @@ def test_how_an_h200_shares_out_the_work(sizes, cut):
 
 # --- machine code -----------------------------------------------------------------------------------------
 
-# Instructions of a thread for each byte of a and its scales, rounded up to the next tenth.
+# Instructions of a thread for each byte of a and its scales, at most; less by more than 0.3 is worth a look, too.
 PER_BYTE = {
     "k01_thread_a_row": 86.3, "k02_warp_a_row": 87.2, "k03_vectors": 53.4, "k04_block_sums": 50.0,
     "k05_table": 14.4, "k06_bits": 21.0, "k07_pairs": 10.5, "k08_decoded_once": 6.5, "k09_in_flight": 5.6,
-    "k10_bytes": 3.6, "k11_resident": 3.8, "k12_ring": 4.4,
+    "k10_bytes": 3.6, "k11_resident": 3.8, "k12_ring": 4.5,
 }  # fmt: skip
 
 

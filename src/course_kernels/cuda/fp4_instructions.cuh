@@ -26,14 +26,6 @@ __device__ inline void stream_pair(unsigned &x, const void *from, bool there) {
                : "l"(from), "r"(static_cast<unsigned>(there)));
 }
 
-// x, in a register from here on. What the compiler knows, it makes anew wherever an instruction has no room for a
-// constant; that a mask of one lane has one bit, it does not know.
-__device__ inline unsigned held(unsigned x) {
-  unsigned one;
-  asm volatile("{.reg .u32 mask; mov.u32 mask, %%lanemask_eq; popc.b32 %0, mask;}" : "=r"(one));
-  return x * one;
-}
-
 // PRMT: byte i of the result is the byte of {low, high} that nibble i of the lower half of `which` numbers, 0 to 7. A
 // nibble from 8 up gives the sign of that byte eight times: 0 for a byte below 128.
 __device__ inline unsigned bytes_at(unsigned low, unsigned high, unsigned which) {

@@ -22,7 +22,7 @@ extern "C" __global__ void gemv_bytes(const uint4 *a,                  // [L, M,
                                       int M, int K) {
   extern __shared__ uint4 bytes[];  // [2, K/32], sixteen numbers in each; behind them the scales, float2 [K/32]
   const int lane = threadIdx.x % 32, vectors = K / 32;
-  const unsigned low = held(LOW);
+  const unsigned low = LOW | threadIdx.y;  // always 0, but the compiler cannot know: it stays in a register
   float2 *two_of_b = reinterpret_cast<float2 *>(bytes + 2 * vectors);
   const long long batch = blockIdx.y;
   b += batch * vectors, scales_b += batch * vectors;

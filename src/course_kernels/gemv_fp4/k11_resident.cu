@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
   __shared__ float parts[MOST_ROWS][WARPS];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % WARPS, group = threadIdx.x / 32 / WARPS;
   const int vectors = K / 32;
-  const unsigned low = held(LOW);
+  const unsigned low = LOW | threadIdx.y;  // always 0, but the compiler cannot know: it stays in a register
   const long long batch = blockIdx.y;
   const int first = static_cast<long long>(M) * blockIdx.x / gridDim.x;
   const int rows = static_cast<int>(static_cast<long long>(M) * (blockIdx.x + 1) / gridDim.x) - first;

@@ -11,8 +11,6 @@ inline void stream_pair(unsigned &x, const void *from, bool there) {
   if (there) x = streamed_pair(from);
 }
 
-inline unsigned held(unsigned x) { return x; }
-
 // PTX ISA, prmt: the lowest three bits of a selector choose a byte, the fourth asks for its sign, eight times.
 inline unsigned bytes_at(unsigned low, unsigned high, unsigned which) {
   const unsigned long long all = static_cast<unsigned long long>(high) << 32 | low;
