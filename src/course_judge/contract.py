@@ -64,7 +64,6 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     "divergence": {"N": Bounds(most=2**24), "W": Bounds(most=32)},
     # Its tolerance is that of chains which are not much longer.
     "fused_multiply_add": {"C": ANY, "K": Bounds(most=12288)},
-    "gemv_fp4": {"L": Bounds(most=2**16 - 1), "K": Bounds(least=32, most=2**16, step=32)},
     "grey": {"X": Bounds(most=32), "Y": Bounds(most=32)},
     "paged_attention": HEADS,
     "qkv_rope": {"B": Bounds(most=32), "H": ANY, "KV": ANY, "P": ANY},

@@ -9,7 +9,8 @@
 // Cost      for eight numbers one LOP3, two shifts, four PRMT and four IDP.4A
 // Source    PTX ISA, prmt and dp4a; llama.cpp, ggml/src/ggml-cuda/vecdotq.cuh, has codes choose bytes in this way
 #pragma once
-#include "values.cuh"
+
+// Behind values.cuh.
 
 constexpr unsigned LOW = 0x03020100u, HIGH = 0x0c080604u;  // twice 0, 0.5, 1, 1.5; twice 2, 3, 4, 6. PRMT has room for
                                                            // one constant: `low` is LOW, held in a register

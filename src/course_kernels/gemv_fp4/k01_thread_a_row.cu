@@ -7,6 +7,7 @@
 //           two are decoded, and two scales
 // Next      k02_warp_a_row lets neighbours read neighbouring bytes
 // Source    GPU MODE and NVIDIA, reference-kernels, problems/nvidia/nvfp4_gemv
+#include "fp4_instructions.cuh"
 #include "values.cuh"
 
 constexpr int THREADS = 128;  // rows of a block: few, so that a few thousand rows reach all multiprocessors

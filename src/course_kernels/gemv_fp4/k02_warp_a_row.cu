@@ -6,6 +6,7 @@
 // Cost      a load for every byte of a, and another for its scale, which eight bytes share
 // Next      k03_vectors loads 16 bytes at a time
 // Source    GPU MODE and NVIDIA, reference-kernels, problems/nvidia/nvfp4_gemv
+#include "fp4_instructions.cuh"
 #include "values.cuh"
 
 constexpr int WARPS = 8;  // rows of a block

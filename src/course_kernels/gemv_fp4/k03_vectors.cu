@@ -6,6 +6,7 @@
 // Cost      two multiplications by scales for every number, which sixteen numbers have in common
 // Next      k04_block_sums multiplies by the scales once a block
 // Source    GPU MODE and NVIDIA, reference-kernels, problems/nvidia/nvfp4_gemv
+#include "fp4_instructions.cuh"
 #include "values.cuh"
 
 constexpr int WARPS = 8;  // rows of a block

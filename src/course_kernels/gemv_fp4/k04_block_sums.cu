@@ -6,6 +6,7 @@
 // Cost      a number is decoded by its definition: cases, two multiplications, and twice over, for a and for b
 // Next      k05_table looks numbers up; k06_bits puts their bits into place
 // Source    GPU MODE and NVIDIA, reference-kernels, problems/nvidia/nvfp4_gemv
+#include "fp4_instructions.cuh"
 #include "values.cuh"
 
 constexpr int WARPS = 8;  // rows of a block

@@ -6,6 +6,7 @@
 // Cost      a load from shared memory for every number, of a and of b, and its address before it
 // Next      k06_bits needs no memory
 // Source    GPU MODE and NVIDIA, reference-kernels, problems/nvidia/nvfp4_gemv
+#include "fp4_instructions.cuh"
 #include "values.cuh"
 
 constexpr int WARPS = 8;  // rows of a block

@@ -7,6 +7,7 @@
 // Cost      two shifts, two masks and a multiplication for one number; and b anew for every row
 // Next      k07_pairs does two numbers with the same instructions
 // Source    Frantar et al. 2024, arXiv:2408.11743 (bits into place, then one multiplication)
+#include "fp4_instructions.cuh"
 #include "values.cuh"
 
 constexpr int WARPS = 8;  // rows of a block

@@ -9,6 +9,7 @@
 //           more, anew for every row
 // Next      k08_decoded_once keeps b as halves
 // Source    Frantar et al. 2024, arXiv:2408.11743; Kim et al. 2022, arXiv:2211.10017
+#include "fp4_instructions.cuh"
 #include "values.cuh"
 
 constexpr int WARPS = 8;              // rows of a block

@@ -8,6 +8,7 @@
 // Limits    nine bytes of shared memory for four numbers of b
 // Next      k09_in_flight asks for eight vectors before it waits
 // Source    GPU MODE and NVIDIA, reference-kernels, problems/nvidia/nvfp4_gemv
+#include "fp4_instructions.cuh"
 #include "values.cuh"
 
 constexpr int WARPS = 8, ROWS = 2;    // a warp takes its rows one after the other

@@ -8,6 +8,7 @@
 // Limits    nine bytes of shared memory for four numbers of b
 // Next      k10_bytes decodes four numbers a register
 // Source    GPU MODE and NVIDIA, reference-kernels, problems/nvidia/nvfp4_gemv
+#include "fp4_instructions.cuh"
 #include "values.cuh"
 
 constexpr int WARPS = 4, ROWS = 4;    // a warp takes its rows side by side

@@ -8,6 +8,8 @@
 // Limits    five bytes of shared memory for four numbers of b
 // Next      k11_resident keeps b in registers, and gives every multiprocessor the same work
 // Source    llama.cpp, ggml/src/ggml-cuda/vecdotq.cuh (products of looked-up bytes by dp4a)
+#include "fp4_instructions.cuh"
+#include "values.cuh"
 #include "bytes.cuh"
 
 constexpr int WARPS = 4, ROWS = 4;    // a warp takes its rows side by side

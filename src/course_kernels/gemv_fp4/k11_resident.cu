@@ -10,6 +10,8 @@
 // Cost      6 shuffles for four rows; a lane past the end of K has no work
 // Limits    more than 16384 numbers in a row are taken in several walks over the block's rows
 // Source    the fold is that of a matrix transposed in registers; the rest is k02's and k10's
+#include "fp4_instructions.cuh"
+#include "values.cuh"
 #include "bytes.cuh"
 
 #ifndef WARPS

@@ -10,6 +10,8 @@
 //           multiple of 16 bytes
 // Source    PTX ISA, cp.async; the ring is that of skinny_gemm_w4/k02_fragments
 #include "asynchronous_copy.cuh"
+#include "fp4_instructions.cuh"
+#include "values.cuh"
 #include "bytes.cuh"
 
 #ifndef WARPS

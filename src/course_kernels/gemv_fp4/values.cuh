@@ -1,6 +1,7 @@
 // What codes stand for, worked out from their definitions, and the sum of a warp.
 #pragma once
-#include "fp4_instructions.cuh"
+
+// Behind fp4_instructions.cuh.
 
 // E2M1: s e e m, an exponent bias of 1, and no leading one where the exponent is 0.
 __device__ inline float e2m1_by_definition(unsigned code) {

@@ -1,4 +1,4 @@
-// The CPU's version of src/course_kernels/cuda/fp4_instructions.cuh: the same names, the same contract.
+// The CPU's version of src/course_kernels/gemv_fp4/fp4_instructions.cuh: the same names, the same contract.
 #pragma once
 #include "cuda_fp16.h"
 
