@@ -94,6 +94,7 @@ SINCE_8_0 = {
     "gemm/k02_wmma",
     "gemm/k03_mma_sync",
     "gemm/one_instruction",
+    "gemv_fp4/k12_ring",
     "microbenchmarks/tensor",
     "sgemm/k09_asynchronous",
     "sgemm/k10_tuned",

@@ -40,6 +40,7 @@ WORKLOADS = {
     "fused_multiply_add": [Workload.of("float32", N=129, C=4, K=37)],
     "gemm": [Workload.of(dtype, **size) for dtype in ("bfloat16", "float16") for size in (ODD, EVEN)],
     "gemm_fp8": [Workload.of("bfloat16", **ODD)],
+    "gemv_fp4": [Workload.of("float16", L=2, M=19, K=K) for K in (96, 256)],
     "grey": [Workload.of("float32", H=33, W=65)],
     "qkv_rope": [
         Workload.of(dtype, B=3, H=1, KV=1, D=64, W=W, P=9) for dtype, W in (("float32", 90), ("float16", 40))
