@@ -280,9 +280,7 @@ def power_for(asked: Asked, block: list[float]) -> None:
     largest = max(map(abs, block))
     code = max((code for code in range(255) if 2.0 ** (code - 127) * 4 <= largest), default=0)
     slips = {
-        "the scale times 4 is still at most the largest; only the one after it would be too much.": [
-            code + 1
-        ],
+        "that scale is past a quarter of the largest; only the one before it is not too much.": [code + 1],
         "the largest power of two that E2M1 has is 4: how many powers of two is that?": [code + 2],
         NEXT_OF_THE_LARGEST: [0],
     }

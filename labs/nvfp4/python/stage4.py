@@ -47,7 +47,7 @@ def scale_of(block, second):
 
 
 def mx_scale_of(block):
-    """Return the code of E8M0 of the largest power of two that a block reaches four times; 0 if there is none."""
+    """Return the code of E8M0 of the largest power of two up to a quarter of a block's largest; 0 if there is none."""
     largest = max(abs(x) for x in block)
     code = 0
     while code < 254 and 4 * e8m0(code + 1) <= largest:
