@@ -10,6 +10,7 @@ import pytest
 from who_does_it import PAGE, faults_of_counts
 
 from course_kernels.decode_attention import k01_one_program, k02_split
+from course_kernels.nvfp4 import quantise
 from course_kernels.paged_attention.k01_gather import LARGE, OF_8
 from course_kernels.qkv_rope import k02_fused
 from course_kernels.rms_norm import k03_ahead
@@ -229,6 +230,23 @@ def test_four_bits_in_triton_are_multiplied_by_a_warpgroup(compiled):
 
     assert result["HGMMA"] > 0
     assert result.get("LDL", 0) + result.get("STL", 0) == 0
+
+
+def test_blocks_of_four_bits_move_whole_vectors_and_spill_nothing(compiled):
+    """Of a tensor of 16 bits: two vectors of 16 bytes for each thread, into codes and out of them."""
+    for name in ("quantise-NVFP4", "quantise-MXFP4", "dequantise-NVFP4", "largest"):
+        result = compiled[f"{name}-90"]
+
+        assert result["128"] == 2
+        assert spilled(result) == 0
+        assert (
+            65536 // (result["registers"] * 32 * quantise.WARPS) >= 8
+        )  # half of the threads a multiprocessor takes
+    assert [compiled[f"quantise-{name}-90"]["LDG"] for name in ("NVFP4", "MXFP4")] == [
+        3,
+        2,
+    ]  # and the second scale
+    assert compiled["largest-90"]["ATOMG"] == 1
 
 
 def spilled(result):

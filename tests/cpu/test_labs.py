@@ -2247,6 +2247,7 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         "W2",
         "W3",
         "W4",
+        "W5",
     }
     assert sorted(name for _, name in listed) == sorted(LABS)
 

@@ -24,6 +24,8 @@ from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.gemm import in_gluon
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
+from course_kernels.nvfp4 import blocks as four_bit_blocks
+from course_kernels.nvfp4 import dequantise, quantise
 from course_kernels.paged_attention import k01_gather, k03_even, k04_prefill
 from course_kernels.paged_attention import k02_split as paged_split
 from course_kernels.qkv_rope import k02_fused
@@ -240,6 +242,26 @@ def four_bits(capability, rows):
     return compiled(few_rows_w4.w4_kernel, types, constants, capability, **options)
 
 
+def blocks_of_four_bits(capability, module, form, short):
+    """A matrix of such a type into blocks of four-bit numbers, or back."""
+    kernel = quantise.quantise_kernel if module is quantise else dequantise.dequantise_kernel
+    types = {
+        "x_ptr": f"*{short}",
+        "second_ptr": "*fp32",
+        "codes_ptr": "*u8",
+        "scales_ptr": "*u8",
+        "BLOCKS": "i32",
+    }
+    constants = {"BLOCK": form.block, "PROGRAM": module.NUMBERS // form.block, "NV": form.has_second}
+    return compiled(kernel, types, constants, capability, num_warps=module.WARPS)
+
+
+def largest_of_all(capability):
+    """The largest finite magnitude of a tensor."""
+    types, constants = {"x_ptr": "*bf16", "largest_ptr": "*i32", "N": "i32"}, {"NUMBERS": quantise.NUMBERS}
+    return compiled(quantise.largest_kernel, types, constants, capability, num_warps=quantise.WARPS)
+
+
 def rms_norm(capability, kernel, N, warps, pdl=False):
     """The norm of rows of N numbers in bfloat16, with the residual, many rows."""
     types = dict.fromkeys(("x_ptr", "r_ptr", "g_ptr", "y_ptr", "s_ptr"), "*bf16")
@@ -415,6 +437,10 @@ if __name__ == "__main__":
     for rows in k03_dot_products.TILES:
         results[f"skinny_gemm-16-k03-{rows}-90"] = dot_products(90, rows)
     results["skinny_gemm-4-k01-16-90"] = four_bits(90, 16)
+    for form in (four_bit_blocks.NVFP4, four_bit_blocks.MXFP4):
+        results[f"quantise-{form.name}-90"] = blocks_of_four_bits(90, quantise, form, "bf16")
+    results["dequantise-NVFP4-90"] = blocks_of_four_bits(90, dequantise, four_bit_blocks.NVFP4, "bf16")
+    results["largest-90"] = largest_of_all(90)
     results["rms_norm-k02-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 4)
     results["rms_norm-k02-pdl-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 16, pdl=True)
     results["rms_norm-k03-90"] = rms_norm(90, k03_ahead.ahead_kernel, 4096, 8)
