@@ -1,0 +1,34 @@
+"""Print a kernel for Blackwell as machine code, not run: `python -m course_kernels.blackwell nvfp4 [--all]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from course_kernels.blackwell.machine_code import ARCH, KERNELS, friends, listing, what_for
+from course_kernels.cuda.headers import CudaMissingError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse the command line and print the counts, or every line."""
+    parser = argparse.ArgumentParser(prog="python -m course_kernels.blackwell", description=__doc__)
+    parser.add_argument("kernel", choices=list(KERNELS))
+    parser.add_argument("--arch", default=ARCH, help=f"compile for this card ({ARCH})")
+    parser.add_argument("--all", action="store_true", help="print every instruction")
+    chosen = parser.parse_args(arguments)
+    try:
+        lines = listing(chosen.kernel, chosen.arch)
+    except CudaMissingError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{chosen.kernel}, compiled for {chosen.arch}, not run: {len(lines)} instructions")
+    if chosen.all:
+        print(*lines, sep="\n")
+    else:
+        for name, count in friends(lines).items():
+            print(f"{count:>4}  {name:<36}{what_for(name)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
