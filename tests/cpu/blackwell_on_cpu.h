@@ -1,4 +1,4 @@
-// What cuda/blackwell/ asks of the hardware, on the CPU; blackwell_on_cpu.cpp does it, from the tables of the PTX ISA.
+// What blackwell/tcgen05.cuh asks of the hardware, on the CPU; blackwell_on_cpu.cpp does it, from the tables of the PTX ISA.
 //
 // As in hopper_on_cpu.h whatever may be late is late: products and copies are done, and the mbarrier is told, when no
 // thread can go on without. Descriptors are read bit by bit, and a reserved bit that is set is a fault. So is: an operand

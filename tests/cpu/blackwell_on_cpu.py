@@ -1,4 +1,4 @@
-"""Kernels of cuda/blackwell/ on the CPU: as hopper_on_cpu.py, with tensor memory and its products in the machine."""
+"""Kernels for Blackwell on the CPU: as hopper_on_cpu.py, with tensor memory and its products in the machine."""
 
 import functools
 import subprocess
@@ -11,8 +11,8 @@ from hopper_on_cpu import tensor_map as tensor_map
 from once import once
 
 MACHINE = Path(__file__).with_suffix(".cpp")
-# A kernel that names a header of cuda/hopper/ is linked to a machine; one of cuda/blackwell/ names it by another.
-NAMES_A_HEADER = "// includes hopper/ by blackwell/\n"
+# A kernel that names a header of cuda/hopper/ is linked to a machine; these get there by tcgen05.cuh.
+NAMES_A_HEADER = "// hopper/, by tcgen05.cuh\n"
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""cuda/blackwell/ and its kernels: right on the CPU's machine, faults are seen, and the SASS is Blackwell's."""
+"""Blackwell's instructions and kernels: right on the CPU's machine, faults are seen, and the SASS is Blackwell's."""
 
 import re
 
@@ -310,9 +310,9 @@ DESCRIBED = {
 
 def test_every_field_of_every_descriptor_has_its_documented_place(tmp_path):
     told = "\n".join(f"  to[{i}] = {what};" for i, what in enumerate(DESCRIBED))
-    text = f"#include <blackwell/descriptors.cuh>\n__global__ void describe(unsigned long long *to) {{\n{told}\n}}\n"
+    text = f"#include <descriptors.cuh>\n__global__ void describe(unsigned long long *to) {{\n{told}\n}}\n"
     made = torch.zeros(len(DESCRIBED), dtype=torch.int64)
-    build(tmp_path, tmp_path / "describe.cu", "describe", text=text)(1, 1, made)
+    build(tmp_path, one_block.SOURCE, "describe", text=text)(1, 1, made)
     for (what, (fields, due)), number in zip(DESCRIBED.items(), made.tolist(), strict=True):
         width = 64 if fields is SHARED else 32
         assert sorted(bit for first, last in fields.values() for bit in range(first, last + 1)) == list(

@@ -1,6 +1,6 @@
 // Matrix multiply for Blackwell: one thread multiplies 128 x 256 at a time, and no thread holds a sum.
 //
-// Contract  ../gemm/problem.py      Launcher  one_block.py      Instructions  ../cuda/blackwell
+// Contract  ../gemm/problem.py      Launcher  one_block.py      Instructions  tcgen05.cuh
 // Idea      the tensor core keeps its sums in a memory of its own (TMEM): one thread asks for products, one other for
 //           tiles, and registers see the sums once, at the end
 // Against   ../gemm/k08_roles, where the 128 threads of a warpgroup ask together and half of their registers are sums
@@ -10,7 +10,7 @@
 // Next      pair.cu: two blocks for one product
 // Source    PTX ISA, tcgen05.mma, tcgen05.alloc, tcgen05.commit, tcgen05.ld
 
-#include "blackwell/tcgen05.cuh"
+#include "tcgen05.cuh"
 #include "tiles.cuh"
 
 #ifndef FLOAT16

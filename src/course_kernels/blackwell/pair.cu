@@ -1,6 +1,6 @@
 // Matrix multiply for Blackwell: two blocks, one product of 256 x 256; each brings half of what it needs.
 //
-// Contract  ../gemm/problem.py      Launcher  pair.py      Instructions  ../cuda/blackwell
+// Contract  ../gemm/problem.py      Launcher  pair.py      Instructions  tcgen05.cuh
 // Idea      two neighbouring multiprocessors multiply as one (cta_group::2): a thread of the first block asks, and both
 //           tensor cores read both blocks' columns of B. Each block fetches its own rows of A and half of B
 // Against   one_block.cu, where 128 x 256 of C want all 256 columns of B in one shared memory; with ../gemm/k11_cluster,
@@ -11,7 +11,7 @@
 // Next      scaled.cu: numbers of four bits, with scales
 // Source    PTX ISA, tcgen05.mma and tcgen05.commit with .cta_group::2, cp.async.bulk.tensor with .cta_group::2
 
-#include "blackwell/tcgen05.cuh"
+#include "tcgen05.cuh"
 #include "tiles.cuh"
 
 #ifndef FLOAT16

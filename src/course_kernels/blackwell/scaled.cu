@@ -2,7 +2,7 @@
 //
 //     C[m, n] = scale * sum over k of A[m, k] * a_scales[m, k / SHARE] * B[n, k] * b_scales[n, k / SHARE]
 //
-// Contract  scaled.py, which is the launcher too      Instructions  ../cuda/blackwell
+// Contract  scaled.py, which is the launcher too      Instructions  tcgen05.cuh
 // Idea      the tensor core takes codes as they are and scales them itself. The scales of a step are copied next to the
 //           sums, into tensor memory; the copy is one more order of the thread that multiplies
 // Against   one_block.cu in bf16; on Hopper, decoding in software in front of a multiply of wider numbers
@@ -11,7 +11,7 @@
 //           COMPILED, NOT RUN: no such card was there
 // Source    PTX ISA, tcgen05.mma with .block_scale, .kind::mxf4nvf4 and .kind::mxf8f6f4, tcgen05.cp; OCP Microscaling
 
-#include "blackwell/tcgen05.cuh"
+#include "tcgen05.cuh"
 #include "tiles.cuh"
 
 #ifndef EIGHT_BITS

@@ -3,7 +3,7 @@
 // Source    Triton tutorial 03 for the order of tiles; PTX ISA, tcgen05.ld, for where the sums are
 #pragma once
 
-#include <blackwell/tcgen05.cuh>
+// Behind tcgen05.cuh.
 #include <hopper/warpgroup.cuh>
 
 constexpr unsigned ROW_BYTES = 128;               // one row of the swizzle

@@ -1,6 +1,6 @@
-// The CPU's version of src/course_kernels/cuda/blackwell/tcgen05.cuh: the same names, the same contract.
+// The CPU's version of src/course_kernels/blackwell/tcgen05.cuh: the same names, the same contract.
 #pragma once
-#include <blackwell/descriptors.cuh>
+#include <descriptors.cuh>
 #include <hopper/tma.cuh>
 
 #include "blackwell_on_cpu.h"

@@ -12,7 +12,7 @@
 // Source    PTX ISA, tcgen05: Tensor memory, Data path layout, Block scaling, Memory consistency model
 #pragma once
 
-#include <blackwell/descriptors.cuh>
+#include "descriptors.cuh"
 #include <hopper/tma.cuh>
 
 // --- tensor memory --------------------------------------------------------------------------------
