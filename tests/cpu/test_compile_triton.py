@@ -386,6 +386,16 @@ def test_a_scaled_product_is_one_instruction_on_blackwell(compiled, form, on_a_b
     assert [name for name in compiled[f"dot_scaled-{form}-100"] if "tcgen05.st" in name]
 
 
+def test_triton_tells_a_b200_what_our_kernels_tell_it(compiled):
+    """The numbers of descriptors.cuh for 128 x 128, bit by bit in test_blackwell.py, as another compiler has them."""
+    sizes = 128 // 8 << 17 | 128 // 16 << 24
+    by_k = 1 << 16  # B as Triton has it in shared memory; ours lies along k, as numbers of four bits have to
+    assert compiled["dot_scaled-nvfp4-100"]["how"] == [1 << 7 | 1 << 10 | sizes]
+    assert compiled["dot_scaled-mxfp8-100"]["how"] == [
+        1 << 23 | which << 4 | which << 29 | by_k | sizes for which in range(4)
+    ]
+
+
 def test_hopper_multiplies_what_was_scaled_in_bfloat16_or_not_at_all(compiled):
     for form in ("mxfp4", "mxfp8"):
         assert multiplied_by(compiled, form, 90).endswith(".f32.bf16.bf16")

@@ -109,7 +109,11 @@ def looked_at_product(form, capability):
     except RuntimeError as error:
         return {"shared": 0, "error": str(error)}
     found = re.findall(SCALED_INSTRUCTION, made.ptx)
-    return {"shared": made.shared_bytes, **{name: found.count(name) for name in sorted(set(found))}}
+    # What tcgen05 is told of types and sizes: a product's fourth operand is a register with that number.
+    named = re.findall(r"tcgen05\.mma\S* +\[[^]]*\], %rd\d+, %rd\d+, (%r\d+)", made.ptx)
+    numbers = dict(re.findall(r"mov\.b32\s+(%r\d+), (\d+);", made.ptx))
+    told = {"how": sorted({int(numbers[name]) for name in named}), "shared": made.shared_bytes}
+    return told | {name: found.count(name) for name in sorted(set(found))}
 
 
 def vector_add(capability):
