@@ -1,15 +1,18 @@
 """Blackwell's kernels, compiled and not run: what each is about is in its machine code; another card gets one line."""
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
-from compiled import seen
+from compiled import READ, decides, known, seen
+from compiled import _meanings as meanings
 
 from course_kernels.blackwell import __main__ as command
 from course_kernels.blackwell import card, decode, machine_code, one_block, pair, scaled
 from course_kernels.blackwell.machine_code import ARCH, KERNELS
 from course_kernels.cuda.headers import CudaMissingError
+from course_kernels.gemm import listing
 
 INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\d\s+)?([A-Z][\w.]*)", re.MULTILINE)
 MATTERS = re.compile(r"UTC|LDTM|UTMALDG|UBLKCP|F2FP\.F16\.E2M1|HGMMA|HMMA|OMMA|LDL|STL")
@@ -52,6 +55,20 @@ def test_on_a_b300_a_product_of_four_bits_has_another_name():
     source, defines = KERNELS["nvfp4"]
     renamed = {name.replace("OMMA.4X", "OMMA.BLOCK16"): n for name, n in DUE["nvfp4"].items()}
     assert seen(counts, source, "sm_103a", defines) == renamed
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_the_page_shows_is_what_the_compiler_makes(kernel):
+    source, defines = KERNELS[kernel]
+    read = (Path(machine_code.__file__), Path(listing.__file__), *READ)
+    made = known(
+        ["told", kernel, decides(source), defines, meanings(read)], lambda: machine_code.told(kernel)
+    )
+    by, kept = machine_code.kept()
+    assert list(kept) == list(KERNELS)
+    assert kept[kernel]["counts"] == made["counts"], "renew it: python -m course_kernels.blackwell --keep"
+    if by == machine_code.compilers():  # another version may use other registers
+        assert kept[kernel] == made, "renew it: python -m course_kernels.blackwell --keep"
 
 
 # --- one line for everybody else ------------------------------------------------------------------
@@ -136,7 +153,11 @@ def test_the_command_counts_and_says_that_nothing_was_run(capsys, monkeypatch):
 
     monkeypatch.setattr(command, "listing", missing)
     assert command.main(["pair"]) == 1
-    assert capsys.readouterr().err == "nvdisasm: not found\n"
+    monkeypatch.setattr(command, "keep", missing)
+    assert command.main(["--keep"]) == 1
+    assert capsys.readouterr().err == "nvdisasm: not found\n" * 2
+    with pytest.raises(SystemExit):
+        command.main([])
 
 
 def test_an_unknown_kernel_is_named():

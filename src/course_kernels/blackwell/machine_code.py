@@ -1,9 +1,16 @@
-"""The kernels as machine code for a card that is not here: compiled, disassembled and counted, without any GPU."""
+"""The kernels as machine code for a card that is not here: compiled, disassembled and counted, without any GPU.
+
+What a page shows of it is kept in machine_code.json, since a page is built where no CUDA compiler is;
+`python -m course_kernels.blackwell --keep` writes it, and a test holds it against the compiler.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from course_kernels.cuda.compile import compile_cubin
 from course_kernels.cuda.disassemble import sass
@@ -11,6 +18,8 @@ from course_kernels.gemm.listing import Instruction, instructions
 
 HERE = Path(__file__).parent
 ARCH = "sm_100a"
+WAITS = ("SYNCS.PHASECHK", "SYNCS.ARRIVE", "UCGABAR")
+KEPT = HERE / "machine_code.json"
 # By the names that the refusals use: source, and macros.
 KERNELS: dict[str, tuple[Path, dict[str, int]]] = {
     "one_block": (HERE / "one_block.cu", {"FLOAT16": 0}),
@@ -60,3 +69,49 @@ def friends(lines: list[Instruction]) -> dict[str, int]:
 def what_for(name: str) -> str:
     """Return what an instruction of FRIENDS does, by its whole name; "" for any other."""
     return next((does for begins, does in FRIENDS.items() if f"{name}.".startswith(f"{begins}.")), "")
+
+
+def told(kernel: str) -> dict[str, Any]:
+    """Return what a page shows of a kernel, compiled for ARCH.
+
+    Returns:
+        instructions: how many there are. counts: see `friends`. lines: those, and who waits or arrives at an mbarrier,
+        in order, each with its number.
+    Raises:
+        ValueError, CompileError, CudaMissingError: see `listing`.
+    """
+    lines = listing(kernel)
+    shown = [line for line in lines if what_for(line.name) or line.name.startswith(WAITS)]
+    numbers = {line.number: place for place, line in enumerate(lines, start=1)}
+    return {
+        "instructions": len(lines),
+        "counts": friends(lines),
+        "lines": [f"{numbers[line.number]:4d} {line}" for line in shown],
+    }
+
+
+def compilers() -> str:
+    """Return which compiler and which disassembler are installed, in words: "NVRTC 13.0.88, nvdisasm 13.0.85".
+
+    Raises:
+        PackageNotFoundError: one of them is not a wheel here.
+    """
+    return f"NVRTC {version('nvidia-cuda-nvrtc')}, nvdisasm {version('nvidia-cuda-nvdisasm')}"
+
+
+def kept() -> tuple[str, dict[str, dict[str, Any]]]:
+    """Return what `told` told of each kernel when it was kept, and the compilers by which."""
+    found: dict[str, dict[str, Any]] = json.loads(KEPT.read_text(encoding="utf-8"))
+    return str(found.pop("compilers")), found
+
+
+def keep() -> None:
+    """Write what `told` tells of each kernel.
+
+    Raises:
+        CompileError, CudaMissingError: see `listing`. PackageNotFoundError: see `compilers`.
+    """
+    new = KEPT.with_suffix(".new")
+    made = {"compilers": compilers()} | {kernel: told(kernel) for kernel in KERNELS}
+    new.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    new.replace(KEPT)
