@@ -8,7 +8,7 @@ Idea      `tl.dot_scaled` says what is multiplied. The compiler decides which in
           and whether the numbers are decoded first: on a card without such an instruction they are, without a word
 Against   scaled.cu, which says all of that itself
 Limits    COMPILED, NOT RUN. Triton has no NVFP4 for Hopper: there the compiler ends with an error
-Source    Triton, tl.dot_scaled; OCP Microscaling Formats 1.0
+Source    Triton, tl.dot_scaled; OCP Microscaling Formats
 """
 
 from __future__ import annotations

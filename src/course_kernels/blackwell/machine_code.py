@@ -1,7 +1,7 @@
 """The kernels as machine code for a card that is not here: compiled, disassembled and counted, without any GPU.
 
-What a page shows of it is kept in machine_code.json, since a page is built where no CUDA compiler is;
-`python -m course_kernels.blackwell --keep` writes it, and a test holds it against the compiler.
+What a page shows of it is in KEPT, since a page is built where no CUDA compiler is: "compilers", and by each kernel's
+name what `told` told. `python -m course_kernels.blackwell --keep` writes it; a test holds it against the compiler.
 """
 
 from __future__ import annotations
@@ -97,12 +97,6 @@ def compilers() -> str:
         PackageNotFoundError: one of them is not a wheel here.
     """
     return f"NVRTC {version('nvidia-cuda-nvrtc')}, nvdisasm {version('nvidia-cuda-nvdisasm')}"
-
-
-def kept() -> tuple[str, dict[str, dict[str, Any]]]:
-    """Return what `told` told of each kernel when it was kept, and the compilers by which."""
-    found: dict[str, dict[str, Any]] = json.loads(KEPT.read_text(encoding="utf-8"))
-    return str(found.pop("compilers")), found
 
 
 def keep() -> None:

@@ -8,7 +8,7 @@ Types     NVFP4: E2M1, two in a byte of uint8, the first in the lower half; scal
 Scales    in blocks of 512 bytes, each for 128 rows and four scales of k; the block of rows 128 * i and scales 4 * j is
           [i, j]. In it row r has its four at 16 * (r % 32) + 4 * (r / 32). `in_blocks` makes them
 Cost      2*M*N*K operations; read A, B and their scales, write C once
-Source    PTX ISA, tcgen05: Block scaling; OCP Microscaling Formats 1.0; cuBLAS, 1D block scaling factors layout
+Source    PTX ISA, tcgen05: Block scaling; OCP Microscaling Formats; cuBLAS, 1D block scaling factors layout
 """
 
 from __future__ import annotations
