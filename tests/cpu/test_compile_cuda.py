@@ -12,6 +12,7 @@ from compiled import decides, known
 
 import course_kernels
 from course_kernels.attention import k02_teaching
+from course_kernels.blackwell import decode, scaled
 from course_kernels.bytes_in_flight import k01_limited
 from course_kernels.cuda import disassemble
 from course_kernels.cuda.architecture import arch_of
@@ -76,6 +77,8 @@ DEFINES = {
             strict=True,
         )
     ],
+    scaled.SOURCE: [{"EIGHT_BITS": 0}, {"EIGHT_BITS": 1}],
+    decode.SOURCE: [{"IN_HARDWARE": 0}, {"IN_HARDWARE": 1}],
     k04_cluster.SOURCE: [
         k04_cluster.defines_of(False, 64, 4, 1, False),
         k04_cluster.defines_of(True, 128, 16, 8, True),
@@ -118,6 +121,8 @@ def arches_for(path, defines):
         return OLDEST_AND_OURS
     if path.parent.name == "cuda":
         return OF_A_LAB
+    if path.parent.name == "blackwell":
+        return (*(ARCHES if path == decode.SOURCE else ("sm_90a", "sm_100a", "sm_120")), "sm_103a")
     if '#include "hopper/' in path.read_text(encoding="utf-8"):
         return ("sm_90a",)  # by its own words: TMA, roles and wgmma are that card's
     if DEFINES.get(path) is TILES:
@@ -157,6 +162,8 @@ def can_compile(path, defines, arch):
     if path in PREDICT_FIRST:
         return False
     name = f"{path.parent.name}/{path.stem}"
+    if path.parent.name == "blackwell" and (path != decode.SOURCE or defines["IN_HARDWARE"]):
+        return arch in ("sm_100a", "sm_103a")  # an RTX 50 converts codes too, as sm_120a
     if name == "gemm/k04_wgmma" or (path == tensor.SOURCE and "MMA" not in defines):
         return arch == "sm_90a"
     return arch != "sm_75" or name not in SINCE_8_0

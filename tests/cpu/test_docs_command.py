@@ -992,6 +992,21 @@ def test_gpu_tests_whose_packages_are_not_there_are_left_and_said(root, ran, mon
     assert "not installed here: made-up; `-- --with stairs` installs them: their last record stands" in out
 
 
+def test_gpu_tests_for_another_card_are_listed_and_left(root, ran, monkeypatch, capsys):
+    tested_groups(root)
+    one = next((root / "tests" / "gpu").glob("test_*.py"))
+    one.write_text(f'{one.read_text()}\nCAPABILITY = "10.0"\n')
+    assert docs.main(["--plan", "--tests"], root) == 0
+    out = capsys.readouterr().out
+    assert "1 group of GPU tests" in out
+    assert "needs capability 10.0, and the NVIDIA H200 has 9.0, which collects none of them" in out
+    monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([{"name": "NVIDIA B200", "capability": [10, 3]}]))
+    assert docs.main(["--plan", "--tests"], root) == 0
+    out = capsys.readouterr().out
+    assert "2 groups of GPU tests" in out
+    assert "none of them" not in out
+
+
 def test_pages_are_measured_before_the_gpu_tests_and_the_forecast_counts_both(root, ran, capsys):
     tested_groups(root)
     write_page(root, "a", "1")

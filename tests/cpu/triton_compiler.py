@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 import sys
+from itertools import product
 
 import triton
 import triton.language as tl
@@ -20,6 +21,7 @@ from course_kernels.attention import k03_flash, k04_specialised
 from course_kernels.attention_backward import k02_teaching as backward_teaching
 from course_kernels.attention_backward import k03_one_pass as backward_one_pass
 from course_kernels.attention_general import k01_teaching as general
+from course_kernels.blackwell import dot_scaled
 from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.gemm import in_gluon
 from course_kernels.gemm import k05_triton as gemm_triton
@@ -91,6 +93,30 @@ def looked_at(result, look):
     room["order"] = list(dict.fromkeys(found))
     room["asked"] = found[: found.index("BAR")].count("LDG") if "BAR" in found else found.count("LDG")
     return room | {n: found.count(n) for n in sorted(set(found))}
+
+
+SCALED_INSTRUCTION = r"\b(?:tcgen05\.(?:mma|cp|st)|mma\.sync|wgmma\.mma_async)\.[\w.:]+"
+
+
+def scaled_product(form, capability):
+    """What Triton makes of `tl.dot_scaled`: the instructions in its PTX, by their names; or its error."""
+    given = dot_scaled.source_of(form)
+    how = [given.hash(), capability, dot_scaled.WARPS, SCALED_INSTRUCTION]
+    return known([*how, inspect.getsource(looked_at_product)], lambda: looked_at_product(form, capability))
+
+
+def looked_at_product(form, capability):
+    """What `scaled_product` tells."""
+    try:
+        made = dot_scaled.compiled(form, capability)
+    except RuntimeError as error:
+        return {"shared": 0, "error": str(error)}
+    found = re.findall(SCALED_INSTRUCTION, made.ptx)
+    # What tcgen05 is told of types and sizes: a product's fourth operand is a register with that number.
+    named = re.findall(r"tcgen05\.mma\S* +\[[^]]*\], %rd\d+, %rd\d+, (%r\d+)", made.ptx)
+    numbers = dict(re.findall(r"mov\.b32\s+(%r\d+), (\d+);", made.ptx))
+    told = {"how": sorted({int(numbers[name]) for name in named}), "shared": made.shared_bytes}
+    return told | {name: found.count(name) for name in sorted(set(found))}
 
 
 def vector_add(capability):
@@ -492,4 +518,6 @@ if __name__ == "__main__":
         results[f"specialised-{D}-{'causal' if causal else 'full'}-90"] = specialised(D, causal)
     for capability, D in ((90, 64), (90, 128), (80, 64), (80, 128)):
         results[f"attention-4-{D}-full-{capability}"] = attention(capability, 4, D, False)
+    for form, capability in product(dot_scaled.FORMS, (90, 100, 120)):
+        results[f"dot_scaled-{form}-{capability}"] = scaled_product(form, capability)
     json.dump(results, sys.stdout)

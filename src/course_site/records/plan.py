@@ -124,12 +124,8 @@ def unmet(page: Page, gpus: Sequence[Gpu], *, here: bool = True) -> str | None:
         card = card_of(need)
         if card and not re.fullmatch(card.pattern, gpu.name):
             return f"needs {need}, and this is an {gpu.name}"
-        match = re.fullmatch(r"capability (\d+)\.(\d+)(\+?)", need)
-        if match:
-            wanted = (int(match[1]), int(match[2]))
-            fits = gpu.capability >= wanted and (bool(match[3]) or gpu.capability[0] == wanted[0])
-            if not fits:
-                return f"needs {need}, and the {gpu.name} has {gpu.capability[0]}.{gpu.capability[1]}"
+        if older := _of_another_capability(need, gpu):
+            return older
         lacking = counters_lacking() if here and need == "counters" else None
         if lacking:
             return f"needs hardware counters; {lacking}"
@@ -138,6 +134,15 @@ def unmet(page: Page, gpus: Sequence[Gpu], *, here: bool = True) -> str | None:
         if missing:
             return f"{need}: {missing}"
     return None
+
+
+def _of_another_capability(need: str, gpu: Gpu) -> str | None:
+    match = re.fullmatch(r"capability (\d+)\.(\d+)(\+?)", need)
+    if not match:
+        return None
+    wanted = (int(match[1]), int(match[2]))
+    fits = gpu.capability >= wanted and (bool(match[3]) or gpu.capability[0] == wanted[0])
+    return None if fits else f"needs {need}, and the {gpu.name} has {gpu.capability[0]}.{gpu.capability[1]}"
 
 
 def lacking(pages: Sequence[Page], gpus: Sequence[Gpu], *, here: bool = True) -> dict[str, str | None]:
@@ -311,6 +316,7 @@ def tests_to_run(
     except ValueError as error:
         raise CannotStart(str(error)) from None
     here = bool(gpus) and edition is None
+    found = [verdict for verdict in found if _is_for_these_cards(verdict, gpus, slug)]
     if here:
         found = [
             verdict for verdict in found if _has_packages(project.packages_of(verdict.group), verdict.group)
@@ -327,6 +333,21 @@ def tests_to_run(
         for verdict in found
         if asked or verdict.why
     ]
+
+
+def _is_for_these_cards(verdict: Verdict, gpus: Sequence[Gpu], slug: str) -> bool:
+    """Return whether a group of tests is for the cards here; one that is not is printed, with what it needs.
+
+    Without a card here it is for that of the edition, if this has a record of it.
+    """
+    if gpus:
+        why = _of_another_capability(verdict.needs, gpus[0])
+    else:
+        of_another = f"needs {verdict.needs}, and records/{slug} is of another card"
+        why = of_another if verdict.awaits_its_card else None
+    if why:
+        print(f"docs: GPU tests {verdict.group}: {why}, which collects none of them", flush=True)
+    return not why
 
 
 def _has_packages(extras: Iterable[str], group: str) -> bool:
