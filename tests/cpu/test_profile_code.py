@@ -140,13 +140,14 @@ def test_it_times_nothing_and_says_so(capsys):
     )
 
 
-def test_a_folder_that_nobody_may_write_to_is_told(here, tmp_path, capsys, monkeypatch):
+def test_a_folder_that_nobody_may_write_to_is_told(tmp_path, capsys, monkeypatch):
     (tmp_path / "fill.cu").write_text('extern "C" __global__ void fill(float *y) { y[0] = 2.0f; }\n')
 
     def full(folder, name, data):
         raise OSError(28, "No space left on device", str(folder / name))
 
     monkeypatch.setattr(command, "write", full)
+    monkeypatch.setattr(command, "machine_code", lambda asked, gpu: ([], ()))
 
     assert command.main([str(tmp_path / "fill.cu"), "--code"]) == 2
     assert capsys.readouterr().err == f"{tmp_path / 'fill_code.html'}: No space left on device\n"

@@ -1,5 +1,6 @@
 """Rungs side by side: every line that says an idea is there and holds what it should, and a page has all of them."""
 
+import functools
 import html
 import re
 from pathlib import Path
@@ -25,7 +26,8 @@ rest: The rest
 """
 
 
-def rendered(root=ROOT):
+@functools.cache
+def rendered():
     """The HTML of the block, and what the notebook has in its place."""
     made = {}
 
@@ -34,7 +36,7 @@ def rendered(root=ROOT):
         return "slot0ofw3token"
 
     writer = SimpleNamespace(
-        course=SimpleNamespace(root=root), plain=str, shared=lambda name: name, slot=slot
+        course=SimpleNamespace(root=ROOT), plain=str, shared=lambda name: name, slot=slot
     )
     (block,) = parse(BLOCK)
     made["token"] = rungs(writer, block)
