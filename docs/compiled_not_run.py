@@ -120,7 +120,16 @@ record(
 # lines: true
 # ///
 #
+# /// predict | In each step this kernel asks for {{ code.nvfp4.UTCOMMA:.0f}} products. How many copies of scales does it ask for?
+# - [code.nvfp4.UTCCP <= 1] One, for A and B together
+# - [code.nvfp4.UTCCP == 2] Two, one for A and one for B
+# - [code.nvfp4.UTCCP == 2 * code.nvfp4.UTCOMMA] Two for each product
+# - [code.nvfp4.UTCCP > 2 and code.nvfp4.UTCCP != 2 * code.nvfp4.UTCOMMA] Another number
+# /// reveal
+# {{ code.nvfp4.UTCCP:.0f}} copies, `UTCCP`, for {{ code.nvfp4.UTCOMMA:.0f}} products.
+#
 # /// text | listing.nvfp4
+# ///
 # ///
 #
 # `UTCOMMA` multiplies numbers of four bits, `UTCQMMA` those of eight, and `UTCCP` copies scales. The same source, compiled for
@@ -160,4 +169,13 @@ record(
 # The compilers of this page:
 #
 # /// text | compilers
+# ///
+#
+# /// exercise | Whose listing is it? | 5 minutes
+# Somebody shows you the machine code of *a multiply for B200*. It has `HGMMA` and `UTMALDG`. It has no `UTCHMMA` and no `LDTM`. Where
+# are its sums? For which card was it compiled? And what else do you ask before you believe the number that stands under it?
+# /// answer
+# `HGMMA` is Hopper's `wgmma`, so the sums are in the registers of 128 threads, and the card is an H100 or an H200: compiled for
+# sm_100a, `wgmma` is [refused](workshops/w3_abstraction_ladder.py#the-price-list). So it is not what ran on a B200. Ask which
+# compiler, for which architecture, and to see the answer checked. Then ask what percentage of which peak it reached.
 # ///

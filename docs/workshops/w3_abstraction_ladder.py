@@ -261,6 +261,10 @@ record(
 # them are in [Every cell, with its proof](#every-cell-with-its-proof).
 # ///
 #
+# To see line by line what became of a kernel of your own, type `nox -s profile -- FILE --code`. It writes one page with your source,
+# its PTX and its machine code in step, and you need no GPU for it. What the next generation's instructions look like is on the page
+# [Compiled, not run](../compiled_not_run.py).
+#
 # /// exercise | A zero | 3 minutes
 # Take a zero of the table, in the columns `USETMAXREG`, `STSM` or `UTMASTG`. What does that kernel do instead, and who decided
 # that?

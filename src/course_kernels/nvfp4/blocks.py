@@ -22,7 +22,7 @@ into shows it. The second scale leaves such numbers out, so that the harm stays 
 Two codes to a byte, the first in the low four bits, as in torch, ONNX and CUDA. GGUF alone has another order.
 
 Source  OCP Microscaling Formats (MX) v1.0, section 6.3; NVIDIA 2025, Pretraining Large Language Models with NVFP4,
-        arXiv:2509.25149, appendix B; the order of the operations is that of NVIDIA's Model Optimizer
+        arXiv:2509.25149, appendix B
 """
 
 from __future__ import annotations
