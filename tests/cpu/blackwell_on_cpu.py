@@ -10,7 +10,7 @@ import pytest
 from hopper_on_cpu import tensor_map as tensor_map
 from once import once
 
-MACHINE = Path(__file__).with_suffix(".cpp")
+MACHINE = Path(__file__).with_name("blackwell_on_cpu.cpp")
 # A kernel that names a header of cuda/hopper/ is linked to a machine; these get there by tcgen05.cuh.
 NAMES_A_HEADER = "// hopper/, by tcgen05.cuh\n"
 
