@@ -926,8 +926,8 @@ record(
 # | CUTLASS C++ | a step of our own between the sums and C, such as a softmax | what its catalogue lacks has no place to go: *Could not find a callbacks specialization* |
 # | CUDA C++, k14 | the next generation of cards | for sm_100a: *Instruction 'wgmma.fence' not supported* |
 #
-# Notice who says no aloud. Two of the eight take what you ask for, say nothing, and do something else. There only the machine code
-# tells you. Each row is a test in `tests/ladder`, which fails on the day when the tool has learnt it.
+# Notice who says no aloud. Two of the eight take the wish, say nothing, and do not do it. There only the machine code tells you.
+# Each row is a test in `tests/ladder`, which fails on the day when the tool has learnt it.
 
 # %% [markdown]
 # ## Your rule
