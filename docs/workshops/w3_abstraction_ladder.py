@@ -402,6 +402,17 @@ record(
 # unit: s
 # what: the shortest first call of the eight kernels, with empty caches
 # ///
+#
+# /// callout | trip
+# Three things that cost an evening, and that no error message tells:
+#
+# - cuTile ends with *Return code 5* and no reason. Look at `CUDA_HOME`: a compiler that is found on the PATH takes its parts from the
+#   toolkit named there, and an older one does not work. Unset it, or install `cuda-tile[tileiras]`.
+# - Helion 1.5.1 does not import beside torch 2.11, and pip does not say so. This page uses 1.4.0.
+# - Compile CUTLASS with `-DNDEBUG`. With its asserts every `wgmma` waits for the one before it, and only warning C7510 tells.
+#
+# Each of them is a script in `findings/`.
+# ///
 
 # %% tags=["fold"]
 from course_kernels import first_call
