@@ -84,11 +84,7 @@ DEFINES = {
         k04_cluster.defines_of(False, 64, 4, 1, False),
         k04_cluster.defines_of(True, 128, 16, 8, True),
     ],
-    fragments_fp4.SOURCE: [
-        {"EIGHTS": eights, "WARPS": 4, "STAGES": 3, "HELD": room.held}
-        for eights, room in fragments_fp4.ROOM.items()
-        if eights != 2
-    ],
+    fragments_fp4.SOURCE: [fragments_fp4.ROOM[eights].defines(eights, 4, 3) for eights in (1, 4)],
     k02_fragments.SOURCE: [
         {"WEIGHTS": weights, "EIGHTS": eights, "WARPS": 4, "STAGES": 3, "HELD": room.held}
         for weights, (eights, room) in zip(

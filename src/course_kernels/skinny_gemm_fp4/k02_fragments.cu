@@ -4,10 +4,11 @@
 // Idea      weights come as the fragments they will be, their bits where a bfloat16 has them or a shift away (layout.py),
 //           0.5 as a subnormal number; one multiply gives two of them their scale, exactly, before the tensor cores
 //           take them
-// Against   skinny_gemm_w4/k02_fragments, whose ring, blocks and sums these are: there a number costs less, and one scale
-//           for 128 waits for a group's sum. Here a block of sixteen has its own, and no sum of its own
-// Cost      a word, eight weights: four shifts, five masks, four multiplies, and half of a scale's two or three
-//           instructions; and one multiply of the tensor cores for each 8 rows of x, empty ones among them
+// Against   skinny_gemm_w4/k02_fragments, whose ring and cut these are: there a number costs less, and one scale for 128
+//           waits for a group's sum. Here sixteen have a scale and no sum of their own. There all warps meet after every
+//           tile; here after two, and with 8 rows of x in two blocks of a multiprocessor that do not wait for each other
+// Cost      a word, eight weights: four shifts, five masks, four multiplies, and what a scale for two words
+//           costs, two or three; and one multiply of the tensor cores for each 8 rows of x, empty ones among them
 // Limits    compute capability 8.0; 32 rows of x: more would not stay in registers
 // Next      wgmma, which takes A from registers, and up to 128 rows of x from shared memory
 // Source    Frantar et al. 2024, arXiv:2408.11743 (Marlin), and its FP4 form in vLLM; the ticket: CUDA samples,
@@ -16,8 +17,9 @@
 #include "matrix_instructions.cuh"
 #include "pairs.cuh"
 
-// Of the launcher: EIGHTS (times 8 rows of x), WARPS (of a block), STAGES (tiles that a warp copies ahead) and HELD,
-// groups of 128 columns whose x a warp keeps: each takes 16 registers for 8 rows.
+// Of the launcher: EIGHTS (times 8 rows of x), WARPS (of a block), STAGES (tiles that a warp copies ahead), HELD, groups
+// of 128 columns whose x a warp keeps: each takes 16 registers for 8 rows; BATCH, tiles after which warps meet; RESIDENT,
+// blocks that a multiprocessor has room for.
 constexpr int WARP = 32;
 constexpr int THREADS = WARPS * WARP;
 constexpr int SUMS = EIGHTS * 4 * WARP;  // 16 rows of weights times those of x
@@ -43,7 +45,7 @@ __device__ inline unsigned scale_pair(unsigned scales, int which) {
 }
 
 // grid: (blocks, splits of K)      block: THREADS
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     skinny_gemm_fp4_fragments(const unsigned short *x,              // [M, 128 * groups]
                               const uint4 *__restrict__ words,      // [tiles, groups, 2, 32]
                               const unsigned *__restrict__ scales,  // [tiles, groups, 32]
@@ -53,10 +55,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                               unsigned *tickets,                    // [tiles], all zero before and after
                               int M, int tiles, int groups) {
   extern __shared__ __align__(16) char room[];
-  __shared__ int is_last;
+  __shared__ int is_last[BATCH];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, splits = gridDim.y;
   Stage *ring = reinterpret_cast<Stage *>(room) + warp * STAGES;
-  float *sums_of_warps = reinterpret_cast<float *>(room + WARPS * STAGES * sizeof(Stage));  // [2, WARPS, SUMS]
+  float *sums_of_warps = reinterpret_cast<float *>(room + WARPS * STAGES * sizeof(Stage));  // [2, BATCH, WARPS, SUMS]
 
   // The groups of this warp, of all tiles of the block: at the end of K one may be missing, or both.
   const int first = (blockIdx.y * WARPS + warp) * HELD;
@@ -82,6 +84,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     asked = asked + 1 == ring + STAGES ? ring : asked + 1;
     close_group();
   };
+  // What is never asked for: zeros. So the product needs no branch, and its loads need not wait behind one.
+#pragma unroll 1
+  for (int i = 0; i < STAGES * HELD; i++) {
+    const int group = i % HELD;
+    if (group < mine) continue;
+    ring[i / HELD].words[group][0][lane] = ring[i / HELD].words[group][1][lane] = {0, 0, 0, 0};
+    ring[i / HELD].scales[group][lane] = 0;
+  }
   let_the_next_grid_begin();
 #pragma unroll
   for (int stage = 0; stage < STAGES; stage++) ask();
@@ -103,66 +113,77 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
   const Stage *stage = ring;
   int side = 0;
-  for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    wait_for_all_but<STAGES - 1>();
-    float sum[2][EIGHTS][4] = {};  // rows r, r + 8 of the weights, two rows of x; two chains, so that one need not wait
+  for (int tile = blockIdx.x; tile < tiles; tile += BATCH * gridDim.x) {
+    // Two sides in turn: who writes the next sums does not wait for who still adds these.
+    float *sums = sums_of_warps + side * BATCH * WARPS * SUMS;
+#pragma unroll 1
+    for (int batch = 0; batch < BATCH; batch++) {
+      if (tile + batch * gridDim.x >= tiles) break;
+      wait_for_all_but<STAGES - 1>();
+      float sum[2][EIGHTS][4] = {};  // rows r, r + 8 of the weights, two rows of x; in two chains that need not wait
 #pragma unroll
-    for (int group = 0; group < HELD; group++) {
-      if (group >= mine) break;
-      const unsigned four_scales = stage->scales[group][lane];
+      for (int group = 0; group < HELD; group++) {
+        const unsigned four_scales = stage->scales[group][lane];
 #pragma unroll
-      for (int tile_k = 0; tile_k < 2; tile_k++) {
-        const uint4 four = stage->words[group][tile_k][lane];
-        const unsigned word[4] = {four.x, four.y, four.z, four.w};
-        const unsigned scale[2] = {scale_pair(four_scales, 2 * tile_k), scale_pair(four_scales, 2 * tile_k + 1)};
+        for (int tile_k = 0; tile_k < 2; tile_k++) {
+          const uint4 four = stage->words[group][tile_k][lane];
+          const unsigned word[4] = {four.x, four.y, four.z, four.w};
+          const unsigned scale[2] = {scale_pair(four_scales, 2 * tile_k), scale_pair(four_scales, 2 * tile_k + 1)};
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-          unsigned a[4];
-          unpack(a, word[j]);
+          for (int j = 0; j < 4; j++) {
+            unsigned a[4];
+            unpack(a, word[j]);
 #pragma unroll
-          for (int i = 0; i < 4; i++) a[i] = bf16_product(a[i], scale[i % 2]);
+            for (int i = 0; i < 4; i++) a[i] = bf16_product(a[i], scale[i % 2]);
 #pragma unroll
-          for (int eight = 0; eight < EIGHTS; eight++) {
-            Bf16::multiply(sum[tile_k][eight], a, &held[group][tile_k][eight][2 * j]);
+            for (int eight = 0; eight < EIGHTS; eight++) {
+              Bf16::multiply(sum[tile_k][eight], a, &held[group][tile_k][eight][2 * j]);
+            }
           }
         }
       }
-    }
-    ask();  // into the place that was just read
-    stage = stage + 1 == ring + STAGES ? ring : stage + 1;
-
-    // Two sides in turn: who writes the next sums does not wait for who still adds these.
-    float4 *own = reinterpret_cast<float4 *>(sums_of_warps + (side * WARPS + warp) * SUMS);
+      ask();  // into the place that was just read
+      stage = stage + 1 == ring + STAGES ? ring : stage + 1;
+      float4 *own = reinterpret_cast<float4 *>(sums + (batch * WARPS + warp) * SUMS);
 #pragma unroll
-    for (int eight = 0; eight < EIGHTS; eight++) {
-      const float *one = sum[0][eight], *other = sum[1][eight];
-      own[eight * WARP + lane] =
-          make_float4(one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]);
+      for (int eight = 0; eight < EIGHTS; eight++) {
+        const float *one = sum[0][eight], *other = sum[1][eight];
+        own[eight * WARP + lane] =
+            make_float4(one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]);
+      }
     }
     __syncthreads();  // the sums of all warps are there
-    auto total_of = [&](int i) {
+    auto total_of = [&](int i) {  // number i % SUMS of a tile
       float total = 0.0f;
 #pragma unroll
-      for (int w = 0; w < WARPS; w++) total += sums_of_warps[(side * WARPS + w) * SUMS + i];
+      for (int w = 0; w < WARPS; w++) total += sums[(i / SUMS * WARPS + w) * SUMS + i % SUMS];
       return total;
     };
+    auto tile_of = [&](int i) { return tile + i / SUMS * static_cast<int>(gridDim.x); };
+    auto is_there = [&](int i) { return i < BATCH * SUMS && tile_of(i) < tiles; };
     auto store = [&](int i, float total) {  // number i % 4 of lane i / 4 % 32
-      const int m = i / 128 * 8 + i / 4 % 4 * 2 + i % 2, n = i % 128 / 16 + i % 4 / 2 * 8;
-      if (m < M) y[m * 16LL * tiles + tile * 16LL + n] = static_cast<unsigned short>(Bf16::pair(total * factor, 0.0f));
+      const int of_tile = i % SUMS, m = of_tile / 128 * 8 + of_tile / 4 % 4 * 2 + i % 2;
+      const int n = of_tile % 128 / 16 + i % 4 / 2 * 8;
+      if (m < M) y[m * 16LL * tiles + tile_of(i) * 16LL + n] = static_cast<unsigned short>(Bf16::pair(total * factor, 0.0f));
     };
     if (splits == 1) {
-      for (int i = threadIdx.x; i < SUMS; i += THREADS) store(i, total_of(i));
+      for (int i = threadIdx.x; is_there(i); i += THREADS) store(i, total_of(i));
     } else {
-      float *of_tile = parts + static_cast<long long>(tile) * splits * SUMS;
-      for (int i = threadIdx.x; i < SUMS; i += THREADS) of_tile[blockIdx.y * SUMS + i] = total_of(i);
+      auto part = [&](int i, int split) {
+        return parts + (static_cast<long long>(tile_of(i)) * splits + split) * SUMS + i % SUMS;
+      };
+      for (int i = threadIdx.x; is_there(i); i += THREADS) *part(i, blockIdx.y) = total_of(i);
       written_for_all();
       __syncthreads();  // all have written before one takes the ticket
-      if (threadIdx.x == 0) is_last = atomicInc(tickets + tile, splits - 1) == splits - 1;
+      if (threadIdx.x < BATCH && is_there(threadIdx.x * SUMS)) {
+        is_last[threadIdx.x] = atomicInc(tickets + tile_of(threadIdx.x * SUMS), splits - 1) == splits - 1;
+      }
       __syncthreads();  // everybody knows
       written_for_all();
-      for (int i = threadIdx.x; is_last && i < SUMS; i += THREADS) {
+      for (int i = threadIdx.x; is_there(i); i += THREADS) {
+        if (!is_last[i / SUMS]) continue;
         float total = 0.0f;
-        for (int split = 0; split < splits; split++) total += of_another_block(of_tile + split * SUMS + i);
+        for (int split = 0; split < splits; split++) total += of_another_block(part(i, split));
         store(i, total);
       }
     }

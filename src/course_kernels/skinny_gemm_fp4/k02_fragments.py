@@ -20,21 +20,48 @@ from course_kernels.skinny_gemm_fp4.layout import GROUP, TILE_N
 SOURCE = Path(__file__).with_suffix(".cu")
 MOST_ROWS = 32
 GROUP_BYTES = 1024 + 128  # of 16 rows, and their scales
-# Under way for each multiprocessor. What memory delivers in the time of one latency is some 45 to 64 KB on this card.
-RING_BYTES = 96 * 1024
+# Under way for each multiprocessor, at most. What memory delivers in the time of one latency is some 45 to 64 KB on
+# this card; more than that, since a warp asks again for a place only when it is through with the tile in it.
+RING_BYTES = 144 * 1024
 MOST_STAGES = 16
 
 
 class Room(NamedTuple):
-    """Budget of a block: groups of K whose x a warp keeps in registers, and warps."""
+    """Budget of a block.
+
+    Attributes:
+        held: groups of K whose x a warp keeps in registers.
+        warps: of a block, at most.
+        resident: blocks of a multiprocessor.
+        batch: tiles after which the warps meet: so many that each thread has one sum to add.
+    """
 
     held: int
     warps: int
+    resident: int
+    batch: int
+
+    def defines(self, eights: int, warps: int, stages: int) -> dict[str, int]:
+        """Return the macros of a block with so many warps: a large one, which only a caller asks for, is alone."""
+        resident = max(min(self.resident, self.warps * self.resident // warps), 1)
+        return {
+            "EIGHTS": eights,
+            "WARPS": warps,
+            "STAGES": stages,
+            "HELD": self.held,
+            "BATCH": self.batch,
+            "RESIDENT": resident,
+        }
+
+    def shared_bytes(self, eights: int, warps: int, stages: int) -> int:
+        """Return what a block has of shared memory: its ring, and the sums of two batches."""
+        return warps * (stages * self.held * GROUP_BYTES + 2 * self.batch * eights * 4 * 128)
 
 
-# By the rows of x, in eights. One block is on a multiprocessor, and its lanes share 65536 registers: 128 for each of 16
-# warps, of which 64 at most hold x; with 32 rows the sums take more, and fewer warps find a place.
-ROOM = {1: Room(2, 16), 2: Room(2, 16), 4: Room(1, 12)}
+# By the rows of x, in eights. The lanes of a multiprocessor share 65536 registers: 128 for each of 16 warps, of which
+# 64 at most hold x. With 8 rows that is enough for eight warps to hold all of 4096 columns, and two blocks are side by
+# side: one multiplies while the other adds its sums. With 32 rows the sums take more, and fewer warps find a place.
+ROOM = {1: Room(4, 8, 2, 2), 2: Room(2, 16, 1, 2), 4: Room(1, 12, 1, 1)}
 
 
 class Cut(NamedTuple):
@@ -54,17 +81,18 @@ def supports(w: Workload) -> bool:
 def cut_of(N: int, K: int, eights: int, multiprocessors: int) -> Cut:
     """Return what suits a card with so many multiprocessors.
 
-    One block for each, and K cut where a block cannot hold it all.
+    As many blocks as there is room for, and K cut where a block cannot hold it all.
 
-    Where there are fewer tiles of 16 rows than multiprocessors, K is cut further, down to four warps a block.
+    Where there are fewer tiles of 16 rows than blocks, K is cut further, down to four warps a block.
     """
     room = ROOM[eights]
+    places = multiprocessors * room.resident
     tiles, shares = N // TILE_N, -(-K // (GROUP * room.held))
-    splits = max(-(-shares // room.warps), min(multiprocessors // tiles, shares // 4), 1)
+    splits = max(-(-shares // room.warps), min(places // tiles, shares // 4), 1)
     warps = -(-shares // splits)
     splits = -(-shares // warps)  # none of them without work
-    stages = min(RING_BYTES // (1024 * room.held * warps), MOST_STAGES)
-    return Cut(max(min(multiprocessors // splits, tiles), 1), splits, warps, stages)
+    stages = min(RING_BYTES // (1024 * room.held * warps * room.resident), MOST_STAGES)
+    return Cut(max(min(places // splits, tiles), 1), splits, warps, stages)
 
 
 def skinny_gemm_fp4(
@@ -122,12 +150,12 @@ def _cut(N: int, K: int, eights: int, device: int) -> Cut:
 @functools.cache
 def _prepared(device: int, eights: int, warps: int, stages: int, early: bool) -> Prepared:
     """Return the kernel, ready for the current GPU, which is `device`."""
-    held = ROOM[eights].held
+    room = ROOM[eights]
     return prepare(
         SOURCE,
         "skinny_gemm_fp4_fragments",
         block=32 * warps,
-        shared_bytes=warps * (stages * held * GROUP_BYTES + 2 * eights * 4 * 128),
-        defines={"EIGHTS": eights, "WARPS": warps, "STAGES": stages, "HELD": held},
+        shared_bytes=room.shared_bytes(eights, warps, stages),
+        defines=room.defines(eights, warps, stages),
         before_the_last_grid_ended=early,
     )

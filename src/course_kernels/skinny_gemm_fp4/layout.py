@@ -20,9 +20,9 @@ zeros elsewhere, they are 2**-126 times the number, 0.5 among them: that one is 
 These are the bits of the first number; the second has them 16 further up, around the end of the word.
 
 A scale in E4M3 loses its sign and becomes a byte of five bits of exponent and three of mantissa, with a bias of 22:
-E4M3's subnormal numbers are normal ones then, and `0x7000 | byte << 4` is the bfloat16 of 2**119 times the scale. The
+E4M3's subnormal numbers are normal ones then, and `0x7000 | byte << 4` is a bfloat16, the scale scaled by 2**119. The
 sign goes into the codes of the block, and a scale of zero makes them zeros: nothing is rounded. Number times scale has
-six bits at most and is exact in bfloat16; 2**-126 * 2**119 leaves a factor of 2**7 for the end.
+six bits at most and is exact in bfloat16; 2**-126 * 2**119 leaves 2**7 for the end.
 
 A lane's scales of 128 columns are one word: the first tile's row r, its row r + 8, then the second tile's.
 
