@@ -14,7 +14,7 @@ from hopper_on_cpu import prepare_in
 from course_judge.worker.interpreter import watched_memory
 from course_kernels.nvfp4 import blocks, formats
 from course_kernels.problem import Workload, worst_error
-from course_kernels.skinny_gemm_fp4 import k01_triton, k02_fragments, library
+from course_kernels.skinny_gemm_fp4 import k01_one_program, k02_fragments, library
 from course_kernels.skinny_gemm_fp4 import problem as contract
 from course_kernels.skinny_gemm_fp4.k02_fragments import GROUP_BYTES, ROOM, Cut, cut_of
 from course_kernels.skinny_gemm_fp4.layout import (
@@ -157,20 +157,20 @@ def test_the_inputs_have_every_code_and_scales_up_to_2():
 
 @pytest.fixture
 def interpreted(monkeypatch):
-    monkeypatch.setattr(k01_triton, "MULTIPLIED", tl.float32)  # weights and x are exact in it
+    monkeypatch.setattr(k01_one_program, "MULTIPLIED", tl.float32)  # weights and x are exact in it
 
 
 @pytest.mark.parametrize(("M", "N", "K"), [(1, 16, 128), (3, 80, 384), (17, 64, 256)])
 def test_triton_is_right(interpreted, M, N, K):
     inputs = inputs_of(M, N, K)
 
-    assert error(k01_triton.skinny_gemm_fp4(*inputs), inputs) <= ROUNDED
+    assert error(k01_one_program.skinny_gemm_fp4(*inputs), inputs) <= ROUNDED
 
 
 def test_triton_reads_and_writes_nothing_outside(interpreted):
     inputs = inputs_of(3, 80, 256)  # five tiles, and a program takes four
     with watched_memory(dict(zip(("x", "words", "scales", "second"), inputs, strict=True))) as memory:
-        k01_triton.skinny_gemm_fp4(*inputs)
+        k01_one_program.skinny_gemm_fp4(*inputs)
 
     assert memory.findings == []
 
@@ -232,21 +232,21 @@ def every_pair():
     return values_of(words, of_lanes), words, of_lanes
 
 
-@pytest.mark.parametrize("kernel", ["k01_triton", "k02_fragments"])
+@pytest.mark.parametrize("kernel", ["k01_one_program", "k02_fragments"])
 def test_every_code_times_every_scale_comes_out_to_the_last_bit(run, interpreted, kernel):
     truth, words, of_lanes = every_pair()
-    multiply = run if kernel == "k02_fragments" else k01_triton.skinny_gemm_fp4
+    multiply = run if kernel == "k02_fragments" else k01_one_program.skinny_gemm_fp4
     rows = torch.eye(128, dtype=torch.bfloat16)
     found = torch.cat([multiply(x.contiguous(), words, of_lanes, torch.ones(1)) for x in rows.split(32)])
 
     assert torch.equal(found.double(), truth.t())
 
 
-@pytest.mark.parametrize("kernel", ["k01_triton", "k02_fragments"])
+@pytest.mark.parametrize("kernel", ["k01_one_program", "k02_fragments"])
 def test_a_scale_of_nan_is_in_its_row_and_in_no_other(run, interpreted, kernel):
     x, words, scales, second = inputs_of(2, 32, 256)
     scales[1, 0, 4 * 5 + 2, 1] = 0xFF  # of row 16 + 8 + 5
-    multiply = run if kernel == "k02_fragments" else k01_triton.skinny_gemm_fp4
+    multiply = run if kernel == "k02_fragments" else k01_one_program.skinny_gemm_fp4
     found = multiply(x, words, scales, second).isnan()
 
     assert found[:, 29].all()
@@ -418,13 +418,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("refusal", "says", "other"), REFUSED, ids=[says for _, says, _ in REFUSED])
-@pytest.mark.parametrize("kernel", [k01_triton, k02_fragments], ids=["k01", "k02"])
+@pytest.mark.parametrize("kernel", [k01_one_program, k02_fragments], ids=["k01", "k02"])
 def test_what_a_launcher_refuses(kernel, refusal, says, other):
     with pytest.raises(refusal, match=f"^{re.escape(says)}$"):
         kernel.skinny_gemm_fp4(**given() | other)
 
 
-@pytest.mark.parametrize(("kernel", "most"), [(k01_triton, 128), (k02_fragments, 32)])
+@pytest.mark.parametrize(("kernel", "most"), [(k01_one_program, 128), (k02_fragments, 32)])
 def test_rows_past_the_most(kernel, most):
     with pytest.raises(ValueError, match=f"^x: expected M <= {most}, got M={most + 1}$"):
         kernel.skinny_gemm_fp4(**given(M=most + 1))

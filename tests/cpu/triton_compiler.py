@@ -36,7 +36,7 @@ from course_kernels.rms_norm import k02_one_read, k03_ahead
 from course_kernels.sampling import k01_gumbel, k02_threshold
 from course_kernels.skinny_gemm import k01_one_program as few_rows
 from course_kernels.skinny_gemm import k02_shares, k03_dot_products
-from course_kernels.skinny_gemm_fp4 import k01_triton as few_rows_fp4
+from course_kernels.skinny_gemm_fp4 import k01_one_program as few_rows_fp4
 from course_kernels.skinny_gemm_fp8 import k01_one_program as few_rows_fp8
 from course_kernels.skinny_gemm_fp8 import k02_shares as shares_fp8
 from course_kernels.skinny_gemm_w4 import k01_triton as few_rows_w4

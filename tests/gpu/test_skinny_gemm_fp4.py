@@ -5,7 +5,7 @@ import torch
 
 from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload, worst_error
-from course_kernels.skinny_gemm_fp4 import k01_triton, k02_fragments, library
+from course_kernels.skinny_gemm_fp4 import k01_one_program, k02_fragments, library
 from course_kernels.skinny_gemm_fp4.k02_fragments import Cut
 from course_kernels.skinny_gemm_fp4.layout import packed, values_of
 from course_kernels.skinny_gemm_fp4.problem import PROBLEM
@@ -30,7 +30,7 @@ def test_the_library_is_right():
     ) <= PROBLEM.max_error(w)
 
 
-@pytest.mark.parametrize("kernel", [k01_triton, k02_fragments])
+@pytest.mark.parametrize("kernel", [k01_one_program, k02_fragments])
 def test_every_code_times_every_scale_comes_out_to_the_last_bit(kernel):
     """Rows of x with a single 1: 0.5, which is a subnormal bfloat16 on its way, and the subnormal scales among them."""
     codes = torch.arange(16, dtype=torch.uint8, device="cuda").repeat(32, 8)
@@ -47,7 +47,7 @@ def test_every_code_times_every_scale_comes_out_to_the_last_bit(kernel):
 
 
 @pytest.mark.parametrize("w", [w for w in PROBLEM.time_on if w.N < 100_000], ids=lambda w: w.label)
-@pytest.mark.parametrize("kernel", [k01_triton, k02_fragments])
+@pytest.mark.parametrize("kernel", [k01_one_program, k02_fragments])
 def test_the_layers_of_a_model(kernel, w):
     inputs = inputs_of(w)
 
