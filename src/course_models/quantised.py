@@ -44,6 +44,7 @@ from course_kernels.nvfp4.formats import E2M1
 from course_models import downloaded
 from course_models.checkpoint import CONFIG, CheckpointRefused, Slot
 from course_models.downloaded import (
+    EMBEDDING,
     HEAD,
     _finite,
     _look_at,
@@ -198,10 +199,10 @@ def load(
     as_plain |= {name: found[_any_of(name, found)] for name in rounded}
     _look_at_names(config, wanted, as_plain, folder)
     _look_at({name: slot for name, slot in wanted.items() if name not in rounded}, as_plain)
-    if config.tied and any(name.rpartition(".")[0] == HEAD.rpartition(".")[0] for name in parts):
+    if config.tied and HEAD in as_plain and EMBEDDING in rounded:
         raise CheckpointRefused(
-            f"{folder}: {HEAD} is quantised, and {CONFIG} says tie_word_embeddings: write false there where the head "
-            "is one of its own"
+            f"{folder}: {EMBEDDING} is quantised and {HEAD} is there too, and {CONFIG} says tie_word_embeddings: write "
+            "false there where the head is one of its own, else take the tensor out"
         )
     _look_at_copies(config, as_plain)
 

@@ -485,6 +485,16 @@ REFUSED = {
         None,
         "config.json says modelopt and NVFP4, and no weight is of that form",
     ),
+    "a head beside a quantised embedding that is the head": (
+        "compressed NVFP4",
+        lambda tensors, _: tensors.update(
+            compressed_nvfp4("model.embed_tokens", tensors.pop("model.embed_tokens.weight").float().numpy())[
+                0
+            ]
+        ),
+        lambda data: data.update(tie_word_embeddings=True),
+        "model.embed_tokens.weight is quantised and lm_head.weight is there too",
+    ),
     "a key that nobody knows": (
         "modelopt NVFP4",
         None,

@@ -1,4 +1,4 @@
-"""A tiny Llama in the quantised forms of ModelOpt, compressed-tensors and torchao, written by these libraries themselves.
+"""A tiny Llama in the quantised forms of ModelOpt, compressed-tensors and torchao, written by the libraries themselves.
 
     python write_quantised.py FOLDER     one folder for each form; in its `due` the weights as the library decodes them
 
