@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 
 import numpy as np
@@ -179,9 +180,10 @@ FORMS = {
 }
 
 
-def write(folder, form, change=None, say=None):
-    """Write a checkpoint; `change` spoils its tensors, `say` its config. Returns the weights that are due, by name."""
-    writer, how, of_each = FORMS[form]
+@functools.cache
+def made(form):
+    """Return the tensors of a checkpoint, the weights that are due, and the notes in its head; all by name."""
+    writer, _, of_each = FORMS[form]
     tensors, due, notes = {}, {}, {"format": "pt"}
     for slot in slots(SIZES):
         w = a_matrix(slot.name, slot.shape)
@@ -197,10 +199,17 @@ def write(folder, form, change=None, say=None):
                 notes[slot.name] = json.dumps({"_type": "Tensor"})
     if of_each:
         notes["tensor_names"] = json.dumps([slot.name for slot in slots(SIZES)])
+    return tensors, due, notes
+
+
+def write(folder, form, change=None, say=None):
+    """Write a checkpoint; `change` spoils its tensors, `say` its config. Returns the weights that are due, by name."""
+    tensors, due, notes = made(form)
+    tensors, notes = dict(tensors), dict(notes)
     if change:
         change(tensors, notes)
     save_file(tensors, folder / "model.safetensors", metadata=notes)
-    data = config_json(SIZES) | {"quantization_config": dict(how)}
+    data = config_json(SIZES) | {"quantization_config": dict(FORMS[form][1])}
     if say:
         say(data)
     (folder / "config.json").write_text(json.dumps(data))
