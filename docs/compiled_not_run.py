@@ -121,10 +121,10 @@ record(
 # ///
 #
 # /// predict | In each step this kernel asks for {{ code.nvfp4.UTCOMMA:.0f}} products. How many copies of scales does it ask for?
-# - [code.nvfp4.UTCCP <= 1] One, for A and B together
-# - [code.nvfp4.UTCCP == 2] Two, one for A and one for B
-# - [code.nvfp4.UTCCP == 2 * code.nvfp4.UTCOMMA] Two for each product
-# - [code.nvfp4.UTCCP > 2 and code.nvfp4.UTCCP != 2 * code.nvfp4.UTCOMMA] Another number
+# - [code.nvfp4.UTCCP < 2] One, for A and B together
+# - [2 <= code.nvfp4.UTCCP < 3] Two, one for A and one for B
+# - [code.nvfp4.UTCCP >= 3 and code.nvfp4.UTCCP == 2 * code.nvfp4.UTCOMMA] Two for each product
+# - [code.nvfp4.UTCCP >= 3 and code.nvfp4.UTCCP != 2 * code.nvfp4.UTCOMMA] Another number
 # /// reveal
 # {{ code.nvfp4.UTCCP:.0f}} copies, `UTCCP`, for {{ code.nvfp4.UTCOMMA:.0f}} products.
 #

@@ -252,13 +252,13 @@ record(
 #
 # Read it down, and you see how much a rung leaves to you. Read it across, and one row is the same on every rung: coalescing, your
 # first job in the lectures. One thread orders a whole tile, and no thread has addresses of its own left to put in order.
+# [Every cell, with its proof](#every-cell-with-its-proof) is in a fold below: prove some of them yourself first.
 #
 # /// exercise | Prove a cell | 6 minutes
 # Take one *you*, one *tool* and one *none* from the table. For the first, find the words in the kernel. For the other two, find the
 # instruction in the machine code that proves it, or that is missing.
 # /// answer
-# A *you* is proved by words of the kernel, a *tool* by an instruction that no line asked for, a *none* by one that is missing. All of
-# them are in [Every cell, with its proof](#every-cell-with-its-proof).
+# A *you* is proved by words of the kernel, a *tool* by an instruction that no line asked for, a *none* by one that is missing.
 # ///
 #
 # To see line by line what became of a kernel of your own, type `nox -s profile -- FILE --code`. It writes one page with your source,
@@ -830,10 +830,10 @@ record(
 # prompt of 1024 tokens.
 #
 # /// predict | How many kernels does it write for this block?
-# - [inductor.written == 1] One, for what is between the products; the products are calls to the library
+# - [1 <= inductor.written < 2] One, for what is between the products; the products are calls to the library
 # - [inductor.written >= 2 and inductor.products == 0] The products as well
 # - [inductor.written >= 2 and inductor.products > 0] Several, and it calls the library, too
-# - [inductor.written == 0] None
+# - [inductor.written < 1] None
 # /// reveal
 # Kernels that it wrote: {{ inductor.written:.0f}}. Products for which it calls the library: {{ inductor.products:.0f}}. This is what it
 # wrote:
