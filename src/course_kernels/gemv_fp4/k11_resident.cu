@@ -3,11 +3,11 @@
 // Contract  problem.py
 // Idea      K is split over the lanes of several warps, 32 numbers a lane. A lane decodes its part of b once, and then
 //           loads that place of row after row; the loads of the next rows are under way while it works on one. Sums of
-//           four rows are folded into each other, a quarter of the lanes for each, and the warps' parts of all rows are
-//           added at the end. The rows are shared out evenly, two blocks a multiprocessor
+//           two rows are folded into each other, half of the lanes for each, and the warps' parts of all rows are added
+//           at the end. The rows are shared out evenly, two blocks a multiprocessor
 // Against   k10_bytes, which reads b from shared memory for every four rows, decodes it anew in each block, and leaves
 //           multiprocessors without work when the last blocks do not come out even
-// Cost      6 shuffles for four rows; a lane past the end of K has no work
+// Cost      5 shuffles for two rows; a lane past the end of K has no work
 // Limits    more than 16384 numbers in a row are taken in several walks over the block's rows
 // Source    the fold is that of a matrix transposed in registers; the rest is k02's and k10's
 #include "fp4_instructions.cuh"
@@ -22,7 +22,7 @@
 #endif
 
 constexpr int THREADS = 32 * WARPS * GROUPS;
-constexpr int ROWS = 4;         // under way for each lane
+constexpr int ROWS = 2;         // under way for each lane; with four, the last round of a block is often not full
 constexpr int MOST_ROWS = 256;  // of a block
 
 struct Piece {
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     const Bytes x = with_signs(of_b.x), y = with_signs(of_b.y), z = with_signs(of_b.z), w = with_signs(of_b.w);
     const uint4 low_b = {x.low, x.high, y.low, y.high}, high_b = {z.low, z.high, w.low, w.high};
 
-    float *part = &parts[group + lane / 8 * GROUPS][warp];
+    float *part = &parts[group + lane / 16 * GROUPS][warp];
 #pragma unroll 1
     for (int row = group; row < rows; row += ROWS * GROUPS, part += ROWS * GROUPS * WARPS) {
       float sums[ROWS];
@@ -86,11 +86,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
         const bool there = row + (ROWS + r) * GROUPS < mine;  // past the last row: the last numbers again
         stream(pieces[r].words, from, there), stream_pair(pieces[r].scales, scales_from, there);
       }
-      // Lanes 0 to 7 end with row 0, 8 to 15 with row 1, and so on.
-      float sum = folded(folded(sums[0], sums[2], 16), folded(sums[1], sums[3], 16), 8);
+      float sum = folded(sums[0], sums[1], 16);  // lanes 0 to 15 end with row 0, the others with row 1
 #pragma unroll
-      for (int other = 4; other; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
-      if (lane % 8 == 0 && row + lane / 8 * GROUPS < rows) *part = start ? *part + sum : sum;
+      for (int other = 8; other; other /= 2) sum += __shfl_xor_sync(~0u, sum, other);
+      if (lane % 16 == 0 && row + lane / 16 * GROUPS < rows) *part = start ? *part + sum : sum;
     }
   }
   __syncthreads();
