@@ -47,8 +47,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
   const int vectors = K / 32;
   const unsigned low = LOW | threadIdx.y;  // always 0, but the compiler cannot know: it stays in a register
   const long long batch = blockIdx.y;
-  const int first = static_cast<long long>(M) * blockIdx.x / gridDim.x;
-  const int rows = static_cast<int>(static_cast<long long>(M) * (blockIdx.x + 1) / gridDim.x) - first;
+  const int block = blockIdx.x, blocks = gridDim.x, more = M % blocks;  // the first `more` blocks have one row more
+  const int first = M / blocks * block + min(block, more), rows = M / blocks + (block < more);
   const long long place = (batch * M + first + group) * vectors;
   for (int start = 0; start < vectors; start += 32 * WARPS) {
     // What to ask for next. A lane past the end of K has no rows. Of scales lane i asks for part i % 4 of row i / 4.
