@@ -19,11 +19,14 @@
 
 // Of the launcher: EIGHTS (times 8 rows of x), WARPS (of a block), STAGES (tiles that a warp copies ahead), HELD, groups
 // of 128 columns whose x a warp keeps: each takes 16 registers for 8 rows; BATCH, tiles after which warps meet; RESIDENT,
-// blocks that a multiprocessor has room for.
+// blocks that a multiprocessor has room for; EARLY, whether the last grid may still run at the start.
 constexpr int WARP = 32;
 constexpr int THREADS = WARPS * WARP;
 constexpr int SUMS = EIGHTS * 4 * WARP;  // 16 rows of weights times those of x
 constexpr float LEFT = 128.0f;           // 2**7: of the weights' 2**-126 and the scales' 2**119
+// Tiles that are asked for before x. Where x is there already it goes first: memory answers in the order of the
+// questions, and no product can begin without x.
+constexpr int BEFORE_X = EARLY ? STAGES : 0;
 
 struct alignas(16) Stage {  // what a warp has of a tile
   uint4 words[HELD][2][WARP];   // of 64 columns each
@@ -94,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   }
   let_the_next_grid_begin();
 #pragma unroll
-  for (int stage = 0; stage < STAGES; stage++) ask();
+  for (int stage = 0; stage < BEFORE_X; stage++) ask();
 
   // Weights were there before; x may be the work of the last grid.
   const float factor = *second * LEFT;
@@ -110,6 +113,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     unsigned *to = &held[group][tile_k][eight][half * 4];
     to[0] = eight_numbers.x, to[1] = eight_numbers.y, to[2] = eight_numbers.z, to[3] = eight_numbers.w;
   }
+#pragma unroll
+  for (int stage = BEFORE_X; stage < STAGES; stage++) ask();
 
   const Stage *stage = ring;
   int side = 0;

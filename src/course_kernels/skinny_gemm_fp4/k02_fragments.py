@@ -41,7 +41,7 @@ class Room(NamedTuple):
     resident: int
     batch: int
 
-    def defines(self, eights: int, warps: int, stages: int) -> dict[str, int]:
+    def defines(self, eights: int, warps: int, stages: int, *, early: bool = False) -> dict[str, int]:
         """Return the macros of a block with so many warps: a large one, which only a caller asks for, is alone."""
         resident = max(min(self.resident, self.warps * self.resident // warps), 1)
         return {
@@ -51,6 +51,7 @@ class Room(NamedTuple):
             "HELD": self.held,
             "BATCH": self.batch,
             "RESIDENT": resident,
+            "EARLY": int(early),
         }
 
     def shared_bytes(self, eights: int, warps: int, stages: int) -> int:
@@ -156,6 +157,6 @@ def _prepared(device: int, eights: int, warps: int, stages: int, early: bool) ->
         "skinny_gemm_fp4_fragments",
         block=32 * warps,
         shared_bytes=room.shared_bytes(eights, warps, stages),
-        defines=room.defines(eights, warps, stages),
+        defines=room.defines(eights, warps, stages, early=early),
         before_the_last_grid_ended=early,
     )
