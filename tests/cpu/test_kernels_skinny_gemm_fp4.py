@@ -462,7 +462,23 @@ def test_the_kernel_is_made_ready_as_its_cut_wants_it(monkeypatch):
         kept.cache_clear()
 
     assert (one, no_parts, how["block"], how["before_the_last_grid_ended"]) == ((256, 1, 1), True, 256, False)
-    assert how["defines"] == {"EIGHTS": 1, "WARPS": 8, "STAGES": 2, "HELD": 4, "BATCH": 2, "RESIDENT": 2}
+    assert how["defines"] == {
+        "EIGHTS": 1,
+        "WARPS": 8,
+        "STAGES": 2,
+        "HELD": 4,
+        "BATCH": 2,
+        "RESIDENT": 2,
+        "EARLY": 0,
+    }
     assert how["shared_bytes"] == 8 * 2 * 4 * 1152 + 2 * 2 * 8 * 512
     assert (two, none, more["block"], more["before_the_last_grid_ended"]) == ((33, 4, 1), False, 448, True)
-    assert more["defines"] == {"EIGHTS": 2, "WARPS": 14, "STAGES": 5, "HELD": 2, "BATCH": 2, "RESIDENT": 1}
+    assert more["defines"] == {
+        "EIGHTS": 2,
+        "WARPS": 14,
+        "STAGES": 5,
+        "HELD": 2,
+        "BATCH": 2,
+        "RESIDENT": 1,
+        "EARLY": 1,
+    }
