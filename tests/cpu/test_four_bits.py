@@ -1,4 +1,4 @@
-"""The arithmetic of the explorable of four bits against the encoder in NumPy, over many blocks; and what it shows when."""
+"""The explorable of four bits against the encoder in NumPy, over many blocks; and what it shows at which step."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from compiled import decides, known, seen
 from cuda_on_cpu import build
 from hopper_on_cpu import prepare_in
 
-from course_kernels.gemv_fp4 import by_rows, per_byte
+from course_kernels.gemv_fp4 import bare_read, by_rows, per_byte
 from course_kernels.gemv_fp4.by_shares import BLOCKS, MOST_ROWS, MOST_WARPS, WARP_NUMBERS, Cut, cut_of
 from course_kernels.gemv_fp4.formats import e2m1_values, e4m3_values, scales_of, unpacked, values_of
 from course_kernels.gemv_fp4.problem import HACKATHON, LARGE, PROBLEM
@@ -432,3 +432,30 @@ def test_of_two_loops_in_each_other_the_inner_one_counts():
     assert loop.instructions == {"LDG": 1, "FFMA": 1, "BRA": 1}
     assert (loop.a_bytes, loop.per_byte) == (18, 3 / 18)
     assert per_byte.loop_in(text, loads_b=True).a_bytes == 9
+
+
+# --- the bare read ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("vectors", [1, 4])
+def test_the_bare_read_adds_up_every_word(tmp_path, monkeypatch, vectors):
+    """Three multiprocessors: blocks that go round more than once, and a last stride that is not whole."""
+    made = prepare_in(tmp_path)(
+        bare_read.SOURCE, "bare_read", block=bare_read.THREADS, defines={"VECTORS": vectors}
+    )
+    monkeypatch.setattr(bare_read, "_multiprocessors", lambda device: 3)
+    monkeypatch.setattr(bare_read, "_prepared", lambda device, vectors: made)
+    inputs = inputs_of(2, 61, 1024)
+    truth = bare_read.words_of(*inputs)
+    sums = bare_read.bare_read(*inputs, vectors=vectors, resident=1)
+
+    assert int(sums.sum(dtype=torch.int64)) % 2**32 == truth
+    inputs[0][1, 60, 511] += 1
+    assert bare_read.words_of(*inputs) != truth
+
+
+def test_a_bare_read_wants_whole_vectors():
+    with pytest.raises(ValueError, match="scales_a: expected a multiple of 16 bytes, got 6"):
+        bare_read.bare_read(*inputs_of(1, 3, 32))
+    with pytest.raises(ValueError, match="got 3 and 4"):
+        bare_read.bare_read(*inputs_of(1, 16, 256), vectors=3)
