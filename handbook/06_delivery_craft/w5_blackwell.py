@@ -556,11 +556,8 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # %% [markdown]
 # ## For at home: a quantiser of their own
 #
-# What they did with a pencil, as homework in plain Python and without a GPU: from one code to a whole tensor, with both scales. Do the
-# first stage yourself before you give it out.
-#
-# /// lab | nvfp4
-# ///
+# What they did with a pencil, as homework in plain Python and without a GPU: from one code to a whole tensor, with both scales.
+# [The students' page](../../docs/workshops/w5_blackwell.py#the-next-thousand) has the lab. Do its first stage yourself before you give it out.
 
 # %% [markdown]
 # ## You can now teach
