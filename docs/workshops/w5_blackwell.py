@@ -63,10 +63,8 @@
 #
 # Take a pencil. These are sixteen weights:
 #
-# ```text
-#  0.03  -0.11   0.27   0.08  -0.02   0.15  -0.19   0.05
-#  0.12  -0.07   0.01  -0.24   0.09   0.18  -0.14   0.06
-# ```
+# /// text | sixteen
+# ///
 #
 # /// predict | As they are, without a scale: how many of the sixteen become zero?
 # - [zeros.plain < 4] None, or a few
@@ -161,6 +159,11 @@ lines = [
 with_zeros = np.concatenate([SIXTEEN, np.zeros(16, np.float32)])
 mxfp4 = blocks.decode(blocks.encode(with_zeros, blocks.MXFP4), blocks.MXFP4)[:16]
 record(
+    sixteen=text(
+        "\n".join(
+            "".join(f"{x:7.2f}" for x in row) for row in SIXTEEN.reshape(2, 8)
+        )
+    ),
     exact=quantity(float(SIXTEEN.max() / 6)),
     scale=quantity(float(scale)),
     zeros={"plain": quantity(int((plain(SIXTEEN) == 0).sum()), how="counted")},
@@ -242,7 +245,9 @@ def error(x, decoded):
     """Relative error, rms, but for the eighth number."""
     off, size = np.delete(decoded - x, 7), np.delete(x, 7)
     return float(
-        np.sqrt(np.square(off, dtype=float).mean() / np.square(size, dtype=float).mean())
+        np.sqrt(
+            np.square(off, dtype=float).mean() / np.square(size, dtype=float).mean()
+        )
     )
 
 
@@ -308,7 +313,10 @@ def by_answer(question):
     for who, answer in KEPT["answers"][question].items():
         found.setdefault(answer, []).append(who)
     return "\n".join(
-        [question, *(f"    {answer}: {', '.join(who)}" for answer, who in found.items())]
+        [
+            question,
+            *(f"    {answer}: {', '.join(who)}" for answer, who in found.items()),
+        ]
     )
 
 
@@ -324,7 +332,9 @@ record(
         "short": text("\n".join(map(by_answer, SHORT))),
         "whole": text("\n".join(map(by_answer, KEPT["answers"]))),
         "versions": text(
-            "\n".join(f"{who}: {version}" for who, version in KEPT["versions"].items())
+            "\n".join(
+                f"{who}: {version}" for who, version in KEPT["versions"].items()
+            )
         ),
     }
 )
@@ -339,7 +349,7 @@ record(
 #   be there, too; B stays in shared memory [^cutlass-tcgen05].
 # - **One voice.** On Ampere a warp of 32 threads asks for a product together, on Hopper four warps. Here a single thread asks
 #   [^cutlass-tcgen05]. Everybody else has their hands free.
-# - **Pairs.** Two neighbouring blocks can carry out one order together [^cutlass-tcgen05], and each brings only half of what both read.
+# - **Pairs.** Two neighbouring blocks can carry out one order together [^cutlass-tcgen05], and each keeps only a part of what they share.
 #
 # And the tensor core takes four-bit numbers with their scales as they are. You can read all of this in machine code, instruction by
 # instruction, on the page [Compiled, not run](../compiled_not_run.py#four-bits-scaled-in-hardware). An RTX 50, capability 12.0, is
@@ -597,7 +607,9 @@ NAMES = (
     *("k05_table", "k06_bits", "k07_pairs", "k08_decoded_once"),
     *("k09_in_flight", "k10_bytes", "k11_resident", "k12_ring"),
 )
-LADDER = {name[:3]: import_module(f"course_kernels.gemv_fp4.{name}") for name in NAMES}
+LADDER = {
+    name[:3]: import_module(f"course_kernels.gemv_fp4.{name}") for name in NAMES
+}
 WAIT, WORK, LOADS = 6, 3, 4
 
 
@@ -620,7 +632,9 @@ record(
         for name in NAMES
     },
     budget=quantity(issued / card.bandwidth_gb_per_s / 1e3),
-    mb={f"k{w.K}": quantity(w.L * w.M * w.K * 9 / 16 / 1e6, "MB") for w in HACKATHON},
+    mb={
+        f"k{w.K}": quantity(w.L * w.M * w.K * 9 / 16 / 1e6, "MB") for w in HACKATHON
+    },
     ticks={f"chains{n}": quantity(ticks(n)) for n in (1, 2)},
 )
 
@@ -705,8 +719,12 @@ def quickest_read(inputs):
 
 def beside(w):
     """The bare read and our best kernels, in the same rounds on the same inputs."""
-    inputs = PROBLEM.make_inputs(w, torch.Generator("cuda").manual_seed(w.K), "cuda")
-    calls = {name: partial(kernel.gemv_fp4, *inputs) for name, kernel in BEST.items()}
+    inputs = PROBLEM.make_inputs(
+        w, torch.Generator("cuda").manual_seed(w.K), "cuda"
+    )
+    calls = {
+        name: partial(kernel.gemv_fp4, *inputs) for name, kernel in BEST.items()
+    }
     truth = PROBLEM.reference(*inputs)
     for name, call in calls.items():
         if worst_error(call(), truth) > PROBLEM.max_error(w):
@@ -743,10 +761,11 @@ record(
 # geometric mean, and the last entry has 22.4 µs, which is 39 % of it [^gpumode-nvfp4].
 #
 # /// exercise | Three true sentences | 6 minutes
-# *Ninety-fold. Four and a half times. Thirty-nine per cent.* What is each of them against? Which of them answers *what per cent of peak are
-# you at*? And which of these three would you work out for our climb, from the table above?
+# Divide the first draft by the last step, the template by the last step, and the *speed of light* by the last entry. Which of these three
+# quotients answers *what per cent of peak are you at*? And which would you work out for our climb, from the table above?
 # /// answer
-# Against his own first draft; against the organisers' template; of the organisers' floor [^zhang2025]. Only the last one answers the question. For our climb: of the
+# *Ninety-fold*, against his own first draft [^zhang2025]. *Four and a half times the template's speed* [^zhang2025]. *39 % of the
+# organisers' speed of light*, with 22.4 µs over a floor of 8.63 [^gpumode-nvfp4]. Only the last one answers the question. For our climb: of the
 # floor {{ ladder.k16384.k12.of_peak:.0%}} at the first shape, and {{ over_bare_read.k16384:.2f}} times the time of a bare read, are the two sentences that need no excuse.
 # ///
 #
@@ -764,7 +783,7 @@ record(
 # | a prototype that runs tonight | CuTe-DSL | layouts, copies and products are calls; a change is a line, and compiles in seconds |
 # | a library that must last | CUDA C++, or CUTLASS | it compiles ahead, has no Python in the way, and its machine code stays the same |
 # | the last third of a race | CUDA C++ with PTX | you choose the very instruction of the decode, and where its result is |
-# | to find out whether it is worth it | the floor first, then either | at half of the floor, ask what you wait for; near the bare read, stop |
+# | to find out whether it is worth it | the floor first, then either | far from a bare read of your bytes, ask what you wait for; close to it, stop |
 #
 # [The ladder of tools](w3_abstraction_ladder.py#the-price-list) has the price of each of these, measured.
 #

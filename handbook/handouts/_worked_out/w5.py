@@ -97,7 +97,32 @@ def _quantised(x):
     return [abs(x), abs(x / scale()), place, *([abs(back(x))] if place else [])]
 
 
-ANSWERS = {"Rehearse": [_quantised(x) for x in (0.27, -0.24, 0.01, 0.12)]}
+ANSWERS = {
+    "Rehearse": [_quantised(x) for x in (0.27, -0.24, 0.01, 0.12)],
+    "Eight places": (E2M1, 1 / 2, 2, 4, 8, 16, 4 + 8 / 16, 4, 8, 32, 4 + 8 / 32),
+    "All sixteen, with a pencil": (max(map(abs, SIXTEEN)), 6, 0.24, 4, 6),
+    "Break it": (1 / 4, 1, 4 * 6, 6, 4, 3, 2, 1.5, 0.75),
+    "How many tiles?": (
+        128,
+        512,
+        4,
+        128 * 512 * 4 // 1024,
+        128,
+        256,
+        4,
+        128 * 256 * 4 // 1024,
+    ),
+    "The bytes of three shapes": (2, 16),
+    "Three true sentences": (
+        round(STEPS[0] / STEPS[-1], -1),
+        4,
+        1 / 2,
+        round(100 * FLOOR / 22.4),
+        22.4,
+        FLOOR,
+    ),
+    "A wrong answer for your neighbour": (5, 2.0**-9, 1),
+}
 EXIT_ANSWERS = (
     E2M1,
     (4, 8, 16, 4 + 8 / 16),
