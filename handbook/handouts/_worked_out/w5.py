@@ -23,8 +23,9 @@ E2M1 = tuple(_value(code) for code in range(8))
 
 
 def nearest(x):
-    """The nearest place on the ruler, with the sign of x."""
-    place = min(E2M1, key=lambda value: abs(value - abs(x)))
+    """The nearest place on the ruler, of two the even code, with the sign of x."""
+    code = min(range(8), key=lambda code: (abs(E2M1[code] - abs(x)), code % 2))
+    place = E2M1[code]
     return place if x >= 0 or place == 0 else -place
 
 
