@@ -781,6 +781,8 @@ record(
 #
 # The organisers' template in CuTe-DSL ran in about 100 µs [^zhang2025]. Their *speed of light*, what a kernel could reach at best, is 8.63 µs as a
 # geometric mean, and the last entry has 22.4 µs, which is 39 % of it [^gpumode-nvfp4].
+# It is the larger of two times, one for memory and one for the multiply-adds, at a clock of 1.5 GHz [^gpumode-nvfp4]. Ask the same of every
+# such number: who measured it, on which card, at which clock, and of which floor is it a part?
 #
 # /// exercise | Three true sentences | 6 minutes
 # Divide the first draft by the last step, the template by the last step, and the *speed of light* by the last entry. Which of these three
