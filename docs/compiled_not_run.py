@@ -121,15 +121,14 @@ record(
 # ///
 #
 # /// predict | In each step this kernel asks for {{ code.nvfp4.UTCOMMA:.0f}} products. How many copies of scales does it ask for?
-# - [code.nvfp4.UTCCP <= 1] One, for A and B together
-# - [code.nvfp4.UTCCP == 2] Two, one for A and one for B
-# - [code.nvfp4.UTCCP == 2 * code.nvfp4.UTCOMMA] Two for each product
-# - [code.nvfp4.UTCCP > 2 and code.nvfp4.UTCCP != 2 * code.nvfp4.UTCOMMA] Another number
+# - [code.nvfp4.UTCCP < 2] One, for A and B together
+# - [2 <= code.nvfp4.UTCCP < 3] Two, one for A and one for B
+# - [code.nvfp4.UTCCP >= 3 and code.nvfp4.UTCCP == 2 * code.nvfp4.UTCOMMA] Two for each product
+# - [code.nvfp4.UTCCP >= 3 and code.nvfp4.UTCCP != 2 * code.nvfp4.UTCOMMA] Another number
 # /// reveal
 # {{ code.nvfp4.UTCCP:.0f}} copies, `UTCCP`, for {{ code.nvfp4.UTCOMMA:.0f}} products.
 #
 # /// text | listing.nvfp4
-# ///
 # ///
 #
 # `UTCOMMA` multiplies numbers of four bits, `UTCQMMA` those of eight, and `UTCCP` copies scales. The same source, compiled for
@@ -144,6 +143,7 @@ record(
 #   - [NVFP4, "{{ code.nvfp4.all:.0f}}", "{{ code.nvfp4.UTCHMMA:.0f}}", "{{ code.nvfp4.UTCOMMA:.0f}}", "{{ code.nvfp4.UTCQMMA:.0f}}", "{{ code.nvfp4.UTCCP:.0f}}", "{{ code.nvfp4.UTCBAR:.0f}}", "{{ code.nvfp4.UTCATOMSWS:.0f}}", "{{ code.nvfp4.LDTM:.0f}}", "{{ code.nvfp4.UTMALDG:.0f}}", "{{ code.nvfp4.UBLKCP:.0f}}"]
 #   - [MXFP8, "{{ code.mxfp8.all:.0f}}", "{{ code.mxfp8.UTCHMMA:.0f}}", "{{ code.mxfp8.UTCOMMA:.0f}}", "{{ code.mxfp8.UTCQMMA:.0f}}", "{{ code.mxfp8.UTCCP:.0f}}", "{{ code.mxfp8.UTCBAR:.0f}}", "{{ code.mxfp8.UTCATOMSWS:.0f}}", "{{ code.mxfp8.LDTM:.0f}}", "{{ code.mxfp8.UTMALDG:.0f}}", "{{ code.mxfp8.UBLKCP:.0f}}"]
 # caption: "Lines of machine code, compiled for sm_100a and not run. A block of scales is for 64 numbers of four bits, or for 128 of eight: so NVFP4 copies one for each product, and MXFP8 one for four."
+# ///
 # ///
 
 # %% [markdown]
@@ -175,7 +175,7 @@ record(
 # Somebody shows you the machine code of *a multiply for B200*. It has `HGMMA` and `UTMALDG`. It has no `UTCHMMA` and no `LDTM`. Where
 # are its sums? For which card was it compiled? And what else do you ask before you believe the number that stands under it?
 # /// answer
-# `HGMMA` is Hopper's `wgmma`, so the sums are in the registers of 128 threads, and the card is an H100 or an H200: compiled for
+# `HGMMA` is Hopper's `wgmma`, so the sums are in the registers of a warpgroup, and the card is an H100 or an H200: compiled for
 # sm_100a, `wgmma` is [refused](workshops/w3_abstraction_ladder.py#the-price-list). So it is not what ran on a B200. Ask which
 # compiler, for which architecture, and to see the answer checked. Then ask what percentage of which peak it reached.
 # ///

@@ -109,7 +109,7 @@ def _ask(asked: Subject, gpu: bool, more: Mapping[str, str]) -> dict[str, Any]:
         request, answer = Path(folder, "request.json"), Path(folder, "answer.json")
         request.write_text(json.dumps({"subject": asked.as_json(), "gpu": gpu}))
         path = os.pathsep.join(filter(None, [str(run.SOURCES), os.environ.get("PYTHONPATH")]))
-        command = [sys.executable, "-m", "course_profile.machine_code", str(request), str(answer)]
+        command = [sys.executable, "-m", "course_profile.code_worker", str(request), str(answer)]
         try:
             said = run._said_by(command, {**os.environ, **more, "PYTHONPATH": path}, run.LIMIT_S)
         except subprocess.TimeoutExpired:

@@ -27,6 +27,7 @@ from course_kernels.decode_linear.by_tma import Kind
 from course_kernels.gemv_fp4 import bare_read
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
+from course_kernels.skinny_gemm_fp4 import k02_fragments as fragments_fp4
 from course_kernels.skinny_gemm_w4 import k02_fragments
 from course_kernels.softmax import k01_online
 
@@ -85,6 +86,7 @@ DEFINES = {
         k04_cluster.defines_of(False, 64, 4, 1, False),
         k04_cluster.defines_of(True, 128, 16, 8, True),
     ],
+    fragments_fp4.SOURCE: [fragments_fp4.ROOM[eights].defines(eights, 4, 3) for eights in (1, 4)],
     k02_fragments.SOURCE: [
         {"WEIGHTS": weights, "EIGHTS": eights, "WARPS": 4, "STAGES": 3, "HELD": room.held}
         for weights, (eights, room) in zip(
@@ -105,6 +107,7 @@ SINCE_8_0 = {
     "sgemm/k10_tuned",
     "sgemm/k11_register_banks",
     "sgemm/k12_persistent",
+    "skinny_gemm_fp4/k02_fragments",
     "skinny_gemm_w4/k02_fragments",
 }
 # A lab that begins with a prediction compiles once its numbers are there.

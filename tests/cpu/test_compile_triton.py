@@ -225,8 +225,9 @@ def test_dot_products_load_wide_and_spill_nothing(compiled):
         assert {"LDGSTS", "HMMA", "HGMMA", "LDL", "STL"}.isdisjoint(result)
 
 
-def test_four_bits_in_triton_are_multiplied_by_a_warpgroup(compiled):
-    result = compiled["skinny_gemm-4-k01-16-90"]
+@pytest.mark.parametrize("weights", ["4", "nvfp4"])
+def test_four_bits_in_triton_are_multiplied_by_a_warpgroup(compiled, weights):
+    result = compiled[f"skinny_gemm-{weights}-k01-16-90"]
 
     assert result["HGMMA"] > 0
     assert result.get("LDL", 0) + result.get("STL", 0) == 0

@@ -163,7 +163,17 @@ EDITS = {
         f"{KERNELS}/cuda/asynchronous_copy.cuh",
         "",
         "int other;\n",
-        {"cuda", "sgemm", "gemm", "gemv_fp4", "skinny_gemm_w4", *STEP, "models", "decode_attention"},
+        {
+            "cuda",
+            "sgemm",
+            "gemm",
+            "gemv_fp4",
+            "skinny_gemm_fp4",
+            "skinny_gemm_w4",
+            *STEP,
+            "models",
+            "decode_attention",
+        },
     ),
     "a problem": (
         f"{KERNELS}/transpose/problem.py",

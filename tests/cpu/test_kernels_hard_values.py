@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import test_kernels_bias_gelu
 import torch
+import triton.language as tl
 from cuda_on_cpu import build
 from hopper_on_cpu import prepare_in
 
@@ -63,6 +64,7 @@ WORKLOADS = {
     "strided_read": [Workload.of("float32", N=3003, S=3)],
     "transpose": [Workload.of("float32", M=37, N=70)],
     "skinny_gemm": [Workload.of("float16", M=3, N=65, K=40)],
+    "skinny_gemm_fp4": [Workload.of("bfloat16", M=3, N=48, K=384)],
     "skinny_gemm_fp8": [Workload.of("bfloat16", M=3, N=65, K=40)],
     "skinny_gemm_w4": [Workload.of(dtype, M=3, N=48, K=384) for dtype in ("float16", "bfloat16")],
     "vector_add": [Workload.of("float32", N=5003)],
@@ -136,6 +138,7 @@ def on_cpu(built, tmp_path, monkeypatch):
                 ),
                 "allow_shared_memory": lambda *args, **how: None,
                 "places": lambda kernel, threads: 3,
+                "MULTIPLIED": tl.float32,  # weights that the interpreter could not multiply in bfloat16
                 "limits": lambda V, R: {"shared_bytes": 0, "blocks": R, "multiprocessors": 1},
             }.items():
                 if hasattr(module, name):

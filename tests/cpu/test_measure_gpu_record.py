@@ -232,11 +232,11 @@ def test_what_runs_behind_is_begun_first_and_what_looks_at_time_comes_last(run):
 
 
 def test_a_file_whose_packages_are_not_there_has_no_tests_and_leaves_no_record(run):
-    rungs = 'GROUPS = ("rungs",)\nPACKAGES = "ladder"\n__test__ = {}\ndef test_a(): pass\n'
+    of_rungs = 'GROUPS = ("rungs",)\nPACKAGES = "ladder"\n__test__ = {}\ndef test_a(): pass\n'
 
-    done, records = run(it=PASSING, rungs=rungs.format("False"))
+    done, records = run(it=PASSING, of_rungs=of_rungs.format("False"))
     assert (done.ret, sorted(records)) == (0, ["one"])
-    done, records = run(it=PASSING, rungs=rungs.format("True"))
+    done, records = run(it=PASSING, of_rungs=of_rungs.format("True"))
     assert (done.ret, sorted(records)) == (0, ["one", "rungs"])
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from course_kernels.line_info import MachineLine, Place
 from course_profile import code as command
-from course_profile import machine_code, run
+from course_profile import code_worker, run
 from course_profile.code_page import page
-from course_profile.machine_code import BELIEVED, Kernel
+from course_profile.code_worker import BELIEVED
+from course_profile.machine_code import Kernel
 
 pytest.importorskip("cuda.core")
 
@@ -50,8 +51,8 @@ def here(monkeypatch):
     """The process that runs a file is this one."""
 
     def run_here(arguments, environment, limit_s):
-        at = arguments.index("course_profile.machine_code")
-        machine_code.main(*map(Path, arguments[at + 1 :]))
+        at = arguments.index("course_profile.code_worker")
+        code_worker.main(*map(Path, arguments[at + 1 :]))
         return ""
 
     monkeypatch.setattr(run, "_said_by", run_here)

@@ -36,6 +36,7 @@ from course_kernels.rms_norm import k02_one_read, k03_ahead
 from course_kernels.sampling import k01_gumbel, k02_threshold
 from course_kernels.skinny_gemm import k01_one_program as few_rows
 from course_kernels.skinny_gemm import k02_shares, k03_dot_products
+from course_kernels.skinny_gemm_fp4 import k01_one_program as few_rows_fp4
 from course_kernels.skinny_gemm_fp8 import k01_one_program as few_rows_fp8
 from course_kernels.skinny_gemm_fp8 import k02_shares as shares_fp8
 from course_kernels.skinny_gemm_w4 import k01_triton as few_rows_w4
@@ -268,6 +269,15 @@ def four_bits(capability, rows):
     return compiled(few_rows_w4.w4_kernel, types, constants, capability, **options)
 
 
+def nvfp4_weights(capability, rows):
+    """A few rows times NVFP4 weights."""
+    types = dict.fromkeys("XY", "*bf16") | {"words_ptr": "*i32", "scales_ptr": "*u8", "second_ptr": "*fp32"}
+    options = {"num_warps": few_rows_fp4.WARPS, "num_stages": few_rows_fp4.STAGES}
+    constants = {"TILES": few_rows_fp4.TILES, "ROWS": rows, "MULTIPLIED": few_rows_fp4.MULTIPLIED}
+    types |= dict.fromkeys("MNK", "i32")
+    return compiled(few_rows_fp4.fp4_kernel, types, constants, capability, **options)
+
+
 def blocks_of_four_bits(capability, module, form, short):
     """A matrix of such a type into blocks of four-bit numbers, or back."""
     kernel = quantise.quantise_kernel if module is quantise else dequantise.dequantise_kernel
@@ -463,6 +473,7 @@ if __name__ == "__main__":
     for rows in k03_dot_products.TILES:
         results[f"skinny_gemm-16-k03-{rows}-90"] = dot_products(90, rows)
     results["skinny_gemm-4-k01-16-90"] = four_bits(90, 16)
+    results["skinny_gemm-nvfp4-k01-16-90"] = nvfp4_weights(90, 16)
     for form in (four_bit_blocks.NVFP4, four_bit_blocks.MXFP4):
         results[f"quantise-{form.name}-90"] = blocks_of_four_bits(90, quantise, form, "bf16")
     results["dequantise-NVFP4-90"] = blocks_of_four_bits(90, dequantise, four_bit_blocks.NVFP4, "bf16")

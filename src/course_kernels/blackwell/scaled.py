@@ -23,6 +23,7 @@ from course_kernels.arguments import check_size, check_tensor
 from course_kernels.blackwell.card import check_card
 from course_kernels.cuda.alignment import check_address
 from course_kernels.cuda.prepared import Prepared, prepare, tensor_map
+from course_kernels.nvfp4.formats import E2M1, values
 
 SOURCE = Path(__file__).with_suffix(".cu")
 # As in the source.
@@ -32,8 +33,6 @@ ROW_BYTES = 128
 BLOCK_BYTES = 512  # of scales
 ROWS, TOGETHER = 128, 4  # of a block of scales
 MAX_SIZE = 2**30
-
-E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0], dtype=torch.float64)
 
 
 @dataclass(frozen=True)
@@ -106,8 +105,7 @@ def values_of(numbers: torch.Tensor, scales: torch.Tensor, form: Format) -> torc
     """
     if form.bits == 4:
         codes = torch.stack([numbers & 15, numbers >> 4], dim=-1).flatten(1).long()
-        table = torch.cat([E2M1, -E2M1]).to(numbers.device)
-        plain = table[codes]
+        plain = torch.tensor(values(E2M1), device=numbers.device)[codes]
     else:
         plain = numbers.to(torch.float32).double()
     return plain * scales.to(torch.float32).double().repeat_interleave(form.share, dim=1)
