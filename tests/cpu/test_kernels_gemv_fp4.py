@@ -439,25 +439,31 @@ def test_of_two_loops_in_each_other_the_inner_one_counts():
 # --- the bare read ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("vectors", [1, 4])
-def test_the_bare_read_adds_up_every_word(tmp_path, monkeypatch, vectors):
-    """Three multiprocessors: blocks that go round more than once, and a last stride that is not whole."""
-    made = prepare_in(tmp_path)(
-        bare_read.SOURCE, "bare_read", block=bare_read.THREADS, defines={"VECTORS": vectors}
-    )
+@pytest.mark.parametrize("way", [bare_read.WAYS[2], bare_read.WAYS[-6], bare_read.WAYS[-4]], ids=str)
+def test_the_bare_read_adds_up_every_word(tmp_path, monkeypatch, way):
+    """Three multiprocessors: blocks that go round more than once, a last stride and chunks that are not whole."""
+    monkeypatch.setattr(bare_read, "prepare", prepare_in(tmp_path))
     monkeypatch.setattr(bare_read, "_multiprocessors", lambda device: 3)
-    monkeypatch.setattr(bare_read, "_prepared", lambda device, vectors: made)
-    inputs = inputs_of(2, 61, 1024)
+    bare_read._prepared.cache_clear()
+    inputs = inputs_of(3, 61, 4096)
     truth = bare_read.words_of(*inputs)
-    sums = bare_read.bare_read(*inputs, vectors=vectors, resident=1)
+    sums = bare_read.bare_read(*inputs, way=way)
+    bare_read._prepared.cache_clear()
 
     assert int(sums.sum(dtype=torch.int64)) % 2**32 == truth
     inputs[0][1, 60, 511] += 1
     assert bare_read.words_of(*inputs) != truth
 
 
+def test_ways_to_read_have_about_as_much_under_way_as_the_ring_and_fit():
+    assert {way.kernel for way in bare_read.WAYS} == set(bare_read.SOURCES)
+    ring = KERNELS["k12_ring"].LANE_BYTES * 512 * BLOCKS
+    assert max(2 * way.shared_bytes for way in bare_read.WAYS) >= 16 / 18 * ring
+    assert all(way.resident * (way.shared_bytes + 1024) <= 227 * 1024 for way in bare_read.WAYS)
+
+
 def test_a_bare_read_wants_whole_vectors():
     with pytest.raises(ValueError, match="scales_a: expected a multiple of 16 bytes, got 6"):
         bare_read.bare_read(*inputs_of(1, 3, 32))
-    with pytest.raises(ValueError, match="got 3 and 4"):
-        bare_read.bare_read(*inputs_of(1, 16, 256), vectors=3)
+    with pytest.raises(ValueError, match=r"^way: expected one of bare_read\.WAYS, got Way"):
+        bare_read.bare_read(*inputs_of(1, 16, 256), way=bare_read.WAYS[0]._replace(vectors=3))

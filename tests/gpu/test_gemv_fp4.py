@@ -101,10 +101,10 @@ def test_a_graph_finds_new_values(kernel):
         assert error(out, inputs) <= 2.0**-11 + 2.0**-14
 
 
-@pytest.mark.parametrize("way", bare_read.WAYS)
+@pytest.mark.parametrize("way", bare_read.WAYS, ids=str)
 @pytest.mark.parametrize("w", HACKATHON, ids=lambda w: w.label)
 def test_the_bare_read_adds_up_every_word(w, way):
     inputs = inputs_of(w)
-    sums = bare_read.bare_read(*inputs, vectors=way[0], resident=way[1])
+    sums = bare_read.bare_read(*inputs, way=way)
 
     assert int(sums.sum(dtype=torch.int64)) % 2**32 == bare_read.words_of(*inputs)
