@@ -143,80 +143,14 @@ record(
 # has the largest miss of all. One block proves nothing, and you should say so. Here are a thousand.
 
 # %% tags=["fold"]
-import numpy as np
+from course_kernels.nvfp4 import accuracy
 
-GRID = np.array(E2M1)
-MIDDLES = (GRID[1:] + GRID[:-1]) / 2
-
-
-def places(size):
-    """The code of the nearest place for every size, of two the even one."""
-    lower = np.searchsorted(MIDDLES, size)
-    upper = np.searchsorted(MIDDLES, size, side="right")  # another one in a tie
-    return np.where(lower % 2, upper, lower)
-
-
-def to_grid(x):
-    """Every number to its place on the ruler."""
-    return np.sign(x) * GRID[places(np.abs(x))]
-
-
-def largest_in(x, block):
-    """The largest magnitude of every block, as a column."""
-    return np.abs(x.reshape(-1, block)).max(axis=1, keepdims=True)
-
-
-def through(x, scales):
-    """x quantised with one scale for each row of blocks, and back."""
-    scales = np.asarray(scales, dtype=float).reshape(-1, 1)
-    blocks = x.reshape(len(scales), -1)
-    safe = np.where(scales == 0, 1, scales)  # a block of zeros has scale 0
-    return (to_grid(blocks / safe) * scales).ravel()
-
-
-def one_for_all(x):
-    """One fp32 scale for the tensor, and nothing else."""
-    return through(x, [[np.abs(x).max() / 6]])
-
-
-def power_of_two(x):
-    """A power of two for every 32 numbers, as in MXFP4."""
-    return through(x, 2.0 ** (np.floor(np.log2(largest_in(x, 32))) - 2))
-
-
-def e4m3_alone(x):
-    """An E4M3 scale for every 16, without a scale for the tensor."""
-    return through(x, [e4m3(v) for v in largest_in(x, 16).ravel() / 6])
-
-
-def e4m3_and_tensor(x):
-    """NVFP4: an E4M3 scale for every 16, and one fp32 scale above them."""
-    above = np.abs(x).max() / (6 * 448)
-    return through(
-        x, [above * e4m3(v / above) for v in largest_in(x, 16).ravel() / 6]
-    )
-
-
-rng = np.random.default_rng(0)
-normal = rng.standard_normal(16 * 1024)
-giant = normal.copy()
-giant[7] = 100.0
-KINDS = {"normal": normal, "giant": giant, "tiny": normal * 1e-5}
-
-errors = {}
-for kind, x in KINDS.items():
-    for way in (one_for_all, power_of_two, e4m3_alone, e4m3_and_tensor):
-        off = np.delete(way(x) - x, 7)  # without the giant itself
-        rms = np.sqrt((off**2).mean() / (np.delete(x, 7) ** 2).mean())
-        errors.setdefault(way.__name__, {})[kind] = float(rms)
-for way, row in errors.items():
-    print(
-        f"{way:16s}" + "".join(f"   {kind} {rms:6.1%}" for kind, rms in row.items())
-    )
+accuracy.main()
 record(
-    how_many=quantity(len(normal)),
+    how_many=quantity(len(accuracy.kinds_of_numbers()["normal"])),
     err={
-        way: {k: quantity(v) for k, v in row.items()} for way, row in errors.items()
+        scale: {kind: quantity(error) for kind, error in found.items()}
+        for scale, found in accuracy.scale_errors().items()
     },
 )
 
@@ -226,10 +160,10 @@ record(
 #
 # | scale | well-behaved | one giant | all tiny |
 # |---|---:|---:|---:|
-# | one for the tensor | {{ err.one_for_all.normal:.1%}} | {{ err.one_for_all.giant:.1%}} | {{ err.one_for_all.tiny:.1%}} |
-# | a power of two for 32 | {{ err.power_of_two.normal:.1%}} | {{ err.power_of_two.giant:.1%}} | {{ err.power_of_two.tiny:.1%}} |
-# | E4M3 for 16, alone | {{ err.e4m3_alone.normal:.1%}} | {{ err.e4m3_alone.giant:.1%}} | {{ err.e4m3_alone.tiny:.1%}} |
-# | E4M3 for 16, and one for the tensor | {{ err.e4m3_and_tensor.normal:.1%}} | {{ err.e4m3_and_tensor.giant:.1%}} | {{ err.e4m3_and_tensor.tiny:.1%}} |
+# | one for the tensor | {{ err.one.normal:.1%}} | {{ err.one.giant:.1%}} | {{ err.one.tiny:.1%}} |
+# | a power of two for 32 | {{ err.power.normal:.1%}} | {{ err.power.giant:.1%}} | {{ err.power.tiny:.1%}} |
+# | E4M3 for 16, alone | {{ err.e4m3.normal:.1%}} | {{ err.e4m3.giant:.1%}} | {{ err.e4m3.tiny:.1%}} |
+# | E4M3 for 16, and one for the tensor | {{ err.second.normal:.1%}} | {{ err.second.giant:.1%}} | {{ err.second.tiny:.1%}} |
 #
 # /// callout | teaching
 # Let them guess the worst cell. Most guess *one giant, one scale*, and it is bad: nearly everything becomes zero. But
@@ -346,6 +280,17 @@ record(
 # Your students type the decoder, in two ways, and then the multiply: twenty lines, which are the artifact.
 
 # %%
+import numpy as np
+
+GRID = np.array(E2M1)
+MIDDLES = (GRID[1:] + GRID[:-1]) / 2
+
+
+def places(size):
+    """The code of the nearest place for every size, of two the even one."""
+    lower = np.searchsorted(MIDDLES, size)
+    upper = np.searchsorted(MIDDLES, size, side="right")  # another one in a tie
+    return np.where(lower % 2, upper, lower)
 
 
 def by_bits(code):
@@ -392,6 +337,7 @@ def gemv4(packed, scales, x):
     return y
 
 
+rng = np.random.default_rng(0)
 W, x = rng.standard_normal((8, 64)), rng.standard_normal(64)
 codes, scales = map(np.array, zip(*map(quantise, W), strict=True))
 packed = pack(codes)
