@@ -173,7 +173,10 @@ record(
 # ///
 #
 # Then say something about models. An error of about a tenth is a lot for a single number. Whether a *model* minds is a different
-# question. Only experiments on models can answer it, and we have done none. Do not quote one from memory.
+# question, and only an experiment on that model answers it. The students' page has done one, with
+# [a small model's loss in each format](../../docs/workshops/w5_blackwell.py#do-four-bits-ruin-a-model). Do not quote others from memory.
+#
+# The students run the same table at minute 160: `PYTHONPATH=src python -m course_kernels.nvfp4.accuracy`.
 
 # %% [markdown]
 # ## The hardware, by feel
@@ -224,9 +227,9 @@ record(
 #
 # GPU MODE and NVIDIA held a hackathon on four-bit kernels in the autumn of 2025. Its first problem was a batched GEMV: a grid in
 # NVFP4 times a vector that is also in NVFP4, with its own scales [^gpumode-nvfp4]. (What the room types at minute 115 is the
-# easier job: its vector stays in float64.) Yue Zhang kept a diary [^zhang2025]. **It ran on a B200. You cannot re-run it on
-# Hopper, and you do not have to.** Your students
-# rebuild the steps in NumPy and *count* what each one saves.
+# easier job: its vector stays in float64.) Yue Zhang kept a diary [^zhang2025]. **It ran on a B200, and its times are cited.** Your students
+# rebuild the steps in NumPy and *count* what each one saves. Between them they forecast our own climb of the same problem:
+# [twelve kernels, measured on our card](../../docs/workshops/w5_blackwell.py#the-climb). Never put the two on one axis.
 #
 # The floor comes first, on paper too: the bytes of the grid and its scales, for the three shapes of the problem.
 
@@ -412,7 +415,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 #
 # /// callout | trip
 # **"Four bits must ruin everything."** Show the sixteen: {{ zeros.plain:.0f}} zeros without a scale, {{ zeros.nvfp4:.0f}} with one. *It is not four bits alone. It is four
-# bits, and a ruler that fits the numbers.*
+# bits, and a ruler that fits the numbers.* Then show [the loss](../../docs/workshops/w5_blackwell.py#do-four-bits-ruin-a-model).
 # ///
 #
 # - *"A shared exponent."* That is MXFP4. Here the shared number has a fraction.
@@ -464,7 +467,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # | 0.06 | | | | |
 # | **misses together** | | | | |
 #
-# ***Sixteen*, back.** Error in percent; the worst cell guessed first: ____
+# ***Sixteen*, back.** Our climb, five factors before you open them: k02 ____ k03 ____ table or bits ____ k07 ____ k09 ____. Error in percent; the worst cell guessed first: ____
 #
 # | | well-behaved | one giant | all tiny |
 # |---|---|---|---|

@@ -114,6 +114,18 @@ ANSWERS = {
         128 * 256 * 4 // 1024,
     ),
     "The bytes of three shapes": (2, 16),
+    "What can it bring at most?": (
+        16,
+        4 + 8 / 16,
+        16 / (4 + 8 / 16),
+        4,
+        16,
+        128,
+        4 + 16 / 128,
+        16,
+        4 + 16 / 128,
+        16 / (4 + 16 / 128),
+    ),
     "Three true sentences": (
         round(STEPS[0] / STEPS[-1], -1),
         4,
