@@ -272,8 +272,8 @@ record(
 # ///
 #
 # /// claim | worst.outliers.int4 > 5 * worst.outliers.nvfp4
-# Read the outliers' worst blocks. In INT4 a giant and 127 others share a ruler, and 32 of them may come back as {{ worst.outliers.int4:.0%}} of error. In NVFP4 a
-# giant has only fifteen neighbours: at worst it is {{ worst.outliers.nvfp4:.0%}}.
+# Look at the outliers' worst blocks. In INT4 a giant and 127 others share a ruler, and the worst 32 neighbours have an error of {{ worst.outliers.int4:.0%}}. In NVFP4 a
+# giant has only fifteen neighbours, and no block is worse than {{ worst.outliers.nvfp4:.0%}}.
 # /// otherwise
 # The outliers' worst block has {{ worst.outliers.int4:.0%}} of error in INT4, where 128 share a scale, and {{ worst.outliers.nvfp4:.0%}} in NVFP4, where 16 do.
 # ///
@@ -297,7 +297,7 @@ record(
 #   - [NVFP4, "{{ bits.nvfp4:.1f}}", "{{ loss.nvfp4:.3f}}", "{{ loss.nvfp4 - loss.plain:.3f}}"]
 #   - [MXFP4, "{{ bits.mxfp4:.2f}}", "{{ loss.mxfp4:.3f}}", "{{ loss.mxfp4 - loss.plain:.3f}}"]
 #   - [INT4, "{{ bits.int4:.3f}}", "{{ loss.int4:.3f}}", "{{ loss.int4 - loss.plain:.3f}}"]
-#   - [no model of this size but its draft, "16", "{{ loss.draft:.3f}}", "{{ loss.draft - loss.plain:.3f}}"]
+#   - [the draft of this model instead, "16", "{{ loss.draft:.3f}}", "{{ loss.draft - loss.plain:.3f}}"]
 # caption: "The small model has {{ weights.small / 1e6:.1f}} million weights, its draft {{ weights.draft / 1e6:.1f}} million, trained in the same way."
 # ///
 #
@@ -354,8 +354,8 @@ record(
 #
 # /// claim | 0.98 * off.real.nvfp4 < off.real.nvfp4_turned < 1.02 * off.real.nvfp4 and 0.98 * off.real.nvfp4 < off.real.nvfp4_turned128 < 1.02 * off.real.nvfp4
 # These real weights have no giants, so there is nothing to spread: NVFP4 with either rotation has the same error as without, to within 2 %. And yet the three
-# losses are {{ loss.nvfp4 - loss.plain:.3f}}, {{ loss.nvfp4_turned - loss.plain:.3f}} and {{ loss.nvfp4_turned128 - loss.plain:.3f}} above the model's. So far apart is what luck does with errors of
-# one size. Make nothing of a smaller difference in that column.
+# losses are {{ loss.nvfp4 - loss.plain:.3f}}, {{ loss.nvfp4_turned - loss.plain:.3f}} and {{ loss.nvfp4_turned128 - loss.plain:.3f}} above the model's. So much is luck: which errors fall on which weights. Make
+# nothing of smaller differences in that column.
 # /// otherwise
 # On the real weights NVFP4 has {{ off.real.nvfp4:.2%}} of error, with the rotations {{ off.real.nvfp4_turned:.2%}} and {{ off.real.nvfp4_turned128:.2%}}.
 # ///
@@ -738,7 +738,8 @@ record(
 #
 # /// claim | ladder.k2048.k09.us > ladder.k2048.k08.us
 # **And a loss.** At K = 2048 it is the other way round: k09 takes {{ ladder.k2048.k09.us:,.1f}} µs, and k08 {{ ladder.k2048.k08.us:,.1f}}. A row there has 64 vectors, two for each lane of a
-# warp, so a lane that asks for eight at once asks past the end of its row. k10 takes that back, and k11 goes down the rows instead of along them.
+# warp, so the loop has a single round: a lane asks for all eight of its vectors, waits once, and while it works nothing of its own is under way. It also holds more registers, so fewer
+# warps may be there to fill the wait. A profiler would have to say which of the two it is. k11 goes down the rows instead of along them, and always has something to ask for.
 # /// otherwise
 # At K = 2048, where a row has only 64 vectors, two for each lane of a warp, k09 takes {{ ladder.k2048.k09.us:,.1f}} µs, and k08 {{ ladder.k2048.k08.us:,.1f}}.
 # ///
@@ -869,8 +870,8 @@ record(
 # The data sheet's bandwidth is a promise; no kernel reads at quite that rate, and a short one has to start and end. So here is a
 # fairer rival: a kernel that reads the very same bytes, adds them up as whole words, and does nothing else. A slow rival would be
 # no rival, so there are three of them: plain loads of 16 bytes, asynchronous copies into a ring with as much under way as k12's, and the copy engine that brings
-# whole chunks. Together they are tried in {{ reads.ways:.0f}} ways, with more and less under way; the quickest of each three then run in the same rounds as k11 and
-# k12, on the same inputs, and the quickest of all is what counts.
+# whole chunks. Together they are tried in {{ reads.ways:.0f}} ways, with more and less under way. The quickest way of each then runs in the same rounds as k11 and
+# k12, on the same inputs, and the quickest of the three is what counts.
 #
 # /// source | src/course_kernels/gemv_fp4/bare_read.cu
 # ///
@@ -889,8 +890,8 @@ record(
 # caption: "Cold L2, medians of the same rounds."
 # ///
 #
-# Our aim was at most a tenth more than the quickest read, and the last column says where we are. What it leaves is what decoding four bits in software costs
-# when it is done in the time that memory needs anyway: the start, the end, and hands that are not always free when a byte comes.
+# Our aim was at most a tenth more than the quickest read, and the last column says where we are. Whatever is above 1 is what decoding in software still costs: at the
+# start, at the end, and whenever no hands are free as a byte comes.
 #
 # The quickest way of each of the three reads:
 #
