@@ -309,8 +309,8 @@ record(
 # ///
 # ///
 #
-# What this leaves open: it is one model, and a small one. Its weights alone are rounded, not what flows through. Ask the loss of the
-# model that you mean to round, before you round it.
+# What this leaves open: it is one model, and a small one. Its weights alone are rounded, not what flows through. And part of each difference is luck: how much
+# is [the next section's](#what-helps) last answer. Ask the loss of the model that you mean to round, before you round it.
 #
 # ### What helps {.beyond}
 #
@@ -362,7 +362,7 @@ record(
 #
 # /// claim | off.real.nvfp4_error < off.real.nvfp4 < off.real.nvfp4_alone and off.real.nvfp4 < off.real.nvfp4_up
 # What does help with real weights is to try scales out: {{ off.real.nvfp4_error:.1%}} of error, where the nearest scale has {{ off.real.nvfp4:.1%}}. To round up is worse than to round to the
-# nearest. And the second scale pays even here, though nothing is tiny: without it these scales are so near E4M3's lower end that they lose digits.
+# nearest. And the second scale brings a hair even here, where nothing is tiny: without it these scales are so near E4M3's lower end that some lose digits.
 # /// otherwise
 # On the real weights the nearest scale has {{ off.real.nvfp4:.2%}} of error, the one by error {{ off.real.nvfp4_error:.2%}}, the one rounded up {{ off.real.nvfp4_up:.2%}}, and without a second
 # scale it is {{ off.real.nvfp4_alone:.2%}}.
