@@ -804,7 +804,7 @@ record(
 # ///
 #
 # From the first to the better of the last two it is {{ ladder.k16384.k01.us / min(ladder.k16384.k11.us, ladder.k16384.k12.us):,.0f}} times the speed. We tell this number
-# and do not aim at it: it measures the first draft as much as the last kernel.
+# and do not aim at it: it measures the first draft as much as the last kernel. Which of the last two is ahead depends on the size; the reason is [below](#where-starting-hardly-counts).
 #
 # #### Evenings {.beyond}
 #
