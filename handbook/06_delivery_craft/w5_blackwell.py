@@ -71,9 +71,9 @@ print("codes 000 to 111:", E2M1)
 
 
 def nearest(x):
-    """The nearest place on the ruler; past its end, the end."""
-    place = min(E2M1, key=lambda value: abs(value - abs(x)))
-    return place if x >= 0 else 0.0 - place
+    """The nearest place on the ruler, of two the even code; past its end, the end."""
+    code = min(range(8), key=lambda code: (abs(E2M1[code] - abs(x)), code % 2))
+    return E2M1[code] if x >= 0 else 0.0 - E2M1[code]
 
 
 def e4m3(x):
@@ -143,73 +143,14 @@ record(
 # has the largest miss of all. One block proves nothing, and you should say so. Here are a thousand.
 
 # %% tags=["fold"]
-import numpy as np
+from course_kernels.nvfp4 import accuracy
 
-GRID = np.array(E2M1)
-MIDDLES = (GRID[1:] + GRID[:-1]) / 2
-
-
-def to_grid(x):
-    """Every number to its place on the ruler."""
-    return np.sign(x) * GRID[np.searchsorted(MIDDLES, np.abs(x))]
-
-
-def largest_in(x, block):
-    """The largest magnitude of every block, as a column."""
-    return np.abs(x.reshape(-1, block)).max(axis=1, keepdims=True)
-
-
-def through(x, scales):
-    """x quantised with one scale for each row of blocks, and back."""
-    scales = np.asarray(scales, dtype=float).reshape(-1, 1)
-    blocks = x.reshape(len(scales), -1)
-    safe = np.where(scales == 0, 1, scales)  # a block of zeros has scale 0
-    return (to_grid(blocks / safe) * scales).ravel()
-
-
-def one_for_all(x):
-    """One fp32 scale for the tensor, and nothing else."""
-    return through(x, [[np.abs(x).max() / 6]])
-
-
-def power_of_two(x):
-    """A power of two for every 32 numbers, as in MXFP4."""
-    return through(x, 2.0 ** (np.floor(np.log2(largest_in(x, 32))) - 2))
-
-
-def e4m3_alone(x):
-    """An E4M3 scale for every 16, without a scale for the tensor."""
-    return through(x, [e4m3(v) for v in largest_in(x, 16).ravel() / 6])
-
-
-def e4m3_and_tensor(x):
-    """NVFP4: an E4M3 scale for every 16, and one fp32 scale above them."""
-    above = np.abs(x).max() / (6 * 448)
-    return through(
-        x, [above * e4m3(v / above) for v in largest_in(x, 16).ravel() / 6]
-    )
-
-
-rng = np.random.default_rng(0)
-normal = rng.standard_normal(16 * 1024)
-giant = normal.copy()
-giant[7] = 100.0
-KINDS = {"normal": normal, "giant": giant, "tiny": normal * 1e-5}
-
-errors = {}
-for kind, x in KINDS.items():
-    for way in (one_for_all, power_of_two, e4m3_alone, e4m3_and_tensor):
-        off = np.delete(way(x) - x, 7)  # without the giant itself
-        rms = np.sqrt((off**2).mean() / (np.delete(x, 7) ** 2).mean())
-        errors.setdefault(way.__name__, {})[kind] = float(rms)
-for way, row in errors.items():
-    print(
-        f"{way:16s}" + "".join(f"   {kind} {rms:6.1%}" for kind, rms in row.items())
-    )
+accuracy.main()
 record(
-    how_many=quantity(len(normal)),
+    how_many=quantity(len(accuracy.kinds_of_numbers()["normal"])),
     err={
-        way: {k: quantity(v) for k, v in row.items()} for way, row in errors.items()
+        scale: {kind: quantity(error) for kind, error in found.items()}
+        for scale, found in accuracy.scale_errors().items()
     },
 )
 
@@ -219,10 +160,10 @@ record(
 #
 # | scale | well-behaved | one giant | all tiny |
 # |---|---:|---:|---:|
-# | one for the tensor | {{ err.one_for_all.normal:.1%}} | {{ err.one_for_all.giant:.1%}} | {{ err.one_for_all.tiny:.1%}} |
-# | a power of two for 32 | {{ err.power_of_two.normal:.1%}} | {{ err.power_of_two.giant:.1%}} | {{ err.power_of_two.tiny:.1%}} |
-# | E4M3 for 16, alone | {{ err.e4m3_alone.normal:.1%}} | {{ err.e4m3_alone.giant:.1%}} | {{ err.e4m3_alone.tiny:.1%}} |
-# | E4M3 for 16, and one for the tensor | {{ err.e4m3_and_tensor.normal:.1%}} | {{ err.e4m3_and_tensor.giant:.1%}} | {{ err.e4m3_and_tensor.tiny:.1%}} |
+# | one for the tensor | {{ err.one.normal:.1%}} | {{ err.one.giant:.1%}} | {{ err.one.tiny:.1%}} |
+# | a power of two for 32 | {{ err.power.normal:.1%}} | {{ err.power.giant:.1%}} | {{ err.power.tiny:.1%}} |
+# | E4M3 for 16, alone | {{ err.e4m3.normal:.1%}} | {{ err.e4m3.giant:.1%}} | {{ err.e4m3.tiny:.1%}} |
+# | E4M3 for 16, and one for the tensor | {{ err.second.normal:.1%}} | {{ err.second.giant:.1%}} | {{ err.second.tiny:.1%}} |
 #
 # /// callout | teaching
 # Let them guess the worst cell. Most guess *one giant, one scale*, and it is bad: nearly everything becomes zero. But
@@ -232,7 +173,10 @@ record(
 # ///
 #
 # Then say something about models. An error of about a tenth is a lot for a single number. Whether a *model* minds is a different
-# question. Only experiments on models can answer it, and we have done none. Do not quote one from memory.
+# question, and only an experiment on that model answers it. The students' page has done one, with
+# [a small model's loss in each format](../../docs/workshops/w5_blackwell.py#do-four-bits-ruin-a-model). Do not quote others from memory.
+#
+# The students run the same table at minute 160: `PYTHONPATH=src python -m course_kernels.nvfp4.accuracy`.
 
 # %% [markdown]
 # ## The hardware, by feel
@@ -283,9 +227,9 @@ record(
 #
 # GPU MODE and NVIDIA held a hackathon on four-bit kernels in the autumn of 2025. Its first problem was a batched GEMV: a grid in
 # NVFP4 times a vector that is also in NVFP4, with its own scales [^gpumode-nvfp4]. (What the room types at minute 115 is the
-# easier job: its vector stays in float64.) Yue Zhang kept a diary [^zhang2025]. **It ran on a B200. You cannot re-run it on
-# Hopper, and you do not have to.** Your students
-# rebuild the steps in NumPy and *count* what each one saves.
+# easier job: its vector stays in float64.) Yue Zhang kept a diary [^zhang2025]. **It ran on a B200, and its times are cited.** Your students
+# rebuild the steps in NumPy and *count* what each one saves. Between them they forecast our own climb of the same problem:
+# [twelve kernels, measured on our card](../../docs/workshops/w5_blackwell.py#the-climb). Never put the two on one axis.
 #
 # The floor comes first, on paper too: the bytes of the grid and its scales, for the three shapes of the problem.
 
@@ -339,6 +283,17 @@ record(
 # Your students type the decoder, in two ways, and then the multiply: twenty lines, which are the artifact.
 
 # %%
+import numpy as np
+
+GRID = np.array(E2M1)
+MIDDLES = (GRID[1:] + GRID[:-1]) / 2
+
+
+def places(size):
+    """The code of the nearest place for every size, of two the even one."""
+    lower = np.searchsorted(MIDDLES, size)
+    upper = np.searchsorted(MIDDLES, size, side="right")  # another one in a tie
+    return np.where(lower % 2, upper, lower)
 
 
 def by_bits(code):
@@ -371,8 +326,8 @@ def quantise(row):
     blocks = row.reshape(-1, 16)
     scales = np.array([e4m3(v) for v in np.abs(blocks).max(axis=1) / 6])
     safe = np.where(scales == 0, 1, scales)[:, None]
-    places = np.searchsorted(MIDDLES, np.abs(blocks) / safe)
-    return (places | (blocks < 0) << 3).ravel(), scales
+    codes = places(np.abs(blocks) / safe)
+    return (codes | (blocks < 0) << 3).ravel(), scales
 
 
 def gemv4(packed, scales, x):
@@ -385,6 +340,7 @@ def gemv4(packed, scales, x):
     return y
 
 
+rng = np.random.default_rng(0)
 W, x = rng.standard_normal((8, 64)), rng.standard_normal(64)
 codes, scales = map(np.array, zip(*map(quantise, W), strict=True))
 packed = pack(codes)
@@ -459,7 +415,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 #
 # /// callout | trip
 # **"Four bits must ruin everything."** Show the sixteen: {{ zeros.plain:.0f}} zeros without a scale, {{ zeros.nvfp4:.0f}} with one. *It is not four bits alone. It is four
-# bits, and a ruler that fits the numbers.*
+# bits, and a ruler that fits the numbers.* Then show [the loss](../../docs/workshops/w5_blackwell.py#do-four-bits-ruin-a-model).
 # ///
 #
 # - *"A shared exponent."* That is MXFP4. Here the shared number has a fraction.
@@ -469,7 +425,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # - *"Same chip, same mathematics, ninety-fold."* And the first draft was a first draft. Ask for the template and the floor.
 # - *The order in a byte.* Here the low half comes first. If a student swaps the halves, the sixteen on the sheet catch it at once.
 # - *A block of zeros.* Its scale is 0, and then you divide by it.
-# - *Ties.* 3.5 is exactly between 3 and 4. Our `nearest` takes the lower, 3; hardware takes the even code, which is 4, code 110. (At 5 both take 4, so there you would see nothing.) Never test on ties.
+# - *Ties.* 3.5 is exactly between 3 and 4. The rule is everywhere the same, on the sheet, in the lab and in hardware: the even code, here 4, code 110. At 5 it is 4, too.
 
 # %% [markdown]
 # ## Say this at the board
@@ -511,7 +467,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # | 0.06 | | | | |
 # | **misses together** | | | | |
 #
-# ***Sixteen*, back.** Error in percent; the worst cell guessed first: ____
+# ***Sixteen*, back.** Our climb, five factors before you open them: k02 ____ k03 ____ table or bits ____ k07 ____ k09 ____. Error in percent; the worst cell guessed first: ____
 #
 # | | well-behaved | one giant | all tiny |
 # |---|---|---|---|
@@ -556,11 +512,8 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # %% [markdown]
 # ## For at home: a quantiser of their own
 #
-# What they did with a pencil, as homework in plain Python and without a GPU: from one code to a whole tensor, with both scales. Do the
-# first stage yourself before you give it out.
-#
-# /// lab | nvfp4
-# ///
+# What they did with a pencil, as homework in plain Python and without a GPU: from one code to a whole tensor, with both scales.
+# [The students' page](../../docs/workshops/w5_blackwell.py#the-next-thousand) has the lab. Do its first stage yourself before you give it out.
 
 # %% [markdown]
 # ## You can now teach

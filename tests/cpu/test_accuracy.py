@@ -252,3 +252,38 @@ def test_what_cannot_be_rounded_is_refused(call, error, line):
     with pytest.raises(error) as refused:
         call()
     assert str(refused.value) == line
+
+
+# --- three kinds of numbers, four kinds of scale -----------------------------------------------------
+
+LOST = {("one", "giant"), ("e4m3", "tiny")}
+
+
+def test_a_giant_with_one_scale_and_tiny_numbers_with_e4m3_alone_lose_everything():
+    found = accuracy.scale_errors()
+
+    assert found["one"]["giant"] == found["e4m3"]["tiny"] == 1
+    others = [e for scale, of in found.items() for kind, e in of.items() if (scale, kind) not in LOST]
+    assert 0.09 < min(others) <= max(others) < 0.13
+    # Only its own block pays for a giant: at most 32 of 16384 numbers.
+    for scale in ("power", "second"):
+        assert found[scale]["normal"] < found[scale]["giant"] < 1.1 * found[scale]["normal"]
+
+
+def test_the_giant_is_there_and_its_own_error_is_left_out():
+    kinds = accuracy.kinds_of_numbers()
+
+    assert [int(np.abs(x).argmax()) == accuracy.GIANT_AT for x in kinds.values()] == [False, True, False]
+    giant, normal = (np.delete(kinds[kind], accuracy.GIANT_AT) for kind in ("giant", "normal"))
+    np.testing.assert_array_equal(giant, normal)
+    back = accuracy.one_scale(kinds["giant"])
+    assert np.count_nonzero(back) == 1
+    assert back[accuracy.GIANT_AT] == pytest.approx(100, rel=1e-6)
+
+
+def test_the_table_is_printed(capsys):
+    accuracy.main()
+    lines = capsys.readouterr().out.splitlines()
+
+    assert len(lines) == 1 + len(accuracy.SCALES) == 1 + len(accuracy.CALLED)
+    assert lines[1].split()[-3:] == ["12.1%", "100.0%", "12.1%"]

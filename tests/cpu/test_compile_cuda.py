@@ -24,6 +24,7 @@ from course_kernels.decode_attention import k04_cluster
 from course_kernels.decode_linear import k01_stream, k02_even, stream_w4
 from course_kernels.decode_linear.arguments import ADD, GATE, NOTHING, ROPE
 from course_kernels.decode_linear.by_tma import Kind
+from course_kernels.gemv_fp4 import bare_read
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
 from course_kernels.skinny_gemm_fp4 import k02_fragments as fragments_fp4
@@ -39,6 +40,10 @@ TILES = [shape.defines for shape in {*tiles.BY_CAPABILITY.values(), tiles.OTHERW
 DEFINES = {
     k02_teaching.SOURCE: [{"D": D} for D in k02_teaching.HEAD_SIZES],
     k01_limited.SOURCE: [{"VECTORS": V} for V in k01_limited.VECTORS],
+    **{
+        source: list({str(w.defines): w.defines for w in bare_read.WAYS if w.kernel == name}.values())
+        for name, source in bare_read.SOURCES.items()
+    },
     **{kernel.SOURCE: TILES for kernel in (k10_tuned, k11_register_banks, k12_persistent)},
     tensor.SOURCE: [
         tensor.defines("mma", "bf16"),
@@ -99,6 +104,7 @@ SINCE_8_0 = {
     "gemm/k02_wmma",
     "gemm/k03_mma_sync",
     "gemm/one_instruction",
+    "gemv_fp4/bare_read_ring",
     "gemv_fp4/k12_ring",
     "microbenchmarks/tensor",
     "sgemm/k09_asynchronous",

@@ -12,7 +12,7 @@ from compiled import decides, known, seen
 from cuda_on_cpu import build
 from hopper_on_cpu import prepare_in
 
-from course_kernels.gemv_fp4 import by_rows, per_byte
+from course_kernels.gemv_fp4 import bare_read, by_rows, per_byte
 from course_kernels.gemv_fp4.by_shares import BLOCKS, MOST_ROWS, MOST_WARPS, WARP_NUMBERS, Cut, cut_of
 from course_kernels.gemv_fp4.formats import scales_of, unpacked, values_of
 from course_kernels.gemv_fp4.problem import HACKATHON, LARGE, PROBLEM
@@ -435,3 +435,36 @@ def test_of_two_loops_in_each_other_the_inner_one_counts():
     assert loop.instructions == {"LDG": 1, "FFMA": 1, "BRA": 1}
     assert (loop.a_bytes, loop.per_byte) == (18, 3 / 18)
     assert per_byte.loop_in(text, loads_b=True).a_bytes == 9
+
+
+# --- the bare read ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", [bare_read.WAYS[2], bare_read.WAYS[-6], bare_read.WAYS[-4]], ids=str)
+def test_the_bare_read_adds_up_every_word(tmp_path, monkeypatch, way):
+    """Three multiprocessors: blocks that go round more than once, a last stride and chunks that are not whole."""
+    monkeypatch.setattr(bare_read, "prepare", prepare_in(tmp_path))
+    monkeypatch.setattr(bare_read, "_multiprocessors", lambda device: 3)
+    bare_read._prepared.cache_clear()
+    inputs = inputs_of(3, 61, 4096)
+    truth = bare_read.words_of(*inputs)
+    sums = bare_read.bare_read(*inputs, way=way)
+    bare_read._prepared.cache_clear()
+
+    assert int(sums.sum(dtype=torch.int64)) % 2**32 == truth
+    inputs[0][1, 60, 511] += 1
+    assert bare_read.words_of(*inputs) != truth
+
+
+def test_ways_to_read_have_about_as_much_under_way_as_the_ring_and_fit():
+    assert {way.kernel for way in bare_read.WAYS} == set(bare_read.SOURCES)
+    ring = KERNELS["k12_ring"].LANE_BYTES * 512 * BLOCKS
+    assert max(2 * way.shared_bytes for way in bare_read.WAYS) >= 16 / 18 * ring
+    assert all(way.resident * (way.shared_bytes + 1024) <= 227 * 1024 for way in bare_read.WAYS)
+
+
+def test_a_bare_read_wants_whole_vectors():
+    with pytest.raises(ValueError, match="scales_a: expected a multiple of 16 bytes, got 6"):
+        bare_read.bare_read(*inputs_of(1, 3, 32))
+    with pytest.raises(ValueError, match=r"^way: expected one of bare_read\.WAYS, got Way"):
+        bare_read.bare_read(*inputs_of(1, 16, 256), way=bare_read.WAYS[0]._replace(vectors=3))

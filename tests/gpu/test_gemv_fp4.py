@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_kernels.gemv_fp4 import by_rows
+from course_kernels.gemv_fp4 import bare_read, by_rows
 from course_kernels.gemv_fp4.by_shares import Cut
 from course_kernels.gemv_fp4.problem import HACKATHON, PROBLEM
 from course_kernels.problem import Workload, worst_error
@@ -99,3 +99,12 @@ def test_a_graph_finds_new_values(kernel):
 
         assert torch.equal(out, gemv_fp4(*inputs))
         assert error(out, inputs) <= 2.0**-11 + 2.0**-14
+
+
+@pytest.mark.parametrize("way", bare_read.WAYS, ids=str)
+@pytest.mark.parametrize("w", HACKATHON, ids=lambda w: w.label)
+def test_the_bare_read_adds_up_every_word(w, way):
+    inputs = inputs_of(w)
+    sums = bare_read.bare_read(*inputs, way=way)
+
+    assert int(sums.sum(dtype=torch.int64)) % 2**32 == bare_read.words_of(*inputs)

@@ -23,8 +23,9 @@ E2M1 = tuple(_value(code) for code in range(8))
 
 
 def nearest(x):
-    """The nearest place on the ruler, with the sign of x."""
-    place = min(E2M1, key=lambda value: abs(value - abs(x)))
+    """The nearest place on the ruler, of two the even code, with the sign of x."""
+    code = min(range(8), key=lambda code: (abs(E2M1[code] - abs(x)), code % 2))
+    place = E2M1[code]
     return place if x >= 0 or place == 0 else -place
 
 
@@ -97,7 +98,44 @@ def _quantised(x):
     return [abs(x), abs(x / scale()), place, *([abs(back(x))] if place else [])]
 
 
-ANSWERS = {"Rehearse": [_quantised(x) for x in (0.27, -0.24, 0.01, 0.12)]}
+ANSWERS = {
+    "Rehearse": [_quantised(x) for x in (0.27, -0.24, 0.01, 0.12)],
+    "Eight places": (E2M1, 1 / 2, 2, 4, 8, 16, 4 + 8 / 16, 4, 8, 32, 4 + 8 / 32),
+    "All sixteen, with a pencil": (max(map(abs, SIXTEEN)), 6, 0.24, 4, 6),
+    "Break it": (1 / 4, 1, 4 * 6, 6, 4, 3, 2, 1.5, 0.75),
+    "How many tiles?": (
+        128,
+        512,
+        4,
+        128 * 512 * 4 // 1024,
+        128,
+        256,
+        4,
+        128 * 256 * 4 // 1024,
+    ),
+    "The bytes of three shapes": (2, 16),
+    "What can it bring at most?": (
+        16,
+        4 + 8 / 16,
+        16 / (4 + 8 / 16),
+        4,
+        16,
+        128,
+        4 + 16 / 128,
+        16,
+        4 + 16 / 128,
+        16 / (4 + 16 / 128),
+    ),
+    "Three true sentences": (
+        round(STEPS[0] / STEPS[-1], -1),
+        4,
+        1 / 2,
+        round(100 * FLOOR / 22.4),
+        22.4,
+        FLOOR,
+    ),
+    "A wrong answer for your neighbour": (5, 2.0**-9, 1),
+}
 EXIT_ANSWERS = (
     E2M1,
     (4, 8, 16, 4 + 8 / 16),

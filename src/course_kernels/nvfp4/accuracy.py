@@ -4,6 +4,10 @@
     back = rounded(x, how)
     errors(x, back)
 
+    PYTHONPATH=src python -m course_kernels.nvfp4.accuracy
+
+The last prints what each kind of scale costs three kinds of numbers, `scale_errors`.
+
 A number is rounded and decoded again at once: all that counts here is what the format made of it. NumPy, on the host.
 
     FP8     E4M3, one scale in float32 for the tensor: its largest becomes 448
@@ -22,14 +26,16 @@ Source  Ashkboos et al. 2024, QuaRot, arXiv:2404.00456, section 4; NVIDIA 2025, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from course_kernels.nvfp4 import blocks, formats
 from course_kernels.nvfp4.blocks import MXFP4, NVFP4, Rule
-from course_kernels.nvfp4.formats import BF16, E4M3
+from course_kernels.nvfp4.formats import BF16, E2M1, E4M3
 
 Array = np.ndarray[Any, Any]
 Name = Literal["FP8", "NVFP4", "MXFP4", "INT4"]
@@ -224,3 +230,70 @@ def outlier_weights(
     """
     large = np.random.default_rng((seed, 1)).random((rows, columns)) < share
     return np.where(large, np.float32(times), np.float32(1)) * normal_weights(rows, columns, seed)
+
+
+# --- three kinds of numbers, four kinds of scale -----------------------------------------------------
+
+GIANT_AT, GIANT = 7, 100.0  # its place, and its size: some 25 times the largest of the others
+TINY = 1e-5
+
+
+def kinds_of_numbers(size: int = 16 * 1024, seed: int = 0) -> dict[str, Array]:
+    """Return normal numbers; the same with one giant among them; the same, all tiny: (size,) float32 each."""
+    normal = np.random.default_rng(seed).standard_normal(size).astype(np.float32)
+    giant = normal.copy()
+    giant[GIANT_AT] = GIANT
+    return {"normal": normal, "giant": giant, "tiny": normal * np.float32(TINY)}
+
+
+def one_scale(x: Array) -> Array:
+    """Return what E2M1 makes of numbers with a single scale for all of them, in float32: the largest becomes 6.
+
+    Args:
+        x: float32, not all zero.
+    """
+    step = np.abs(x).max() / np.float32(E2M1.largest)
+    return formats.decode(formats.encode(x / step, E2M1), E2M1).astype(np.float32) * step
+
+
+# Four bits with less and more of a scale. Each takes and returns (…, K) float32, K a multiple of 32.
+SCALES: dict[str, Callable[[Array], Array]] = {
+    "one": one_scale,
+    "power": partial(rounded, how=Rounding("MXFP4")),
+    "e4m3": partial(rounded, how=Rounding("NVFP4", second=False)),
+    "second": partial(rounded, how=Rounding("NVFP4")),
+}
+CALLED = {
+    "one": "one for the tensor",
+    "power": "a power of two for 32, MXFP4",
+    "e4m3": "E4M3 for 16, alone",
+    "second": "E4M3 for 16 and the tensor's, NVFP4",
+}
+
+
+def scale_errors() -> dict[str, dict[str, float]]:
+    """Return what each of `SCALES` costs each kind of numbers.
+
+    Returns:
+        By scale, then by kind: root mean square of the errors over that of the numbers, both without the number at
+        `GIANT_AT`: a giant's own error would hide what it does to the others.
+    """
+    kinds = kinds_of_numbers()
+    return {
+        scale: {
+            kind: errors(np.delete(x, GIANT_AT), np.delete(through(x), GIANT_AT), block=1).relative
+            for kind, x in kinds.items()
+        }
+        for scale, through in SCALES.items()
+    }
+
+
+def main() -> None:
+    """Print `scale_errors` as a table."""
+    print(f"{'scale':38}{'well-behaved':>14}{'one giant':>14}{'all tiny':>14}")
+    for scale, found in scale_errors().items():
+        print(f"{CALLED[scale]:38}" + "".join(f"{error:14.1%}" for error in found.values()))
+
+
+if __name__ == "__main__":
+    main()
