@@ -91,7 +91,8 @@
 # ///
 #
 # Read the Triton kernel once more, now as a list of what it does *not* say. Beside it is k14, idea by idea: the same multiply,
-# with everything said. Then choose any two rungs.
+# with everything said. Then choose any two rungs. Leave the folds below the ideas closed for now: they are
+# [what the compilers made of these lines](#what-the-compiler-wrote), and you will need them there.
 #
 # /// rungs | docs/workshops/w3_rungs.toml
 # alt: "Kernels of two rungs beside each other, idea by idea"
@@ -99,6 +100,16 @@
 # right: Right
 # unsaid: "Not said: the tool does it."
 # rest: "All the rest: what is declared, how the work begins and ends"
+# made:
+#   file: docs/workshops/w3_lens.json
+#   facts: "Compiled for sm_90a with {compiler}, and not run. {registers} registers a thread, {shared} KB of shared memory a block; {all} instructions, {loop} of them in the loop over k."
+#   counts: "In the loop: {counts}."
+#   summary: "What became of these lines in the loop over k"
+#   rest: "Instructions of the loop over k that come from no line above"
+#   unlined: "This compiler names no line of this file, so nobody can say which instruction comes from which. The whole loop is in the last fold."
+#   nothing: "Nothing in this loop."
+#   multiplies: "the loop of those who multiply "
+#   fetches: "the loop of those who fetch "
 # ///
 #
 # No thread. No shared memory, no barrier, no swizzle. It does say the tile, the order of the tiles, that a program walks over

@@ -132,8 +132,8 @@ def swizzle_for(M: int, N: int, config: Config) -> int:
     """Return the largest power of two, up to the configuration's swizzle, with the fewest tiles for C (M, N).
 
     The scheduler rounds the tiles up to so many clusters each way, and a block that draws one of those that are added
-    has nothing to do: at M = 1024 a swizzle of 8 clusters of 2 x 128 rows made every second turn of a block an empty
-    one. Source: CUTLASS 4.2, tile_scheduler_params.h; findings/cutlass_swizzle_rounds_up.sh asks it.
+    has nothing to do. At M = 1024 a swizzle of 8 would double the rows of tiles; findings/cutlass_swizzle_rounds_up.sh
+    asks CUTLASS's own code.
     """
     swizzles = [1 << n for n in range(config.swizzle.bit_length())]
     return min(reversed(swizzles), key=lambda swizzle: tiles_walked(M, N, config, swizzle))
