@@ -75,13 +75,14 @@ def read(path: Path, ladder: Ladder) -> dict[str, Made]:
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        found = {rung.name: data[rung.name] for rung in ladder.rungs}
-        for rung in ladder.rungs:
-            if found[rung.name]["kernel"] != digest(ladder, rung):
-                raise DirectiveError(f"{path.name}: {rung.name}: its kernel has changed; {_ANEW}")
-        return {rung.name: _made(found[rung.name], rung) for rung in ladder.rungs}
+        kernels = {rung.name: data[rung.name]["kernel"] for rung in ladder.rungs}
+        found = {rung.name: _made(data[rung.name], rung) for rung in ladder.rungs}
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise DirectiveError(f"{path.name}: cannot be read: {error!r}; {_ANEW}") from None
+    for rung in ladder.rungs:
+        if kernels[rung.name] != digest(ladder, rung):
+            raise DirectiveError(f"{path.name}: {rung.name}: its kernel has changed; {_ANEW}")
+    return found
 
 
 def _made(data: Mapping[str, Any], rung: Rung) -> Made:
@@ -89,8 +90,14 @@ def _made(data: Mapping[str, Any], rung: Rung) -> Made:
     loops = tuple(
         Loop(*(_instructions(loop[kind], shown) for kind in ("sass", "ptx"))) for loop in data["loops"]
     )
-    facts = (data[key] for key in ("compiler", "registers", "shared_bytes", "all", "lined"))
-    return Made(*facts, loops)
+    return Made(
+        compiler=data["compiler"],
+        registers=data["registers"],
+        shared_bytes=data["shared_bytes"],
+        all=data["all"],
+        lined=data["lined"],
+        loops=loops,
+    )
 
 
 def _instructions(pairs: list[list[Any]], shown: list[tuple[str, int]]) -> tuple[Instruction, ...]:

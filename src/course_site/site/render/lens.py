@@ -41,11 +41,10 @@ class Lens:
     def cell(self, rung: Rung, idea: str) -> str:
         """Return what was made of the lines of an idea."""
         made = self.made[rung.name]
-        parts = "".join(
-            f'<span class="from">{self._loop(made, number)}{self._line(at)}</span>{text}'
-            for number, loop in enumerate(made.loops)
-            for at, text in _by_line(loop, rung, idea)
-        )
+        parts = ""
+        for number, loop in enumerate(made.loops):
+            lines = "".join(f"{self._line(rung, at)}{text}" for at, text in _by_line(loop, rung, idea))
+            parts += f"{self._loop(made, number)}{lines}" if lines else ""
         said = f'<p class="unsaid">{self.words["unlined"]}</p>' if not made.lined else ""
         if not idea:
             return said + parts
@@ -67,13 +66,16 @@ class Lens:
         return f"<p>{said}</p><p>{self.words['counts'].format(counts=counts)}</p>"
 
     def _loop(self, made: Made, number: int) -> str:
-        return "" if len(made.loops) == 1 else f"{self.words[('multiplies', 'fetches')[number]]}"
+        name = self.words[("multiplies", "fetches")[number]]
+        return "" if len(made.loops) == 1 else f'<span class="loop">{name}</span>'
 
-    def _line(self, at: tuple[str, int] | None) -> str:
+    def _line(self, rung: Rung, at: tuple[str, int] | None) -> str:
         if at is None:
             return ""
         file, line = at
-        return f"<b>{line}</b> <code>{html.escape(self.ladder.texts[file][line - 1].strip())}</code>"
+        of = f"{file} " if len({part.file for part in rung.shown}) > 1 else ""
+        text = html.escape(self.ladder.texts[file][line - 1].strip())
+        return f'<span class="from">{of}<b>{line}</b> <code>{text}</code></span>'
 
 
 def _by_line(loop: Loop, rung: Rung, idea: str) -> Iterator[tuple[tuple[str, int] | None, str]]:

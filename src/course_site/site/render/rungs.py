@@ -92,7 +92,7 @@ def _made(through: lens.Lens, idea: str) -> str:
     """Return what became of the lines of an idea, folded."""
     cells = _sides(through.ladder, lambda rung: through.cell(rung, idea))
     summary = through.words["summary" if idea else "rest"]
-    return f'<details class="made"><summary>{summary}</summary><div class="idea">{cells}</div></details>'
+    return f'<details class="fold made"><summary>{summary}</summary><div class="idea">{cells}</div></details>'
 
 
 def _sides(ladder: Ladder, text: Callable[[Rung], str]) -> str:
