@@ -1,4 +1,4 @@
-"""What compilers made of the rungs of a ladder: the instructions of their inner loops, each with its line of source.
+"""Product of the compilers of a ladder's rungs: instructions of their inner loops, each with its line of source.
 
 Read from a JSON file that tests/ladder/lens.py writes, whose head describes it.
 """
@@ -43,7 +43,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Made:
-    """What a compiler made of one rung's kernel.
+    """Product of a compiler for one rung's kernel.
 
     Attributes:
         compiler: its name and version.

@@ -1,4 +1,4 @@
-"""What compilers made of rungs that are side by side: idea by idea, each line of source with its PTX and its SASS."""
+"""Machine code of rungs that are side by side: idea by idea, each line of source with its PTX and its SASS."""
 
 from __future__ import annotations
 
