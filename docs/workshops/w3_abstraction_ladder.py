@@ -16,7 +16,7 @@
 # - name the price of each rung: lines, seconds of compiling, megabytes, percentage of peak, and why not more;
 # - make a rule for which rung a job deserves, and defend it with numbers.
 #
-# **The promise: the same dinner, cooked at seven levels.**
+# **The promise: the same dinner, cooked at eight levels.**
 #
 # There are three ways to make dinner. You can open a meal kit: the recipe is one page, and somebody has decided who peels what,
 # where and when. You can cook in a professional kitchen: the cups are labelled, the knives are sharp, and you must know what
@@ -91,8 +91,8 @@
 # ///
 #
 # Read the Triton kernel once more, now as a list of what it does *not* say. Beside it is k14, idea by idea: the same multiply,
-# with everything said. Then choose any two rungs. Leave the folds below the ideas closed for now: they are
-# [what the compilers made of these lines](#what-the-compiler-wrote), and you will need them there.
+# with everything said. Then choose any two rungs. Leave the folds closed for now: they are
+# [what the compilers made of these lines](#what-the-compiler-wrote), and would answer a question that comes first.
 #
 # /// rungs | docs/workshops/w3_rungs.toml
 # alt: "Kernels of two rungs beside each other, idea by idea"
@@ -102,11 +102,12 @@
 # rest: "All the rest: what is declared, how the work begins and ends"
 # made:
 #   file: docs/workshops/w3_lens.json
+#   numbers: "What the compilers made of it, in numbers"
 #   facts: "Compiled for sm_90a with {compiler}, and not run. {registers} registers a thread, {shared} KB of shared memory a block; {all} instructions, {loop} of them in the loop over k."
 #   counts: "In the loop: {counts}."
 #   summary: "What became of these lines in the loop over k"
-#   rest: "Instructions of the loop over k that come from no line above"
-#   unlined: "Here the compiler names no line of this file. The whole loop is in the last fold, beside the source."
+#   rest: "All other instructions of the loop over k"
+#   unlined: "Here the compiler names no line of this file: the last fold has the whole loop."
 #   nothing: "Nothing in this loop."
 #   multiplies: "The loop of those who multiply"
 #   fetches: "The loop of those who fetch"
@@ -274,8 +275,9 @@ record(
 #
 # Now go line by line. In [the code view](#one-multiply-on-every-rung), each idea has a fold with what the compilers made of its lines
 # in the loop over k: first PTX, then SASS, each instruction with its place in the loop. Where a loop of those who fetch is another
-# one than the loop of those who multiply, both are there. These kernels were compiled for the page by the compilers that are named on top
-# of the view, which may be older or newer than those of the table above, and they were not run.
+# one than the loop of those who multiply, both are there. Triton's kernel asks for one loop in place of two (`flatten=True`), so its
+# loop has in it whatever is done once for each tile, too; TileLang's loops do several steps of k in one pass. These kernels were compiled for the page by the compilers that the first fold
+# names, which may be older or newer than those of the table above, and they were not run.
 #
 # /// exercise | Through the lens | 6 minutes
 # Choose Triton on the left and k14 on the right. Our k14 says `wait` for a tile, and `wgmma_wait` for its products. Triton's kernel has

@@ -26,6 +26,7 @@ unsaid: The tool does it.
 rest: The rest
 made:
   file: docs/workshops/w3_lens.json
+  numbers: In numbers
   facts: "{compiler}, {registers}, {shared}, {all}, {loop}"
   counts: "{counts}"
   summary: What became of it
@@ -63,7 +64,7 @@ def ladder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def seen(page: Page) -> list[str]:
     """The rungs that are seen of the first idea, from left to right or from above."""
     return page.evaluate(
-        """() => [...document.querySelector('.idea').querySelectorAll('.side')].filter(s => s.checkVisibility())
+        """() => [...document.querySelector('.rungs > .idea').querySelectorAll('.side')].filter(s => s.checkVisibility())
           .sort((a, b) => (a.getBoundingClientRect().left - b.getBoundingClientRect().left) ||
                           (a.getBoundingClientRect().top - b.getBoundingClientRect().top)).map(s => s.dataset.rung)"""
     )
@@ -88,7 +89,7 @@ def test_any_two_rungs_stand_side_by_side(browser: Browser, ladder: Path) -> Non
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert seen(page) == ["gluon", "helion"]
     lefts = (
-        page.locator(".idea")
+        page.locator(".rungs > .idea")
         .first.locator(".side:not([hidden])")
         .evaluate_all("sides => sides.map(side => side.getBoundingClientRect().left)")
     )
@@ -127,7 +128,7 @@ def test_without_a_script_the_first_two_are_seen(browser: Browser, ladder: Path)
     page = context.new_page()
     page.goto(ladder.as_uri())
 
-    names = page.locator(".idea").first.locator(".side")
+    names = page.locator(".rungs > .idea").first.locator(".side")
     assert [name.get_attribute("data-rung") for name in names.all() if name.is_visible()] == [
         "triton",
         "cuda",

@@ -13,7 +13,18 @@ from course_site.pages.lens import Instruction, Loop, Made, idea_of
 from course_site.pages.rungs import Ladder, Rung
 
 # Settings of the block: a file, and words. Those of `facts` are filled in by _facts.
-SETTINGS = ("file", "facts", "counts", "summary", "rest", "unlined", "nothing", "multiplies", "fetches")
+SETTINGS = (
+    "file",
+    "numbers",
+    "facts",
+    "counts",
+    "summary",
+    "rest",
+    "unlined",
+    "nothing",
+    "multiplies",
+    "fetches",
+)
 SHOWN_KINDS = ("PTX", "SASS")
 _FRIENDS = ("HGMMA", "UTMALDG", "SYNCS", "WARPGROUP", "BAR", "STSM", "UTMASTG")
 _NAME = re.compile(r"^(?:@!?\S+ )?(\S+)")

@@ -84,14 +84,17 @@ def _choice(ladder: Ladder, words: Mapping[str, str]) -> str:
 
 
 def _facts(through: lens.Lens) -> str:
-    """Return what each rung's compiler made of it, in numbers."""
-    return f'<div class="idea facts">{_sides(through.ladder, through.facts)}</div>'
+    """Return what each rung's compiler made of it, in numbers, folded."""
+    return _fold(through.words["numbers"], _sides(through.ladder, through.facts))
 
 
 def _made(through: lens.Lens, idea: str) -> str:
     """Return what became of the lines of an idea, folded."""
     cells = _sides(through.ladder, lambda rung: through.cell(rung, idea))
-    summary = through.words["summary" if idea else "rest"]
+    return _fold(through.words["summary" if idea else "rest"], cells)
+
+
+def _fold(summary: str, cells: str) -> str:
     return f'<details class="fold made"><summary>{summary}</summary><div class="idea">{cells}</div></details>'
 
 
