@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -134,33 +134,60 @@ class _Process:
         self.process.communicate()
 
     def seconds(self) -> float:
-        """Give it its turn."""
-        if self.process.stdin is not None:
-            self.process.stdin.write("\n")
-            self.process.stdin.flush()
-        return float(self.line(TOOK))
+        """Give it its turn, and wait until it has ended: what it keeps on disk it may write last."""
+        with suppress(BrokenPipeError):  # it has ended: `line` says why
+            if self.process.stdin is not None:
+                self.process.stdin.write("\n")
+                self.process.stdin.flush()
+        took = float(self.line(TOOK))
+        self.end()
+        return took
 
     def line(self, begins: str) -> str:
-        """Return the rest of its next line that begins so; what a language prints besides is passed over."""
+        """Return the rest of its next line that begins so; what a language prints besides is passed over.
+
+        Raises:
+            NoFirstCall: it ended without one, or took longer than LIMIT_SECONDS.
+        """
+        found, _ = self._read(begins)
+        if found is None:
+            raise self._failed()
+        return found
+
+    def end(self) -> None:
+        """Wait until it has ended.
+
+        Raises:
+            NoFirstCall: it did not end well, or not within LIMIT_SECONDS.
+        """
+        _, code = self._read(None)
+        if code:
+            raise self._failed()
+
+    def _read(self, begins: str | None) -> tuple[str | None, int | None]:
+        """Return the rest of the next line that begins so, or None and the code with which it ended."""
         late: list[bool] = []
 
-        def end() -> None:
+        def kill() -> None:
             late.append(True)
             self.process.kill()
 
-        timer = Timer(LIMIT_SECONDS, end)
+        timer = Timer(LIMIT_SECONDS, kill)
         timer.start()
         try:
             for line in self.process.stdout or ():
-                if line.startswith(begins):
-                    return line.removeprefix(begins).strip()
-            self.process.wait()
+                if begins is not None and line.startswith(begins):
+                    return line.removeprefix(begins).strip(), None
+            code = self.process.wait()
         finally:
             timer.cancel()
         if late:
             raise NoFirstCall(f"{self.kernel}: its first call took more than {LIMIT_SECONDS:g} s")
+        return None, code
+
+    def _failed(self) -> NoFirstCall:
         said = self.log.read_text(errors="replace").strip().splitlines() or ["it failed without a word"]
-        raise NoFirstCall(f"{self.kernel}: its first call failed: {said[-1]}")
+        return NoFirstCall(f"{self.kernel}: its first call failed: {said[-1]}")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -64,7 +64,8 @@ def ladder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def seen(page: Page) -> list[str]:
     """The rungs that are seen of the first idea, from left to right or from above."""
     return page.evaluate(
-        """() => [...document.querySelector('.rungs > .idea').querySelectorAll('.side')].filter(s => s.checkVisibility())
+        """() => [...document.querySelector('.rungs > .idea').querySelectorAll('.side')]
+          .filter(s => s.checkVisibility())
           .sort((a, b) => (a.getBoundingClientRect().left - b.getBoundingClientRect().left) ||
                           (a.getBoundingClientRect().top - b.getBoundingClientRect().top)).map(s => s.dataset.rung)"""
     )

@@ -22,11 +22,11 @@ sys.stdin.readline()
 kept = pathlib.Path(os.environ["TRITON_CACHE_DIR"], "kernel")
 found = kept.exists()
 say("warm" if found else "cold")
-time.sleep(0.02)
+print("first_call: seconds", 1.0 if found else 3.0 + (os.environ["PYTHONDONTWRITEBYTECODE"] != "1"), flush=True)
+time.sleep(0.05)
 kept.parent.mkdir(exist_ok=True)
-kept.touch()
+kept.touch()  # some write what they keep when they end
 say("end")
-print("first_call: seconds", 1.0 if found else 3.0 + (os.environ["PYTHONDONTWRITEBYTECODE"] != "1"))
 """
 
 
@@ -69,6 +69,16 @@ def test_one_that_fails_is_one_line_and_ends_the_others(monkeypatch, stand_in):
         first_call.all_timed({"a": "gemm/a", "b": "gemm/b"}, SMALL)
     assert started == ["gemm/a", "gemm/b"]
     assert {word for word, _ in stand_in()} <= {"ready"}
+
+
+def test_one_that_ends_badly_after_its_call_or_before_its_turn_is_told(monkeypatch):
+    for code in ("print('first_call: seconds 1.0', flush=True); sys.exit('no')", "sys.exit('no')"):
+        script = f"import sys; print('first_call: ready', flush=True); {code}"
+        monkeypatch.setattr(
+            first_call, "_command", lambda *_, script=script: [sys.executable, "-I", "-S", "-c", script]
+        )
+        with pytest.raises(first_call.NoFirstCall, match=r"^gemm/a: its first call failed: no$"):
+            first_call.all_timed({"a": "gemm/a"}, SMALL)
 
 
 def test_a_call_that_fails_is_one_line_with_the_kernel():
