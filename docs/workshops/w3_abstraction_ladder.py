@@ -92,7 +92,7 @@
 #
 # Read the Triton kernel once more, now as a list of what it does *not* say. Beside it is k14, idea by idea: the same multiply,
 # with everything said. Then choose any two rungs. Leave the folds closed for now: they are
-# [what the compilers made of these lines](#what-the-compiler-wrote), and would answer a question that comes first.
+# [what the compilers made of these lines](#line-by-line), and would answer a question that comes first.
 #
 # /// rungs | docs/workshops/w3_rungs.toml
 # alt: "Kernels of two rungs beside each other, idea by idea"
@@ -273,28 +273,6 @@ record(
 # A *you* is proved by words of the kernel, a *tool* by an instruction that no line asked for, a *none* by one that is missing.
 # ///
 #
-# Now go line by line. In [the code view](#one-multiply-on-every-rung), each idea has a fold with what the compilers made of its lines
-# in the loop over k: first PTX, then SASS, each instruction with its place in the loop. Where a loop of those who fetch is another
-# one than the loop of those who multiply, both are there. Triton's kernel asks for one loop in place of two (`flatten=True`), so its
-# loop has in it whatever is done once for each tile, too; TileLang's loops do several steps of k in one pass. These kernels were compiled for the page by the compilers that the first fold
-# names, which may be older or newer than those of the table above, and they were not run.
-#
-# /// exercise | Through the lens | 6 minutes
-# Choose Triton on the left and k14 on the right. Our k14 says `wait` for a tile, and `wgmma_wait` for its products. Triton's kernel has
-# no word for either. Which of *its* lines do `SYNCS.PHASECHK`, `WARPGROUP.DEPBAR` and `UTMALDG` come from?
-# /// answer
-# `SYNCS.PHASECHK`, which waits for a tile, comes from the head of the loop, `for tile in tl.range(…)`: the compiler makes its
-# pipeline out of the loop. `WARPGROUP.DEPBAR` comes from `tl.dot`, and `UTMALDG` from `X.load`. In k14 each of them comes from the
-# line that says it, or from one beside it.
-#
-# But do not take a line for a proof. On each of the six rungs whose compiler names lines, at least one of the four `HGMMA` carries
-# the line of an instruction beside it: the assembler moves instructions, and does not always say from where.
-# ///
-#
-# To see line by line what became of a kernel of your own, type `nox -s profile -- FILE --code`. It writes one page with your source,
-# its PTX and its machine code in step, and you need no GPU for it. What the next generation's instructions look like is on the page
-# [Compiled, not run](../compiled_not_run.py).
-#
 # /// exercise | A zero | 3 minutes
 # Take a zero of the table, in the columns `USETMAXREG`, `STSM` or `UTMASTG`. What does that kernel do instead, and who decided
 # that?
@@ -344,6 +322,31 @@ record(
 # *Tails* is what lies past the edges of a matrix, *epilogue* the way of C out of the registers, *accumulator* which thread holds which
 # sum. A `wgmma` finds its tile by a descriptor, and that names a swizzle: so a kernel with `HGMMA` and no word about layouts got its
 # swizzle from the tool. The `LDG` of CUTLASS bring no tile: they would fetch the factor of the sums, if somebody gave a pointer to one.
+#
+# ### Line by line
+#
+# Counts say which instructions there are, not whose they are. In [the code view](#one-multiply-on-every-rung), each idea has a fold
+# with what the compilers made of its lines in the loop over k: first PTX, then SASS, each instruction with its place in the loop. Where
+# those who fetch have a loop of their own, both loops are there. Triton's kernel asks for one loop in place of two (`flatten=True`), so
+# its loop has in it whatever is done once for each tile, too; TileLang's loops do several steps of k in one pass. These kernels were
+# compiled for the page by the compilers that the first fold names, which may be older or newer than those of the table above, and they
+# were not run.
+#
+# /// exercise | Through the lens | 6 minutes
+# Choose Triton on the left and k14 on the right. Our k14 says `wait` for a tile, and `wgmma_wait` for its products. Triton's kernel has
+# no word for either. Which of *its* lines do `SYNCS.PHASECHK`, `WARPGROUP.DEPBAR` and `UTMALDG` come from?
+# /// answer
+# `SYNCS.PHASECHK`, which waits for a tile, comes from the head of the loop, `for tile in tl.range(…)`: the compiler makes its
+# pipeline out of the loop. `WARPGROUP.DEPBAR` comes from `tl.dot`, and `UTMALDG` from `X.load`. In k14 each of them comes from the
+# line that says it, or from one beside it.
+#
+# But do not take a line for a proof. On each of the six rungs whose compiler names lines, at least one of the four `HGMMA` carries
+# the line of an instruction beside it: instructions are moved, and the table of lines does not always follow.
+# ///
+#
+# To see line by line what became of a kernel of your own, type `nox -s profile -- FILE --code`. It writes one page with your source,
+# its PTX and its machine code in step, and you need no GPU for it. What the next generation's instructions look like is on the page
+# [Compiled, not run](../compiled_not_run.py).
 
 # %% tags=["fold"]
 from concurrent.futures import ThreadPoolExecutor
