@@ -79,14 +79,11 @@
 # ///
 
 # %% tags=["fold"]
-import ast
-import io
 import re
-import tokenize
 from pathlib import Path
 
+from course_kernels import line_count
 from course_kernels.attention import k03_flash, k04_specialised
-from course_kernels.cuda.includes import sources_of
 from course_kernels.gemm import (
     k01_cuda_cores,
     k02_wmma,
@@ -96,42 +93,9 @@ from course_kernels.gemm import (
 )
 from course_kernels.measure import quantity, record
 
-QUIET = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT}
-QUIET |= {tokenize.DEDENT, tokenize.ENDMARKER}
-
-
-def cuda_lines(path):
-    """Lines of C++ that hold more than a comment."""
-    code = re.sub(r"/[*].*?[*]/|//[^\n]*", "", path.read_text(), flags=re.DOTALL)
-    return sum(bool(line.strip()) for line in code.splitlines())
-
-
-def python_lines(path, names=None):
-    """Lines of Python that hold more than a comment or a doc string."""
-    text = path.read_text()
-    tree = ast.parse(text)
-    keep, drop = set(), set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
-            first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(
-                first.value, ast.Constant
-            ):
-                drop |= set(range(first.lineno, first.end_lineno + 1))
-        if isinstance(node, ast.FunctionDef) and (
-            names is None or node.name in names
-        ):
-            start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            keep |= set(range(start, node.end_lineno + 1))
-    spoken = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in QUIET:
-            spoken |= set(range(token.start[0], token.end[0] + 1))
-    return len((spoken if names is None else spoken & keep) - drop)
-
 
 def launcher_files(path):
-    """A launcher, and the files of its folder that it takes in, as `sources_of` does for the card."""
+    """A launcher, and the files of its folder that it takes in: its host's lines."""
     own = rf"^from course_kernels[.]{path.parent.name}[.](\w+) import"
     found = {path}
     for name in re.findall(own, path.read_text(), re.MULTILINE):
@@ -141,7 +105,8 @@ def launcher_files(path):
 
 def launcher_lines(kernel):
     """Lines of Python of a kernel, what it shares with its neighbours included."""
-    return sum(python_lines(file) for file in launcher_files(Path(kernel.__file__)))
+    files = launcher_files(Path(kernel.__file__))
+    return sum(len(line_count.spoken_lines(file)) for file in files)
 
 
 cuda = {
@@ -152,13 +117,12 @@ cuda = {
 }
 count = {
     name: {
-        "device": sum(cuda_lines(file) for file in sources_of(kernel.SOURCE)),
+        "device": line_count.source_lines(kernel.SOURCE),
         "host": launcher_lines(kernel),
     }
     for name, kernel in cuda.items()
 }
-triton_file = Path(k05_triton.__file__)
-in_triton = python_lines(triton_file, {"gemm_kernel", "_load", "_store"})
+in_triton = line_count.kernel_lines(Path(k05_triton.__file__))
 count["triton"] = {
     "device": in_triton,
     "host": launcher_lines(k05_triton) - in_triton,
@@ -177,7 +141,9 @@ record(
         name: {part: quantity(n, how="counted") for part, n in lines.items()}
         for name, lines in count.items()
     },
-    attention={name: quantity(n, how="counted") for name, n in attention.items()},
+    attention_lines={
+        name: quantity(n, how="counted") for name, n in attention.items()
+    },
 )
 
 # %% [markdown]
@@ -199,8 +165,8 @@ record(
 #
 # /// callout | trip
 # "Triton is shorter *and* ahead, so always Triton." Ask this: *who would have to change the compiler* if it did not do what you
-# need? Then show the other pair, on an {{ w1.gpu.name }}: attention in Triton has {{ attention.flash:.0f}} lines, card and host
-# together, and reaches {{ w1.flash.n16384.of_peak:.0%}} of peak; one rung down, in Gluon, it has {{ attention.specialised:.0f}}
+# need? Then show the other pair, on an {{ w1.gpu.name }}: attention in Triton has {{ attention_lines.flash:.0f}} lines, card and host
+# together, and reaches {{ w1.flash.n16384.of_peak:.0%}} of peak; one rung down, in Gluon, it has {{ attention_lines.specialised:.0f}}
 # lines by the same rule and reaches {{ w1.specialised.n16384.of_peak:.0%}}. There, going
 # down a rung paid off. (Compare these with the column *together*, not with the lines on the card.)
 # ///

@@ -24,6 +24,17 @@ left: Left
 right: Right
 unsaid: The tool does it.
 rest: The rest
+made:
+  file: docs/workshops/w3_lens.json
+  numbers: In numbers
+  facts: "{compiler}, {registers}, {shared}, {all}, {loop}"
+  counts: "{counts}"
+  summary: What became of it
+  rest: From no line
+  unlined: No line is named.
+  nothing: Nothing here.
+  multiplies: Those who multiply
+  fetches: Those who fetch
 ///
 """
 
@@ -53,7 +64,8 @@ def ladder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def seen(page: Page) -> list[str]:
     """The rungs that are seen of the first idea, from left to right or from above."""
     return page.evaluate(
-        """() => [...document.querySelector('.idea').querySelectorAll('.side')].filter(s => s.checkVisibility())
+        """() => [...document.querySelector('.rungs > .idea').querySelectorAll('.side')]
+          .filter(s => s.checkVisibility())
           .sort((a, b) => (a.getBoundingClientRect().left - b.getBoundingClientRect().left) ||
                           (a.getBoundingClientRect().top - b.getBoundingClientRect().top)).map(s => s.dataset.rung)"""
     )
@@ -78,7 +90,7 @@ def test_any_two_rungs_stand_side_by_side(browser: Browser, ladder: Path) -> Non
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert seen(page) == ["gluon", "helion"]
     lefts = (
-        page.locator(".idea")
+        page.locator(".rungs > .idea")
         .first.locator(".side:not([hidden])")
         .evaluate_all("sides => sides.map(side => side.getBoundingClientRect().left)")
     )
@@ -88,12 +100,36 @@ def test_any_two_rungs_stand_side_by_side(browser: Browser, ladder: Path) -> Non
     context.close()
 
 
+def test_the_machine_code_of_an_idea_is_of_the_two_rungs_that_are_chosen(
+    browser: Browser, ladder: Path
+) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.goto(ladder.as_uri())
+    fold = page.locator('.idea:has(> .name:text-is("Multiply")) + details.made')
+    order = fold.get_by_text("HGMMA").filter(visible=True)
+
+    assert order.count() == 0
+    fold.locator("summary").click()
+    sides = fold.locator(".side:not([hidden])")
+    assert [side.get_attribute("data-rung") for side in sides.all()] == ["triton", "cuda"]
+    assert order.count() >= 2  # a listing each
+    page.get_by_label("Right").select_option("cutlass")
+    assert fold.get_by_text("No line is named.").filter(visible=True).count() == 1
+    last = page.locator("details.made").last
+    last.locator("summary").click()
+    assert last.get_by_text("HGMMA").filter(visible=True).count() >= 1  # the whole loop
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    context.close()
+
+
 def test_without_a_script_the_first_two_are_seen(browser: Browser, ladder: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(ladder.as_uri())
 
-    names = page.locator(".idea").first.locator(".side")
+    names = page.locator(".rungs > .idea").first.locator(".side")
     assert [name.get_attribute("data-rung") for name in names.all() if name.is_visible()] == [
         "triton",
         "cuda",

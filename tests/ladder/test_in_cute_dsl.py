@@ -1,6 +1,8 @@
 """The multiply in CuTe-DSL, read without a card: what its compiler made of it, and what it refuses."""
 
+import os
 import re
+import subprocess
 import sys
 from collections import Counter
 
@@ -112,3 +114,15 @@ def test_one_line_says_what_to_install(monkeypatch):
     with pytest.raises(NotInstalled, match=rf"^CuTe-DSL: not installed here: {re.escape(INSTALL)}$"):
         compiled(LARGE)
     in_cute_dsl._program.cache_clear()
+
+
+def test_what_is_only_compiled_is_kept_nowhere(tmp_path):
+    """W3's page says why a second process saves nothing."""
+    environment = os.environ | {"CUTE_DSL_CACHE_DIR": str(tmp_path), "HOME": str(tmp_path)}
+    code = "from course_kernels.gemm import in_cute_dsl as d; print(d._compiled(d.BEST, 'bfloat16'))"
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True)
+    assert [file for file in tmp_path.rglob("*") if file.is_file() and file.stat().st_size] == []
+
+
+def test_asking_for_lines_changes_no_instruction():
+    assert sass(compiled(LARGE, lines=True).cubin) == sass(compiled(LARGE).cubin)

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from course_kernels.cuda import headers, nvcc
+from course_kernels import nvcc
+from course_kernels.cuda import headers
 from course_kernels.cuda.compile import CompileError
 from course_kernels.cuda.disassemble import sass
 from course_kernels.gemm import by_tma, in_cutlass

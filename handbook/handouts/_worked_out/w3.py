@@ -1,5 +1,6 @@
 """Layouts and the rule of W3."""
 
+import json
 from pathlib import Path
 
 LANES, VALUES = ((4, 8), (32, 1)), ((2, 2, 2), (16, 8, 128))
@@ -91,6 +92,33 @@ def _in_flash(piece):
     return piece if piece in _FLASH else f"not {piece}"
 
 
+_TRITON = (_ATTENTION.parent / "gemm" / "k05_triton.py").read_text(encoding="utf-8")
+
+
+def _of_triton(begins):
+    """The words before what is left out, if the kernel has them; tests/cpu/test_lens.py sees what comes from them."""
+    return f"{begins}…)" if begins in _TRITON else f"not {begins}"
+
+
+_LENS = Path(__file__).parents[3] / "docs" / "workshops" / "w3_lens.json"
+_LINED = [
+    rung
+    for rung in json.loads(_LENS.read_text(encoding="utf-8")).values()
+    if rung["lined"]
+]
+
+
+def _orders(rung):
+    """How many orders to the tensor cores a step of a rung's loop has."""
+    return sum(
+        "HGMMA" in text for loop in rung["loops"] for _, text in loop["sass"]
+    )
+
+
+_ROWS, _COLUMNS = 1024 // 128, 4096 // 256
+_GROUP = 8 * 2  # rows of tiles in 8 clusters of two
+_WALKED = -(-_ROWS // _GROUP) * _GROUP
+
 _LAYOUT = (LANES[0], VALUES[0], LANES[1], VALUES[1])
 _CORNERS = [
     tuple(reversed(divmod(in_a(lane, value), 16)))
@@ -114,6 +142,16 @@ ANSWERS = {
         (1, 32, 1, 1, in_a(5, 0)),
         16,
         (in_a(5, 0), in_a(5, 0) // 16, in_a(5, 0) % 16),
+    ),
+    "Every second turn": (
+        (_ROWS, _COLUMNS, _ROWS * _COLUMNS),
+        (8, _GROUP, _ROWS, _WALKED, _WALKED * _COLUMNS),
+        (4096, 8192),
+        (_ROWS // 2, _ROWS),
+    ),
+    "Through the lens": (
+        _of_triton("for tile in tl.range("),
+        (len(_LINED), *{_orders(rung) for rung in _LINED}),
     ),
     "Ours, and the rows it rests on": (len(JOBS),),
     "Read it": ("xindex % 4096",),

@@ -333,13 +333,14 @@ def _compiled(tile: Tile, element: str, options: str = "") -> Any:
     )  # fmt: skip
 
 
-def compiled(w: Workload, arch: str = "sm_90a", *, tile: Tile = BEST) -> Compiled:
+def compiled(w: Workload, arch: str = "sm_90a", *, tile: Tile = BEST, lines: bool = False) -> Compiled:
     """Return what the compiler makes for a workload, without a card.
 
     Args:
         w: its element type; the kernel is the same for all sizes.
         arch: sm_90a.
         tile: one of TILES.
+        lines: have it say which line of this file each instruction comes from; the instructions are the same.
     Raises:
         NotInstalled: the language is not there.
         ValueError: an `arch` other than sm_90a.
@@ -347,7 +348,8 @@ def compiled(w: Workload, arch: str = "sm_90a", *, tile: Tile = BEST) -> Compile
     if arch != "sm_90a":
         raise ValueError(f"arch: expected sm_90a, for wgmma, got {arch}")
     with tempfile.TemporaryDirectory() as folder:
-        made = _compiled(tile, w.dtype, f"--keep-ptx --keep-cubin --dump-dir {folder}")
+        options = f"--keep-ptx --keep-cubin --dump-dir {folder}"
+        made = _compiled(tile, w.dtype, options + " --generate-line-info" * lines)
         return Compiled(cubin=made.__cubin__, ptx=made.__ptx__, shared_bytes=shared_bytes(tile))
 
 

@@ -34,7 +34,8 @@ class Config:
         BM, BN, BK: a tile of A is BM x BK, a tile of B BK x BN.
         CLUSTER_M, CLUSTER_N: blocks of a cluster, one below the other and side by side.
         PINGPONG: two consumers have a tile each; else half a tile each.
-        swizzle: clusters that are walked together at most, across the order of the tiles; no constant of the source.
+        swizzle: clusters that are walked together at most, across the order of the tiles; no constant of the source,
+            and less of it is asked for where it would add tiles: `swizzle_for`.
     """
 
     BM: int
@@ -83,7 +84,16 @@ def gemm(a: torch.Tensor, b: torch.Tensor, *, tile: str | None = None) -> torch.
     c = torch.empty((M, N), dtype=a.dtype, device=a.device)
     stream = torch.cuda.current_stream(device).cuda_stream
     status = library.multiply(
-        a.data_ptr(), b.data_ptr(), c.data_ptr(), M, N, K, device, multiprocessors, config.swizzle, stream
+        a.data_ptr(),
+        b.data_ptr(),
+        c.data_ptr(),
+        M,
+        N,
+        K,
+        device,
+        multiprocessors,
+        swizzle_for(M, N, config),
+        stream,
     )
     if status:
         raise RuntimeError(f"CUTLASS: {library.words_of(status).decode()}, for M={M}, N={N}, K={K}")
@@ -116,6 +126,31 @@ def config_of(tile: str | None) -> Config:
     if name not in CONFIGS:
         raise ValueError(f"tile: expected one of {', '.join(map(repr, CONFIGS))}, got {tile!r}")
     return CONFIGS[name]
+
+
+def swizzle_for(M: int, N: int, config: Config) -> int:
+    """Return the largest power of two, up to the configuration's swizzle, with the fewest tiles for C (M, N).
+
+    The scheduler rounds the tiles up to so many clusters each way, and a block that draws one of those that are added
+    has nothing to do. At M = 1024 a swizzle of 8 would double the rows of tiles; findings/cutlass_swizzle_rounds_up.sh
+    asks CUTLASS's own code.
+    """
+    swizzles = [1 << n for n in range(config.swizzle.bit_length())]
+    return min(reversed(swizzles), key=lambda swizzle: tiles_walked(M, N, config, swizzle))
+
+
+def tiles_walked(M: int, N: int, config: Config, swizzle: int) -> int:
+    """Return over how many tiles CUTLASS's scheduler walks for C (M, N), those that do not exist counted too."""
+    rows = _rounded_up(-(-M // config.BM), config.CLUSTER_M)
+    columns = _rounded_up(-(-N // config.BN), config.CLUSTER_N)
+    # A product of few tiles is given less than it asks for.
+    least = {8: 6, 4: 3, 2: 2, 1: 0}
+    given = next(size for size, tiles in least.items() if swizzle >= size and min(rows, columns) >= tiles)
+    return _rounded_up(rows, given * config.CLUSTER_M) * _rounded_up(columns, given * config.CLUSTER_N)
+
+
+def _rounded_up(n: int, multiple: int) -> int:
+    return -(-n // multiple) * multiple
 
 
 @functools.cache

@@ -41,12 +41,14 @@ class Rung:
         name, title: by which the file and the page call it.
         ideas: the lines that say each idea, by its name; an idea may have none.
         rest: what is shown and says none.
+        shown: all that is shown, in its order.
     """
 
     name: str
     title: str
     ideas: Mapping[str, tuple[Lines, ...]]
     rest: tuple[Lines, ...]
+    shown: tuple[Lines, ...]
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def _rung(
         for part in parts:
             left[part.file] -= set(part.numbers)
     rest = tuple(run for part in shown for run in _runs(part, left[part.file], texts[part.file]))
-    return Rung(name, table["title"], marked, rest)
+    return Rung(name, table["title"], marked, rest, shown)
 
 
 def _lines(said: Any, where: str, place: _Place, texts: dict[str, Sequence[str]], is_idea: bool) -> Lines:

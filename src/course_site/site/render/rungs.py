@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from course_site.pages import diffs
 from course_site.pages.block_settings import TEXT, read
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.fences import LANGUAGES, fenced
+from course_site.pages.lens import read as read_lens
 from course_site.pages.rungs import Ladder, Lines, Rung
 from course_site.pages.rungs import read as read_rungs
 from course_site.pages.urls import shown_file
+from course_site.site.render import lens
 from course_site.site.render.writer import Writer
 
 SCRIPT, STYLE = "assets/js/rungs.js", "assets/css/rungs.css"
@@ -21,21 +23,34 @@ SCRIPT, STYLE = "assets/js/rungs.js", "assets/css/rungs.css"
 def rungs(writer: Writer, block: Block) -> str:
     """Return the lines that say each idea, two rungs beside each other; `unsaid` is what stands where there are none.
 
+    With `made`, below each idea and folded, what compilers made of its lines.
     All rungs are in the page, and without a script the two that it opens with are seen.
     """
-    settings = read(block.text, {"alt": TEXT, "unsaid": TEXT, "rest": TEXT, "left": TEXT, "right": TEXT})
+    texts = dict.fromkeys(("alt", "unsaid", "rest", "left", "right"), TEXT)
+    settings = read(block.text, {**texts, "made?": dict.fromkeys(lens.SETTINGS, TEXT)})
     try:
         file = shown_file(writer.course.root, block.argument)
+        made = settings.pop("made", None)
+        made_file = made and shown_file(writer.course.root, made["file"])
     except ValueError as error:
         raise DirectiveError(str(error)) from None
     ladder = read_rungs(writer.course.root, file)
     words = {name: html.escape(writer.plain(text)) for name, text in settings.items()}
+    through = made and lens.Lens(
+        ladder,
+        read_lens(made_file, ladder),
+        {name: html.escape(writer.plain(text)) for name, text in made.items()},
+    )
     colours = {
         file: diffs.coloured("\n".join(text), LANGUAGES.get(Path(file).suffix, "text"))
         for file, text in ladder.texts.items()
     }
     titles = {**ladder.ideas, "": settings["rest"]}
-    rows = "".join(_row(idea, title, ladder, colours, words) for idea, title in titles.items())
+    rows = _facts(through) if through else ""
+    for idea, title in titles.items():
+        rows += _row(idea, title, ladder, colours, words)
+        if through and idea in through.ideas():
+            rows += _made(through, idea)
     needs = f'<link rel="stylesheet" href="{writer.shared(STYLE)}">'
     needs += f'<script src="{writer.shared(SCRIPT)}" defer></script>'
     first = next(rung for rung in ladder.rungs if rung.name == ladder.first[0])
@@ -68,35 +83,52 @@ def _choice(ladder: Ladder, words: Mapping[str, str]) -> str:
     return f'<form class="pick" hidden>{"".join(selects)}</form>'
 
 
+def _facts(through: lens.Lens) -> str:
+    """Return what each rung's compiler made of it, in numbers, folded."""
+    return _fold(through.words["numbers"], _sides(through.ladder, through.facts))
+
+
+def _made(through: lens.Lens, idea: str) -> str:
+    """Return what became of the lines of an idea, folded."""
+    cells = _sides(through.ladder, lambda rung: through.cell(rung, idea))
+    return _fold(through.words["summary" if idea else "rest"], cells)
+
+
+def _fold(summary: str, cells: str) -> str:
+    return f'<details class="fold made"><summary>{summary}</summary><div class="idea">{cells}</div></details>'
+
+
+def _sides(ladder: Ladder, text: Callable[[Rung], str]) -> str:
+    """Return a cell of each rung, those that are seen first in front."""
+    by_name = {rung.name: rung for rung in ladder.rungs}
+    names = (*ladder.first, *(name for name in by_name if name not in ladder.first))
+    return "".join(_side(by_name[name], text(by_name[name]), is_seen=name in ladder.first) for name in names)
+
+
+def _side(rung: Rung, inside: str, *, is_seen: bool) -> str:
+    return (
+        f'<div class="side highlight no-copy" data-rung="{rung.name}"{"" if is_seen else " hidden"}>'
+        f'<span class="rung">{html.escape(rung.title)}</span>{inside}</div>'
+    )
+
+
 def _row(
     idea: str, title: str, ladder: Ladder, colours: Mapping[str, Sequence[str]], words: Mapping[str, str]
 ) -> str:
-    by_name = {rung.name: rung for rung in ladder.rungs}
-    others = [name for name in by_name if name not in ladder.first]
-    cells = "".join(
-        _cell(by_name[name], idea, colours, words, is_seen=name in ladder.first)
-        for name in (*ladder.first, *others)
-    )
+    cells = _sides(ladder, lambda rung: _cell(rung, idea, colours, words))
     if not idea:
         return f'<details class="fold"><summary>{html.escape(title)}</summary><div class="idea">{cells}</div></details>'
     return f'<div class="idea"><p class="name">{html.escape(title)}</p>{cells}</div>'
 
 
-def _cell(
-    rung: Rung, idea: str, colours: Mapping[str, Sequence[str]], words: Mapping[str, str], *, is_seen: bool
-) -> str:
+def _cell(rung: Rung, idea: str, colours: Mapping[str, Sequence[str]], words: Mapping[str, str]) -> str:
     parts = "".join(
         f'<span class="from">{part.file} {_range(part)}</span><pre><code>'
         + "\n".join(_dedented(colours[part.file][part.first - 1 : part.last]))
         + "</code></pre>"
         for part in _of(rung, idea)
     )
-    said = parts or f'<p class="unsaid">{words["unsaid"]}</p>'
-    hidden = "" if is_seen else " hidden"
-    return (
-        f'<div class="side highlight no-copy" data-rung="{rung.name}"{hidden}>'
-        f'<span class="rung">{html.escape(rung.title)}</span>{said}</div>'
-    )
+    return parts or f'<p class="unsaid">{words["unsaid"]}</p>'
 
 
 def _range(part: Lines) -> str:
