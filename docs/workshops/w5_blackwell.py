@@ -664,7 +664,7 @@ record(
 # ### Lab {.beyond}
 #
 # In this lab you climb the first stages yourself. You begin with one byte on paper, and you end with a decoder that only shifts bits.
-# The last task is a layer from a checkpoint. Triton's interpreter needs no GPU: `nox -s lab -- fp4_gemv`.
+# The last task is a layer from a checkpoint. NumPy and Triton's interpreter need no GPU: `nox -s lab -- fp4_gemv`.
 #
 # /// lab | fp4_gemv
 # ///
