@@ -870,6 +870,14 @@ record(
 )
 
 # %% [markdown]
+# ### Lab {.beyond}
+#
+# In this lab you climb the first stages yourself. You begin with one byte on paper, and you end with a decoder that only shifts bits.
+# The last task is a layer from a checkpoint. NumPy and Triton's interpreter need no GPU: `nox -s lab -- fp4_gemv`.
+#
+# /// lab | fp4_gemv
+# ///
+#
 # ## Against a bare read
 #
 # The data sheet's bandwidth is a promise; no kernel reads at quite that rate, and a short one has to start and end. So here is a

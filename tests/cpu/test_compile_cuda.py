@@ -115,7 +115,7 @@ SINCE_8_0 = {
     "skinny_gemm_w4/k02_fragments",
 }
 # A lab that begins with a prediction compiles once its numbers are there.
-PREDICT_FIRST = {LABS / "register_tile/cuda/starter.cu"}
+PREDICT_FIRST = {LABS / "fp4_gemv/cuda/starter.cu", LABS / "register_tile/cuda/starter.cu"}
 # What a lab's stages add to each other is in its last one, and that is compiled for every card. A tile made for one
 # kind of card is asked of that kind alone.
 OLDEST_AND_OURS = ("sm_75", "sm_90a")

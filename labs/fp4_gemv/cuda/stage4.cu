@@ -1,0 +1,53 @@
+// Lab fp4_gemv: c = A b, both in NVFP4. launch.py calls this kernel with blocks of THREADS threads, a block for every
+// ROWS numbers of c.
+
+#include <cuda_fp16.h>
+
+constexpr int THREADS = 128, ROWS = 4;
+
+// On paper. A byte of A is 0xB5, and the code of its block's scale is 0x3C. A has rows of 96 numbers.
+constexpr double FIRST = 3.0, SECOND = -1.5;  // what the byte's two codes of E2M1 stand for, in their order
+constexpr double SCALE = 1.5;  // what the code of E4M3 stands for
+constexpr int BYTES = 48, SCALES = 6;  // from a row of A to the next, and from a row of its scales to the next
+static_assert(7 * FIRST + 5 * SECOND != 4.5, "predict first: which number is in the low four bits?");
+static_assert(SCALE == 0 || SCALE > 1e-9, "predict first: E4M3 has a mantissa below its exponent; E8M0 has none");
+static_assert(BYTES != 96, "predict first: two numbers share a byte");
+static_assert(SCALES != 3, "predict first: sixteen numbers share a scale, and not 32");
+static_assert(7 * FIRST + 5 * SECOND + 3 * SCALE + BYTES + 2 * SCALES == 78,
+              "predict first, on paper");
+
+__device__ const float NUMBERS[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
+                                      -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+
+// What a code of E2M1 stands for, 0 to 15.
+__device__ float number(unsigned code) {
+  return NUMBERS[code];
+}
+
+// What a code of E4M3 stands for, 0 to 127; the last of them is NaN.
+__device__ float scale(unsigned code) {
+  const int exponent = code >> 3, mantissa = code & 7;
+  if (code == 127) return __int_as_float(0x7fffffff);
+  return exponent == 0 ? ldexpf(mantissa, -9) : ldexpf(8 + mantissa, exponent - 10);
+}
+
+extern "C" __global__ void gemv_fp4(const unsigned char *a,         // [M, K/2]
+                                    const unsigned char *scales_a,  // [M, K/16]
+                                    const unsigned char *b,         // [K/2]
+                                    const unsigned char *scales_b,  // [K/16]
+                                    __half *c,                      // [M]
+                                    int M, int K) {
+  const int row = blockIdx.x * ROWS + threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (row >= M) return;  // the whole warp
+  a += static_cast<long long>(row) * (K / 2);
+  scales_a += static_cast<long long>(row) * (K / 16);
+  float sum = 0.0f;
+  for (int block = lane; block < K / 16; block += 32) {
+    float products = 0.0f;
+    for (int k = 8 * block; k < 8 * block + 8; k++)
+      products += number(a[k] & 15) * number(b[k] & 15) + number(a[k] >> 4) * number(b[k] >> 4);
+    sum += products * (scale(scales_a[block]) * scale(scales_b[block]));
+  }
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffffu, sum, step);
+  if (lane == 0) c[row] = __half(sum);
+}

@@ -1,0 +1,53 @@
+"""Lab fp4_gemv: c = A b, both in NVFP4."""
+
+import numpy as np
+
+# On paper. A byte of A is 0xB5, and the code of its block's scale is 0x3C. A has rows of 96 numbers.
+FIRST, SECOND = 3.0, -1.5  # what the byte's two codes of E2M1 stand for, in their order
+SCALE = 1.5  # what the code of E4M3 stands for
+BYTES, SCALES = 48, 6  # from a row of A to the next, and from a row of its scales to the next
+assert 7 * FIRST + 5 * SECOND != 4.5, "predict first: which number is in the low four bits?"
+assert not 0 < SCALE < 1e-9, "predict first: E4M3 has a mantissa below its exponent; E8M0 has none"
+assert BYTES != 96, "predict first: two numbers share a byte"
+assert SCALES != 3, "predict first: sixteen numbers share a scale, and not 32"
+assert 7 * FIRST + 5 * SECOND + 3 * SCALE + BYTES + 2 * SCALES == 78, "predict first, on paper"
+
+
+def numbers(codes):
+    """What codes of E2M1 stand for: with these bits a float32 is 2**-126 times the number."""
+    codes = codes.astype(np.uint32)
+    bits = (codes & 8) << 28 | (codes & 7) << 22
+    return bits.view(np.float32) * np.float32(2.0**126)
+
+
+def steps(codes):
+    """What codes of E4M3 stand for, 0 to 127; the last of them is NaN."""
+    sizes = (codes.astype(np.uint32) << 20).view(np.float32) * np.float32(2.0**120)
+    return np.where(codes == 127, np.float32(np.nan), sizes)
+
+
+def row_times(a, scales_a, b, scales_b):
+    """A row of A times b: bytes (K/2,) and scales (K/16,) of both."""
+    a, b = a.reshape(-1, 8), b.reshape(-1, 8)  # [K/16, 8], the bytes of each block
+    products = numbers(a & 15) * numbers(b & 15) + numbers(a >> 4) * numbers(b >> 4)
+    return (products.sum(axis=1) * (steps(scales_a) * steps(scales_b))).sum()
+
+
+def gemv_fp4(a: np.ndarray, scales_a: np.ndarray, b: np.ndarray, scales_b: np.ndarray) -> np.ndarray:
+    """c (1, M) of a (1, M, K/2) and b (1, K/2), with their scales (1, M, K/16) and (1, K/16)."""
+    M = a.shape[1]
+    c = np.full((1, M), np.nan, dtype=np.float16)  # what nobody writes stays NaN
+    for m in range(M):
+        c[0, m] = row_times(a[0, m], scales_a[0, m], b[0], scales_b[0])
+    return c
+
+
+def layer(packed: np.ndarray, scales: np.ndarray, second: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """y (M,) of packed (M, K/2), scales (M, K/16), second (1,) and x (K,)."""
+    y = np.full(len(packed), np.nan, dtype=np.float32)
+    even, odd = x[::2].reshape(-1, 8), x[1::2].reshape(-1, 8)
+    for m in range(len(packed)):
+        byte = packed[m].reshape(-1, 8)
+        in_blocks = (numbers(byte & 15) * even + numbers(byte >> 4) * odd).sum(axis=1)
+        y[m] = (in_blocks * steps(scales[m])).sum() / second[0]
+    return y
