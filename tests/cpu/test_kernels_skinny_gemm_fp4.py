@@ -306,12 +306,12 @@ def test_a_planted_fault_is_seen(run, fault):
 @pytest.mark.parametrize(
     ("N", "K", "eights", "cut"),
     [
-        (28672, 4096, 1, Cut(264, 1, 8, 2)),
-        (28672, 4096, 2, Cut(132, 1, 16, 4)),
-        (4096, 14336, 1, Cut(66, 4, 7, 2)),
-        (28672, 4096, 4, Cut(44, 3, 11, 13)),
-        (1024, 4096, 1, Cut(64, 2, 4, 4)),  # fewer tiles than blocks
-        (16, 65536, 1, Cut(1, 32, 4, 4)),
+        (28672, 4096, 1, Cut(132, 1, 16, 2)),
+        (28672, 4096, 2, Cut(132, 1, 16, 2)),
+        (4096, 14336, 1, Cut(33, 4, 14, 2)),
+        (28672, 4096, 4, Cut(44, 3, 11, 5)),
+        (1024, 4096, 1, Cut(64, 2, 8, 4)),  # fewer tiles than blocks
+        (16, 65536, 1, Cut(1, 64, 4, 8)),
     ],
 )
 def test_how_an_h200_shares_out_the_work(N, K, eights, cut):
@@ -461,24 +461,8 @@ def test_the_kernel_is_made_ready_as_its_cut_wants_it(monkeypatch):
     for kept in (k02_fragments._cut, k02_fragments._prepared):
         kept.cache_clear()
 
-    assert (one, no_parts, how["block"], how["before_the_last_grid_ended"]) == ((256, 1, 1), True, 256, False)
-    assert how["defines"] == {
-        "EIGHTS": 1,
-        "WARPS": 8,
-        "STAGES": 2,
-        "HELD": 4,
-        "BATCH": 2,
-        "RESIDENT": 2,
-        "EARLY": 0,
-    }
-    assert how["shared_bytes"] == 8 * 2 * 4 * 1152 + 2 * 2 * 8 * 512
+    assert (one, no_parts, how["block"], how["before_the_last_grid_ended"]) == ((132, 1, 1), True, 512, False)
+    assert how["defines"] == {"EIGHTS": 1, "WARPS": 16, "STAGES": 2, "HELD": 2, "BATCH": 2, "RESIDENT": 1}
+    assert how["shared_bytes"] == 16 * 2 * 2 * 1152 + 2 * 2 * 16 * 512
     assert (two, none, more["block"], more["before_the_last_grid_ended"]) == ((33, 4, 1), False, 448, True)
-    assert more["defines"] == {
-        "EIGHTS": 2,
-        "WARPS": 14,
-        "STAGES": 5,
-        "HELD": 2,
-        "BATCH": 2,
-        "RESIDENT": 1,
-        "EARLY": 1,
-    }
+    assert more["defines"] == {"EIGHTS": 2, "WARPS": 14, "STAGES": 2, "HELD": 2, "BATCH": 2, "RESIDENT": 1}

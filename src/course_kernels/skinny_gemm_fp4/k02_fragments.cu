@@ -6,7 +6,7 @@
 //           take them
 // Against   skinny_gemm_w4/k02_fragments, whose ring and cut these are: there a number costs less, and one scale for 128
 //           waits for a group's sum. Here sixteen have a scale and no sum of their own. There all warps meet after every
-//           tile; here after two, and with 8 rows of x in two blocks of a multiprocessor that do not wait for each other
+//           tile; here after two
 // Cost      a word, eight weights: four shifts, five masks, four multiplies, and what a scale for two words
 //           costs, two or three; and one multiply of the tensor cores for each 8 rows of x, empty ones among them
 // Limits    compute capability 8.0; 32 rows of x: more would not stay in registers
@@ -19,14 +19,11 @@
 
 // Of the launcher: EIGHTS (times 8 rows of x), WARPS (of a block), STAGES (tiles that a warp copies ahead), HELD, groups
 // of 128 columns whose x a warp keeps: each takes 16 registers for 8 rows; BATCH, tiles after which warps meet; RESIDENT,
-// blocks that a multiprocessor has room for; EARLY, whether the last grid may still run at the start.
+// blocks that a multiprocessor has room for.
 constexpr int WARP = 32;
 constexpr int THREADS = WARPS * WARP;
 constexpr int SUMS = EIGHTS * 4 * WARP;  // 16 rows of weights times those of x
 constexpr float LEFT = 128.0f;           // 2**7: of the weights' 2**-126 and the scales' 2**119
-// Tiles that are asked for before x. Where x is there already it goes first: memory answers in the order of the
-// questions, and no product can begin without x.
-constexpr int BEFORE_X = EARLY ? STAGES : 0;
 
 struct alignas(16) Stage {  // what a warp has of a tile
   uint4 words[HELD][2][WARP];   // of 64 columns each
@@ -97,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
   }
   let_the_next_grid_begin();
 #pragma unroll
-  for (int stage = 0; stage < BEFORE_X; stage++) ask();
+  for (int stage = 0; stage < STAGES; stage++) ask();
 
   // Weights were there before; x may be the work of the last grid.
   const float factor = *second * LEFT;
@@ -113,8 +110,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     unsigned *to = &held[group][tile_k][eight][half * 4];
     to[0] = eight_numbers.x, to[1] = eight_numbers.y, to[2] = eight_numbers.z, to[3] = eight_numbers.w;
   }
-#pragma unroll
-  for (int stage = BEFORE_X; stage < STAGES; stage++) ask();
 
   const Stage *stage = ring;
   int side = 0;

@@ -20,9 +20,9 @@ from course_kernels.skinny_gemm_fp4.layout import GROUP, TILE_N
 SOURCE = Path(__file__).with_suffix(".cu")
 MOST_ROWS = 32
 GROUP_BYTES = 1024 + 128  # of 16 rows, and their scales
-# Under way for each multiprocessor, at most. What memory delivers in the time of one latency is some 45 to 64 KB on
-# this card; more than that, since a warp asks again for a place only when it is through with the tile in it.
-RING_BYTES = 144 * 1024
+# Under way for each multiprocessor, at most: what memory delivers in the time of one latency. Rings of 48 to 192 KB were
+# timed on an H200 with 1, 8 and 16 rows of x; every larger one was slower.
+RING_BYTES = 64 * 1024
 MOST_STAGES = 16
 
 
@@ -41,7 +41,7 @@ class Room(NamedTuple):
     resident: int
     batch: int
 
-    def defines(self, eights: int, warps: int, stages: int, *, early: bool = False) -> dict[str, int]:
+    def defines(self, eights: int, warps: int, stages: int) -> dict[str, int]:
         """Return the macros of a block with so many warps: a large one, which only a caller asks for, is alone."""
         resident = max(min(self.resident, self.warps * self.resident // warps), 1)
         return {
@@ -51,7 +51,6 @@ class Room(NamedTuple):
             "HELD": self.held,
             "BATCH": self.batch,
             "RESIDENT": resident,
-            "EARLY": int(early),
         }
 
     def shared_bytes(self, eights: int, warps: int, stages: int) -> int:
@@ -60,9 +59,10 @@ class Room(NamedTuple):
 
 
 # By the rows of x, in eights. The lanes of a multiprocessor share 65536 registers: 128 for each of 16 warps, of which
-# 64 at most hold x. With 8 rows that is enough for eight warps to hold all of 4096 columns, and two blocks are side by
-# side: one multiplies while the other adds its sums. With 32 rows the sums take more, and fewer warps find a place.
-ROOM = {1: Room(4, 8, 2, 2), 2: Room(2, 16, 1, 2), 4: Room(1, 12, 1, 1)}
+# 64 at most hold x. With 8 rows two blocks of eight warps could be side by side, each with all of 4096 columns; one of
+# sixteen, whose warps hold half as much, was as quick or quicker. With 32 rows the sums take more, and fewer warps find
+# a place.
+ROOM = {1: Room(2, 16, 1, 2), 2: Room(2, 16, 1, 2), 4: Room(1, 12, 1, 1)}
 
 
 class Cut(NamedTuple):
@@ -157,6 +157,6 @@ def _prepared(device: int, eights: int, warps: int, stages: int, early: bool) ->
         "skinny_gemm_fp4_fragments",
         block=32 * warps,
         shared_bytes=room.shared_bytes(eights, warps, stages),
-        defines=room.defines(eights, warps, stages, early=early),
+        defines=room.defines(eights, warps, stages),
         before_the_last_grid_ended=early,
     )
