@@ -114,7 +114,11 @@ def run_to_its_end(session: nox.Session, *arguments: str) -> None:
 def docs(session: nox.Session) -> None:
     """Build site/; with a GPU measure every page first. Options after --, see -- --help."""
     several = any(word.startswith(("--jobs", "--scheduler", "--slurm")) for word in session.posargs)
-    install(session, ("site,measure,cuda13" if has_gpu(session) else "site") + (",fleet" if several else ""))
+    extras = ["site", *(["measure", "cuda13"] if has_gpu(session) else []), *(["fleet"] if several else [])]
+    extras += [
+        extra for word, extra in zip(session.posargs, session.posargs[1:], strict=False) if word == "--with"
+    ]
+    install(session, ",".join(extras))
     # A compiled file says nothing that its source does not say.
     compiled = ("--check-hash-based-pycs", "always")
     run_to_its_end(session, *compiled, "-m", "course_site", "docs", *session.posargs)
@@ -187,10 +191,11 @@ def judge(session: nox.Session) -> None:
 
 @nox.session
 def profile(session: nox.Session) -> None:
-    """Say what your kernel waits for: `-- FILE[:function]`, `--hint` for what to try, `--report` for the page on it."""
+    """Say what your kernel waits for: `-- FILE[:function]`, `--hint`, `--report`; `--code` shows its machine code."""
     gpu = has_gpu(session)
     install(session, "measure,cuda13", *(() if gpu else PINNED))
-    run_to_its_end(session, "-m", "course_profile", *(["--gpu"] if gpu else []), *session.posargs)
+    command = "course_profile.code" if "--code" in session.posargs else "course_profile"
+    run_to_its_end(session, "-m", command, *(["--gpu"] if gpu else []), *session.posargs)
 
 
 @nox.session(name="serve-model")

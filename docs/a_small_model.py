@@ -274,10 +274,16 @@ record(
 #
 # /// claim | score.small < ngram.c3
 # **The model beats counting with three bytes**, on text that neither of them has seen.
+# /// otherwise
+# This run does not show that the model beats counting with three bytes. On text that neither of them has seen, the model
+# needs {{ score.small:.2f }} bits per byte, and counting needs {{ ngram.c3:.2f }}.
 # ///
 #
 # /// claim | score.small < min(ngram.c4, ngram.c5, ngram.c6, ngram.c7)
 # And it beats counting with any number of bytes up to seven.
+# /// otherwise
+# On the same text, counting with four, five, six and seven bytes needs {{ ngram.c4:.2f }}, {{ ngram.c5:.2f }},
+# {{ ngram.c6:.2f }} and {{ ngram.c7:.2f }} bits per byte. The lowest of these is the one that a model has to beat.
 # ///
 # ///
 #
@@ -308,6 +314,9 @@ record(
 # /// claim | end.learnt < end.held_out
 # The model guesses better on the text that it is learning. Part of the difference is what it knows about these files alone:
 # their names, their habits, and some lines **by heart**. That is of no use on any other text.
+# /// otherwise
+# So this run does not show that the model guesses better on the text that it is learning. Where a model does, part of the
+# difference is what it knows about these files alone: their names, their habits, and some lines **by heart**.
 # ///
 #
 # A model with more weights, or one that reads the text more often, remembers more. That is why a loss means something only on
@@ -401,6 +410,8 @@ record(
 #
 # /// claim | kept.small < kept.draft
 # The small model is better than its draft.
+# /// otherwise
+# This run does not show that the small model is better than its draft: compare their losses in the table.
 # ///
 #
 # /// claim | kept.small < kept.experts
@@ -408,6 +419,11 @@ record(
 # {{ shape.experts.layers:.0f}} layers where the small model has {{ shape.small.layers:.0f}}, a token meets fewer of its
 # weights, and each of the eight experts sees a quarter of a text that is already short. Three things differ, and one
 # training run cannot say which of them matters. Experts are for models that have more text than time.
+# /// otherwise
+# Nor does this run show that the small model is better than the model with experts. That is no verdict either: the model with
+# experts has {{ shape.experts.layers:.0f}} layers where the small model has {{ shape.small.layers:.0f}}, a token meets fewer of
+# its weights, and each of the eight experts sees a quarter of a text that is already short. Three things differ, and one
+# training run cannot say which of them matters.
 # ///
 #
 # On the files held out, the draft's best guess is the same as the small model's at {{ agree:.0%}} of the places.

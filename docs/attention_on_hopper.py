@@ -268,6 +268,9 @@ record(
 # /// claim | 0.95 * order.dealt.tflops < order.longest.tflops < 1.05 * order.dealt.tflops
 # On this shape the two are level. Asking is meant for shapes whose lengths do not form such a line, above all for packed sequences: texts of
 # different lengths, one after the other.
+# /// otherwise
+# On this shape, asking reaches {{ order.longest.tflops / order.dealt.tflops:.2f }} times the speed of dealing out. Asking is meant
+# for shapes whose lengths do not form such a line, above all for packed sequences: texts of different lengths, one after the other.
 # ///
 # ///
 
@@ -378,6 +381,10 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 #
 # /// claim | best_over_cudnn.d128.causal > 1.02 and best_over_cudnn.d64.full > 1.02 and best_over_cudnn.d64.causal > 1.02
 # Long rows are where the ideas pay: with a causal mask and at d = 64 k06_wgmma is ahead of SDPA cuDNN at N = 16384.
+# /// otherwise
+# The ideas should pay on long rows. At N = 16384, k06_wgmma reaches {{ best_over_cudnn.d128.causal:.2f }} times the speed of SDPA
+# cuDNN at d = 128 with a causal mask. At d = 64 it reaches {{ best_over_cudnn.d64.full:.2f }} times for full attention, and
+# {{ best_over_cudnn.d64.causal:.2f }} times for causal.
 # ///
 #
 # And the shortest rows at d = 64, all keys? k06_wgmma reaches
@@ -438,6 +445,10 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # /// claim | race.d128.full.n1024.wgmma.tflops > race.d128.full.n1024.fa4.tflops and race.d128.causal.n1024.wgmma.tflops > race.d128.causal.n1024.fa4.tflops and race.d64.full.n1024.wgmma.tflops > race.d64.full.n1024.fa4.tflops and race.d64.causal.n1024.wgmma.tflops > race.d64.causal.n1024.fa4.tflops
 # On the shortest rows k06_wgmma wins: at N = 1024 it is ahead of FlashAttention-4, at d = 128 and at d = 64, with a causal
 # mask and without.
+# /// otherwise
+# On the shortest rows, at N = 1024, k06_wgmma reaches {{ race.d128.full.n1024.wgmma.tflops / race.d128.full.n1024.fa4.tflops:.2f }} times the speed of
+# FlashAttention-4 at d = 128 for full attention, and {{ race.d128.causal.n1024.wgmma.tflops / race.d128.causal.n1024.fa4.tflops:.2f }} times for causal. At d = 64
+# the factors are {{ race.d64.full.n1024.wgmma.tflops / race.d64.full.n1024.fa4.tflops:.2f }} and {{ race.d64.causal.n1024.wgmma.tflops / race.d64.causal.n1024.fa4.tflops:.2f }}.
 # ///
 # ///
 # /// otherwise
@@ -454,6 +465,10 @@ record(order=compare(ORDERS, long(128, True), seconds=0.1))
 # /// claim | 0.9 < race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa3.tflops < 1.1 and race.d128.causal.n16384.wgmma.tflops > race.d128.causal.n16384.fa3.tflops and race.d64.full.n16384.wgmma.tflops > race.d64.full.n16384.fa3.tflops and race.d64.causal.n16384.wgmma.tflops > race.d64.causal.n16384.fa3.tflops
 # At d = 128, all keys, k06_wgmma is level with it, within a tenth. With a causal mask and at d = 64 k06_wgmma is ahead of
 # FlashAttention-3.
+# /// otherwise
+# At d = 128, k06_wgmma reaches {{ race.d128.full.n16384.wgmma.tflops / race.d128.full.n16384.fa3.tflops:.2f }} times its speed for full attention, and
+# {{ race.d128.causal.n16384.wgmma.tflops / race.d128.causal.n16384.fa3.tflops:.2f }} times for causal. At d = 64 the factors are
+# {{ race.d64.full.n16384.wgmma.tflops / race.d64.full.n16384.fa3.tflops:.2f }} and {{ race.d64.causal.n16384.wgmma.tflops / race.d64.causal.n16384.fa3.tflops:.2f }}.
 # ///
 # /// otherwise
 # FlashAttention-3 was **not raced** in this run, because FlashInfer, which contains it, was not installed.
@@ -675,6 +690,11 @@ record(
 # At d = 64 k04_wgmma runs at {{ backward.d64.full.wgmma.tflops / backward.d64.full.sdpa_flash.tflops:.2f}} times the speed
 # of SDPA flash for full attention, and at
 # {{ backward.d64.causal.wgmma.tflops / backward.d64.causal.sdpa_flash.tflops:.2f}} times for causal.
+# /// otherwise
+# At d = 128, k04_wgmma runs at {{ bwd_over_sdpa_flash.full:.2f}} times the speed of SDPA flash for full attention, and at
+# {{ bwd_over_sdpa_flash.causal:.2f}} times for causal. At d = 64 the factors are
+# {{ backward.d64.full.wgmma.tflops / backward.d64.full.sdpa_flash.tflops:.2f}} and
+# {{ backward.d64.causal.wgmma.tflops / backward.d64.causal.sdpa_flash.tflops:.2f}}.
 # ///
 
 # %%

@@ -734,7 +734,7 @@ record(
 # whose first language may not be English:
 #
 # - prose at 150 words a minute, captions and tables too;
-# - code at ten lines a minute, empty lines left out;
+# - code at ten lines a minute, empty lines left out; of two kernels side by side, the first;
 # - half a minute for a chart or a picture;
 # - one minute for a prediction and four for an exercise, unless its head says otherwise;
 # - a lab takes the minutes at its head.

@@ -724,6 +724,10 @@ record(
 # /// claim | decode.graph.us / decode.graph.T < 1.3 * kernels.plain.busy
 # A step now takes {{ decode.graph.ms / decode.graph.T:.1f}} ms, little more than the time in which its kernels are at
 # work. That is all that a graph can do.
+# /// otherwise
+# For {{ kernels.plain.busy / 1000:.1f}} ms of a plain step, a kernel was at work, by the profiler. In the graph a step
+# takes {{ decode.graph.ms / decode.graph.T:.1f}} ms. The host is not the reason for what is left between the two, because
+# the graph does not wait for it.
 # ///
 # ///
 #

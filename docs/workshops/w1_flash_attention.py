@@ -649,6 +649,10 @@ record(
 # the plain recipe recovers: {{ l8.plain.materialised.n16384.tflops:.0f }} TFLOP/s, after {{ l8.plain.materialised.n8192.tflops:.0f }}
 # at 8192. By our count of trips it should not recover. [The lecture looked into
 # it](../lectures/l8_attention.py#the-plain-recipe-on-the-card): from that length on PyTorch uses a different softmax.
+# /// otherwise
+# Where there is room for N = 16384, as on the lecture's card, it goes on. There, on an {{ l8.gpu.name }}, the plain recipe
+# reaches {{ l8.plain.materialised.n16384.tflops:.0f }} TFLOP/s, after {{ l8.plain.materialised.n8192.tflops:.0f }} at 8192.
+# [The lecture looked at both lengths](../lectures/l8_attention.py#the-plain-recipe-on-the-card).
 # ///
 #
 # Now look at your kernel, among its peers.
@@ -802,12 +806,19 @@ record(
 # Against SDPA's flash back end we win: {{ flash_over_sdpa_flash.full:.2f }} times its speed for full attention,
 # {{ flash_over_sdpa_flash.causal:.2f }} times for causal. That back end is FlashAttention-2, written for the generation of
 # cards before this one: the FlashAttention-3 paper puts it at 35 % of an H100's peak [^shah2024].
+# /// otherwise
+# Against SDPA's flash back end our kernel reaches {{ flash_over_sdpa_flash.full:.2f }} times its speed for full attention,
+# and {{ flash_over_sdpa_flash.causal:.2f }} times for causal. That back end is FlashAttention-2, written for the generation of
+# cards before Hopper: the FlashAttention-3 paper puts it at 35 % of an H100's peak [^shah2024].
 # ///
 #
 # /// claim | 0.75 < flash_over_cudnn.full < 1 and 0.75 < flash_over_cudnn.causal < 1
 # Against cuDNN this kernel loses: {{ flash_over_cudnn.full:.2f }} of its speed for full attention,
 # {{ flash_over_cudnn.causal:.2f }} for causal. That is more than three quarters, but not all of it. It is worth knowing where
 # the rest went.
+# /// otherwise
+# Against cuDNN this kernel reaches {{ flash_over_cudnn.full:.2f }} times its speed for full attention, and
+# {{ flash_over_cudnn.causal:.2f }} times for causal. Either way, it is worth knowing what limits such a kernel.
 # ///
 # ///
 #
@@ -891,6 +902,13 @@ record(
 # {{ specialised_over_cudnn.causal:.2f }} times for causal. The likely reason is less idle time between the two kinds
 # of units. It is not the only thing that changed: a block also takes more rows, so fewer bytes come from L2. We did not measure
 # how much each change contributes.
+# /// otherwise
+# With the same multiplications, on the same card, it reaches {{ specialised.n16384.tflops:.0f }} TFLOP/s where the plain
+# kernel reaches {{ flash.n16384.tflops:.0f }}, or {{ specialised.n16384.of_peak:.0%}} of peak. For causal attention the two reach
+# {{ causal.specialised.tflops:.0f }} and {{ causal.flash.tflops:.0f }} TFLOP/s. That is
+# {{ specialised_over_cudnn.full:.2f }} times cuDNN's speed for full attention and
+# {{ specialised_over_cudnn.causal:.2f }} times for causal. The specialists are not the only thing that changed: a block also
+# takes more rows, so fewer bytes come from L2. We did not measure how much each change contributes.
 # ///
 #
 # /// when | guests.raced == 1

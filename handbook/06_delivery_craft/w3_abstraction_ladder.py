@@ -460,6 +460,14 @@ for job, answers in JOBS.items():
 # Then come the values: the next column, eight rows down, eight columns on.
 # ///
 #
+# ## For at home: layouts as puzzles
+#
+# If they liked the cups, here are twenty more as homework, in plain Python and without a GPU. Do the first stage yourself before you
+# give it out.
+#
+# /// lab | layouts
+# ///
+#
 # ## You can now teach
 #
 # - the ladder, as a list of decisions and who makes them;

@@ -554,6 +554,15 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # ///
 
 # %% [markdown]
+# ## For at home: a quantiser of their own
+#
+# What they did with a pencil, as homework in plain Python and without a GPU: from one code to a whole tensor, with both scales. Do the
+# first stage yourself before you give it out.
+#
+# /// lab | nvfp4
+# ///
+
+# %% [markdown]
 # ## You can now teach
 #
 # - the eight places of E2M1 from their bits, and a block of sixteen with its scale, in chalk;

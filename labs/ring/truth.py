@@ -201,6 +201,14 @@ def drawn_rings(draw: random.Random) -> Iterator[tuple[str, list[int], list[int]
         told = f"{who}'s bits of tiles {at - 1} and {at} exchanged"
         yield f"a ring of {places}, {tiles} tiles, {told}", list(producer), list(consumer), places
         bits[at - 1], bits[at] = bits[at], bits[at - 1]
+    # One place, where the two meet at every tile.
+    tiles = draw.randint(8, 12)
+    at = draw.randrange(1, tiles)
+    for slipped in ("the producer", "the consumer"):
+        producer, consumer = names(tiles, 1, 1), names(tiles, 1, 0)
+        who = producer if slipped == "the producer" else consumer
+        who[at] = 1 - who[at]
+        yield f"a ring of 1, {tiles} tiles, {slipped} at tile {at}: a wrong bit", producer, consumer, 1
 
 
 def rings() -> list[tuple[str, list[int], list[int], int]]:

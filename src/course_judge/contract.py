@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from course_judge.hidden_sizes import MULTIPLES, free_dims
+from course_judge.hidden_sizes import MULTIPLES, equal, free_dims
 from course_kernels.problem import Problem, Workload
 
 
@@ -116,11 +116,12 @@ def kind_of(w: Workload) -> tuple[str, ...]:
 
 
 def joined(problem: Problem, w: Workload, name: str = "") -> Workload:
-    """Return a size whose dimensions fit together: those that must be multiples of others are.
+    """Return a size whose dimensions fit together: those that must be multiples of others are, or equal to them.
 
     Args:
         name: the dimension that keeps its size, as far as it can.
     """
+    w = equal(problem, w, name)
     if problem.name not in PAIRS:
         return w
     (many, one), dims = PAIRS[problem.name], w.dims
@@ -153,7 +154,7 @@ def square(problem: Problem, size: int, rng: random.Random) -> Workload | None:
     like = rng.choice(problem.check_on)
     names = [name for name in sizes_of(problem) if name in like.dims and not counts(problem, name)]
     step = max((bounds_of(problem, name).step for name in names), default=1)
-    equal: dict[str, int] = {
+    sides: dict[str, int] = {
         name: bounds_of(problem, name).fit(max(size // step * step, step)) for name in names
     }
-    return joined(problem, Workload.of(like.dtype, **like.dims | equal)) if len(names) > 1 else None
+    return joined(problem, Workload.of(like.dtype, **like.dims | sides)) if len(names) > 1 else None

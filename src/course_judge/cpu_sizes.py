@@ -20,6 +20,7 @@ from course_judge.hidden_sizes import (
     MULTIPLES,
     SMALL_BYTES,
     SMALL_FLOPS,
+    equal,
     free_dims,
     in_steps,
     small,
@@ -106,9 +107,9 @@ def drawn(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
             for name, size in like.dims.items()
             if name in names and size > LEAST
         }
-        found.append(Workload.of(like.dtype, **like.dims | dims))
-    if problem.name not in MULTIPLES and (equal := square(problem, rng.randint(*SQUARE), rng)):
-        found.append(equal)
+        found.append(equal(problem, Workload.of(like.dtype, **like.dims | dims)))
+    if problem.name not in MULTIPLES and (sides := square(problem, rng.randint(*SQUARE), rng)):
+        found.append(sides)
     return tuple(w for w in found if w not in problem.check_on and is_affordable(problem, w))
 
 
@@ -212,10 +213,17 @@ class Pace:
 
     They hang on how many programs a launch has, which nobody but the file knows. So nothing is taken to be quicker
     than another because it is shorter in one dimension, and longer in another.
+
+    Attributes:
+        now: reads the clock.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem, self._seen = problem, dict[Workload, float]()
+    def __init__(self, problem: Problem, now: Callable[[], float] = time.monotonic) -> None:
+        """
+        Args:
+            now: reads the clock by which all are asked, in seconds.
+        """
+        self._problem, self._seen, self.now = problem, dict[Workload, float](), now
 
     def note(self, workload: Workload, seconds: float) -> None:
         """Note how long a call took."""
@@ -277,9 +285,9 @@ class InTurn:
         return self._pace.guess(workload) <= self._left / 2
 
     def _time(self, workload: Workload) -> None:
-        began = time.monotonic()
+        began = self._pace.now()
         self._ask(workload)
-        self._left -= time.monotonic() - began
+        self._left -= self._pace.now() - began
 
 
 def cut_to(problem: Problem, w: Workload, most: float) -> Workload:
@@ -308,7 +316,7 @@ def cut_until(problem: Problem, w: Workload, fits: Callable[[Workload], bool]) -
         less = in_steps(w.dims[name] * 3 // 4 | 1, step_of(problem.check_on, name))
         if less >= w.dims[name]:
             raise TooSmall(w.label)
-        w = Workload.of(w.dtype, **w.dims | {name: less})
+        w = equal(problem, Workload.of(w.dtype, **w.dims | {name: less}))
     return w
 
 

@@ -7,7 +7,6 @@ past the largest announced, the others are as small as the contract allows, so t
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -180,9 +179,9 @@ class Edges:
             pace: of a file that an interpreter runs.
         """
         asked: list[Workload] = []
-        until = time.monotonic() + SMALLEST_SECONDS
+        until = pace.now() + SMALLEST_SECONDS if pace else 0.0
         for w in smallest(self._problem, self._rng):
-            if pace and (pace.guess(w) > SMALLEST_SECONDS / 4 or time.monotonic() > until):
+            if pace and (pace.guess(w) > SMALLEST_SECONDS / 4 or pace.now() > until):
                 self.late = True
                 continue
             ask(w)
@@ -238,7 +237,7 @@ class Edges:
         """Ask the nearest, the next, and by the time that they took the farthest that there is time for."""
         if not sizes or pace.guess(sizes[-1]) > 2 * seconds:
             return []
-        until, took = time.monotonic() + seconds, dict[int, float]()
+        until, took = pace.now() + seconds, dict[int, float]()
         asked: list[Workload] = []
         rest = sizes[::-1]  # the nearest first
         while rest:
@@ -250,11 +249,11 @@ class Edges:
                 if not fits:
                     break
                 w = fits[-1]
-            elif took and pace.guess(w) > until - time.monotonic():
+            elif took and pace.guess(w) > until - pace.now():
                 break
-            began = time.monotonic()
+            began = pace.now()
             ask(w)
-            took[w.dims[name]] = time.monotonic() - began
+            took[w.dims[name]] = pace.now() - began
             asked.append(w)
             rest = rest[rest.index(w) + 1 :]
         return asked

@@ -22,6 +22,9 @@ LEAST = 8
 # Dimensions that must be a multiple of another.
 MULTIPLES = {"strided_read": {"N": "S"}}
 
+# Dimensions that the contract has equal.
+EQUAL = {"refusals": ("M", "N")}
+
 
 def small(problem: Problem, workloads: Sequence[Workload] = ()) -> tuple[Workload, ...]:
     """Return the workloads that are quick to ask on a CPU; at least the quickest one."""
@@ -44,10 +47,12 @@ def draw(
     square: Workload | None = None
     for _ in range(1000):
         found = _one(problem, workloads, free, rng)
-        turned = _turned(problem, workloads, found, free)
+        # A square one has no other order: then another square, as there are two for every problem.
+        squares = problem.name in EQUAL
+        turned = _one(problem, workloads, free, rng) if squares else _turned(problem, workloads, found, free)
         if all(w not in workloads and _is_small(problem, w) for w in (found, turned)):
             sizes = [found.dims[name] for name in free if name in found.dims]
-            if len(sizes) == 1 or len(set(sizes)) > 1:
+            if len(sizes) == 1 or len(set(sizes)) > 1 or squares:
                 return (found,) if turned == found else (found, turned)
             square = found  # on which whoever takes rows for columns is right
     if square:
@@ -85,7 +90,19 @@ def _one(
             dims[name] = in_steps(min(size, most), step_of(workloads, name))
     for name, other in MULTIPLES.get(problem.name, {}).items():
         dims[name] = max(1, dims[name] // dims[other]) * dims[other]
-    return Workload.of(like.dtype, **dims)
+    return equal(problem, Workload.of(like.dtype, **dims))
+
+
+def equal(problem: Problem, w: Workload, name: str = "") -> Workload:
+    """Return a size whose dimensions are equal where the contract has them so.
+
+    Args:
+        name: the dimension that keeps its size; without it the smallest does.
+    """
+    if not (names := EQUAL.get(problem.name)):
+        return w
+    size = w.dims[name] if name in names else min(w.dims[one] for one in names)
+    return Workload.of(w.dtype, **w.dims | dict.fromkeys(names, size))
 
 
 def step_of(workloads: Sequence[Workload], name: str) -> int:

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,13 +39,16 @@ from course_judge.protocol.messages import (
 )
 from course_judge.protocol.processes import is_running, tree
 from course_judge.protocol.verdict import PROPERTIES, escaped
+from course_judge.working_clock import Clock
 
 WORKER = "course_judge.worker.process"
 SOURCES = Path(__file__).resolve().parents[1]
 START_SECONDS = 300.0  # to load torch, on a machine that is busy
 MIB = 2**20
 SHOWN_BYTES = 16 * 2**10  # of what a stranger prints
-LOOK_SECONDS = 0.05  # how often a stranger's memory and folder are looked at while it works
+# How often a stranger's memory and folder are looked at while it works, and how soon again at the end of a limit:
+# while it sleeps, what is left of that does not go by.
+LOOK_SECONDS, LEAST_LOOK_SECONDS = 0.05, 0.005
 
 
 A = TypeVar("A", bound=Answer)
@@ -95,6 +97,8 @@ class Task:
         own: the work must be the file's own: neither torch's operators nor the course's kernels may do it.
         worker: the name of the module whose `Worker` answers.
         more: what that worker needs to know besides; plain data.
+        by_work: its limits are in working seconds. Where a card is used they are the wall's: what a kernel takes there
+            is no time of the CPU's.
     """
 
     file: Path
@@ -103,6 +107,7 @@ class Task:
     limits: Limits = field(default_factory=Limits)
     worker: str = "course_judge.worker.torch_function"
     more: Mapping[str, Any] = field(default_factory=dict)
+    by_work: bool = False
 
 
 class Host:
@@ -242,6 +247,7 @@ class Stranger:
 
     Attributes:
         not_held: what the system could not hold it to.
+        clock: the clock of its limits, and of all that the judge paces by it.
     """
 
     def __init__(
@@ -250,9 +256,13 @@ class Stranger:
         self._host, self._process, self._channel, self._folder = host, process, channel, folder
         self._limits, self._printed = task.limits, printed
         self._ended: Swept | None = None
-        self._until = time.monotonic() + self._limits.seconds_in_all
+        self.clock = Clock()
+        self._began = self.clock.moment()
         self._base = 0
         self.not_held = _read(Confined, self._receive(START_SECONDS)[0]).open
+        if task.by_work:
+            self.clock = Clock(process)
+            self._began = self.clock.moment()
         self._base = _memory_of({process})
 
     @property
@@ -290,17 +300,17 @@ class Stranger:
         return _read(asked.answer, answer)
 
     def _receive(self, seconds: float) -> tuple[Any, list[int]]:
-        until = time.monotonic() + seconds
-        if self._until < until:
-            until, seconds = self._until, self._limits.seconds_in_all
+        began = self.clock.moment()
+        each, all_ = (began, seconds), (self._began, self._limits.seconds_in_all)
         while True:
-            left = until - time.monotonic()
+            left = min(self.clock.left(*each), self.clock.left(*all_))
             try:
-                return self._channel.receive(max(0.0, min(LOOK_SECONDS, left)))
+                return self._channel.receive(max(LEAST_LOOK_SECONDS, min(LOOK_SECONDS, left)))
             except TimedOut:
                 self._look()
-                if left <= 0:
-                    raise Broken("timed out", f"it ran for {seconds:g} s and was ended") from None
+                # Where one answer may take as long as all do, it is all that took too long: they began first.
+                if past := self.clock.past(*all_, "all answers") or self.clock.past(*each, "one answer"):
+                    raise Broken("timed out", f"{past}, and was ended") from None
             except OutOfTurn as error:
                 raise Broken("out of turn", f"it sent {escaped(str(error), 80)}") from None
             except Gone:
@@ -309,6 +319,7 @@ class Stranger:
     def _look(self) -> None:
         """Refuse a process that is past its limits."""
         running = tree(self._process)
+        self.clock.watch(running)
         if len(running) > self._limits.processes:
             raise Broken(
                 "too many processes", f"it ran {len(running)}, and {self._limits.processes} is the limit"
@@ -347,8 +358,8 @@ class Stranger:
 
     def _wait(self) -> None:
         """Wait until it has ended by itself, which closes the connection unless somebody else has a copy of its end."""
-        until = time.monotonic() + self._limits.seconds
-        while time.monotonic() < until and is_running(self._process):
+        began = self.clock.moment()
+        while self.clock.left(began, self._limits.seconds) > 0 and is_running(self._process):
             try:
                 self._channel.receive(LOOK_SECONDS)
             except TimedOut:

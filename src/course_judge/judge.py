@@ -84,16 +84,16 @@ def judge(
         task: how its process is started; without it as the problem says, with the usual limits.
         seed: for tests; otherwise nobody knows it.
     """
-    task = task or Task(file, problem.name)
+    task = dataclasses.replace(task or Task(file, problem.name), by_work=device == "cpu")
     rng = random.Random(secrets.randbits(64) if seed is None else seed)
     more = None
     interpreted = device == "cpu" and names_triton(file)
-    pace = Pace(problem) if interpreted else None
-    if not workloads and device == "cpu":
-        more = _More(problem, rng, pace)
-    workloads = tuple(workloads) or (problem.check_on if device == "cuda" else small(problem))
-    examination = _Examination(problem, device, rng, pace)
     with host.stranger(task) as stranger:
+        pace = Pace(problem, stranger.clock.now) if interpreted else None
+        if not workloads and device == "cpu":
+            more = _More(problem, rng, pace)
+        workloads = tuple(workloads) or (problem.check_on if device == "cuda" else small(problem))
+        examination = _Examination(problem, device, rng, pace)
         try:
             stranger.ask(Load())
             verdict = examination.of(stranger, workloads, time_on, more)
@@ -232,9 +232,9 @@ class _Examination:
             again = self._rng.choice(
                 self._quick([*small(self._problem, workloads), *asked[len(workloads) :][:2]])
             )
-            until = time.monotonic() + AGAIN_SECONDS
+            until = stranger.clock.now() + AGAIN_SECONDS
             for number in range(self._rng.randint(*AGAIN)):
-                if number >= AGAIN[0] and time.monotonic() > until:
+                if number >= AGAIN[0] and stranger.clock.now() > until:
                     break
                 self._once_more(function, again)
             if held:
@@ -321,7 +321,7 @@ class _Examination:
                 for ask in kind:
                     ask()
             return
-        until = time.monotonic() + SPECIALS_SECONDS
+        until = self._pace.now() + SPECIALS_SECONDS
         rest: list[Callable[[], bool]] = []
         for kind in questions:
             # The size may have no room for it: then the next.
@@ -329,7 +329,7 @@ class _Examination:
             any(ask() for ask in order)
             rest += order
         for ask in self._rng.sample(rest, len(rest)):
-            if time.monotonic() > until:
+            if self._pace.now() > until:
                 if more:
                     more.few = True
                 break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -83,7 +82,7 @@ class Remote:
         self._last: list[torch.Tensor] = []
         self._rng, self._held, self._numbers = rng, dict[int, _Held](), 0
         self._size, self._is_held = "", False
-        self.seconds = 0.0  # that the last call took
+        self.seconds = 0.0  # that the last call took, by the stranger's clock
         self.launches: tuple[int, int] | None = None  # of a call, fewest and most; None where nobody counted
 
     def begin(self, workload: Workload) -> None:
@@ -112,9 +111,9 @@ class Remote:
         number = self._number(first)
         call = Call(tuple(places), options, self._room, poisoned=first, keep=first, number=number)
         self._calls += 1
-        began = time.monotonic()
+        began = self.stranger.clock.now()
         answer = self.stranger.ask(call)
-        self.seconds = time.monotonic() - began
+        self.seconds = self.stranger.clock.now() - began
         if answer.launches >= 0:
             fewest, most = self.launches or (answer.launches, answer.launches)
             self.launches = min(fewest, answer.launches), max(most, answer.launches)

@@ -15,7 +15,7 @@ OFF_THE_ROAD = "—"  # on a page of no session, such as the first steps
 def along_the_road(labs: Iterable[Lab], root: Path) -> list[tuple[str, Lab]]:
     """(session, lab) in the order of the road; labs on pages of no session come first.
 
-    A lab's place is its page's; labs of one page are in the order in which it has them.
+    A lab's place is its page's, the student's or the teaching chapter; labs of one page are in its order.
 
     Raises:
         LabError: the road or the map of a session cannot be read.
@@ -23,7 +23,8 @@ def along_the_road(labs: Iterable[Lab], root: Path) -> list[tuple[str, Lab]]:
     folder = root / "handbook" / "sessions"
     road = _read(folder / "road.toml").get("road", {}).get("course", {})
     stops = [stop for half in road.get("half", []) for stop in half["stops"]]
-    pages = {_read(folder / f"{stop}.toml").get("student_page"): stop for stop in stops}
+    sessions = {stop: _read(folder / f"{stop}.toml") for stop in stops}
+    pages = {one.get(key): stop for key in ("chapter", "student_page") for stop, one in sessions.items()}
 
     def place(lab: Lab) -> tuple[int, int, str]:
         stop = pages.get(lab.page)

@@ -6,6 +6,7 @@
 
 `config` says the sizes and what they cost, `model` computes, `operators` has what may be swapped, `pretrained` keeps
 the small models that the course trains, `checkpoint` writes the form in which models are kept, `downloaded` reads it,
-from elsewhere too, if `hugging_face` knows the model, `generate` writes text, `graph` captures a step, `bench` checks
-and times. It lies above `course_kernels` and below the pages.
+from elsewhere too, if `hugging_face` knows the model, `quantised` reads weights of four and eight bits,
+`rounded_weights` rounds those of a model, `generate` writes text, `graph` captures a step, `bench` checks and times. It
+lies above `course_kernels` and below the pages.
 """

@@ -129,6 +129,14 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--scheduler", metavar="ADDRESS", help="take workers that `nox -s worker -- ADDRESS` starts")
     add("--tls", type=Path, metavar="FOLDER", help="ca.pem, cert.pem and key.pem, for a tls:// address")
     add("--slurm", type=Path, metavar="FILE", help="have SLURM start the workers; --plan prints the script")
+    add(
+        "--with",
+        action="append",
+        default=[],
+        dest="extras",
+        metavar="EXTRA",
+        help="what nox installs besides, such as ladder, for pages that need its packages (repeatable)",
+    )
     add("--tests", action="store_true", help="run all GPU tests, also where their last run still holds")
     add("--draft", action="store_true", help="build although pages are stale; they show no numbers")
     options = parser.parse_args(arguments)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -335,7 +336,8 @@ def test_a_browser_that_keeps_nothing_runs_and_says_so(evening: Evening) -> None
     expect(evening.page.locator("#note")).to_contain_text("a reload will forget the start")
 
 
-def test_nothing_moves_while_it_loads(browser: Browser) -> None:
+@pytest.mark.parametrize("letters_after", [0, 1.5], ids=["letters in their turn", "letters last"])
+def test_nothing_moves_while_it_loads(browser: Browser, letters_after: float) -> None:
     """Over a slow line the page is drawn before it is whole, and before its letters and its script are there."""
     server, base = serve(SITE)
     context = browser.new_context(viewport={"width": 1280, "height": 844})
@@ -349,7 +351,12 @@ def test_nothing_moves_while_it_loads(browser: Browser) -> None:
     slow = {"offline": False, "latency": 100, "downloadThroughput": 400_000, "uploadThroughput": 100_000}
     context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
     page.set_default_timeout(120_000)  # the line is slow by our own wish, and the machine may be
+    fonts = []
+    page.route(
+        "**/*.woff2", lambda route: (fonts.append(route), time.sleep(letters_after), route.continue_())
+    )
     page.goto(base + "handbook/run/w6.html", wait_until="load")
+    assert fonts
     page.wait_for_function("document.fonts.status == 'loaded'")
     page.wait_for_timeout(200)
     moved = page.evaluate("moved")

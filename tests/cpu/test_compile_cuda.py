@@ -12,6 +12,7 @@ from compiled import decides, known
 
 import course_kernels
 from course_kernels.attention import k02_teaching
+from course_kernels.blackwell import decode, scaled
 from course_kernels.bytes_in_flight import k01_limited
 from course_kernels.cuda import disassemble
 from course_kernels.cuda.architecture import arch_of
@@ -25,6 +26,7 @@ from course_kernels.decode_linear.arguments import ADD, GATE, NOTHING, ROPE
 from course_kernels.decode_linear.by_tma import Kind
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
+from course_kernels.skinny_gemm_fp4 import k02_fragments as fragments_fp4
 from course_kernels.skinny_gemm_w4 import k02_fragments
 from course_kernels.softmax import k01_online
 
@@ -76,10 +78,13 @@ DEFINES = {
             strict=True,
         )
     ],
+    scaled.SOURCE: [{"EIGHT_BITS": 0}, {"EIGHT_BITS": 1}],
+    decode.SOURCE: [{"IN_HARDWARE": 0}, {"IN_HARDWARE": 1}],
     k04_cluster.SOURCE: [
         k04_cluster.defines_of(False, 64, 4, 1, False),
         k04_cluster.defines_of(True, 128, 16, 8, True),
     ],
+    fragments_fp4.SOURCE: [fragments_fp4.ROOM[eights].defines(eights, 4, 3) for eights in (1, 4)],
     k02_fragments.SOURCE: [
         {"WEIGHTS": weights, "EIGHTS": eights, "WARPS": 4, "STAGES": 3, "HELD": room.held}
         for weights, (eights, room) in zip(
@@ -94,11 +99,13 @@ SINCE_8_0 = {
     "gemm/k02_wmma",
     "gemm/k03_mma_sync",
     "gemm/one_instruction",
+    "gemv_fp4/k12_ring",
     "microbenchmarks/tensor",
     "sgemm/k09_asynchronous",
     "sgemm/k10_tuned",
     "sgemm/k11_register_banks",
     "sgemm/k12_persistent",
+    "skinny_gemm_fp4/k02_fragments",
     "skinny_gemm_w4/k02_fragments",
 }
 # A lab that begins with a prediction compiles once its numbers are there.
@@ -117,6 +124,8 @@ def arches_for(path, defines):
         return OLDEST_AND_OURS
     if path.parent.name == "cuda":
         return OF_A_LAB
+    if path.parent.name == "blackwell":
+        return (*(ARCHES if path == decode.SOURCE else ("sm_90a", "sm_100a", "sm_120")), "sm_103a")
     if '#include "hopper/' in path.read_text(encoding="utf-8"):
         return ("sm_90a",)  # by its own words: TMA, roles and wgmma are that card's
     if DEFINES.get(path) is TILES:
@@ -131,6 +140,7 @@ OF_LABS = [path for path in LABS.glob("*/*/*.cu") if path.parent.name != "wrong"
 SOURCES = [
     pytest.param(path, defines, arch, id=f"{path.parent.name}/{path.stem}-{defines}-{arch}")
     for path in sorted((*ROOT.rglob("*.cu"), *OF_LABS))
+    if not path.name.startswith("in_")  # nvcc compiles those: tests/ladder
     for defines in DEFINES.get(path, [{}])
     for arch in arches_for(path, defines)
 ]
@@ -155,6 +165,8 @@ def can_compile(path, defines, arch):
     if path in PREDICT_FIRST:
         return False
     name = f"{path.parent.name}/{path.stem}"
+    if path.parent.name == "blackwell" and (path != decode.SOURCE or defines["IN_HARDWARE"]):
+        return arch in ("sm_100a", "sm_103a")  # an RTX 50 converts codes too, as sm_120a
     if name == "gemm/k04_wgmma" or (path == tensor.SOURCE and "MMA" not in defines):
         return arch == "sm_90a"
     return arch != "sm_75" or name not in SINCE_8_0

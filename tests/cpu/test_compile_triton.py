@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from who_does_it import PAGE, faults_of_counts
 
 from course_kernels.decode_attention import k01_one_program, k02_split
+from course_kernels.nvfp4 import quantise
 from course_kernels.paged_attention.k01_gather import LARGE, OF_8
 from course_kernels.qkv_rope import k02_fused
 from course_kernels.rms_norm import k03_ahead
@@ -106,6 +108,16 @@ def test_multiplies_spill_nothing(compiled):
     spills = {n: r.get("LDL", 0) + r.get("STL", 0) for n, r in compiled.items() if n.startswith("gemm")}
 
     assert {n: count for n, count in spills.items() if count} == {}
+
+
+@pytest.mark.parametrize("rung", ["triton", "gluon"])
+def test_rungs_of_w3_do_in_machine_code_what_its_page_says(compiled, rung):
+    text, counts = PAGE.read_text(encoding="utf-8"), compiled[f"rung-{rung}"]
+    assert faults_of_counts(text, rung, counts) == []
+    assert faults_of_counts(text, rung, counts | {"LDG": 1})
+    if rung == "triton":  # what the compiler does unasked, and what it does not
+        assert faults_of_counts(text, rung, counts | {"SYNCS": 0})
+        assert faults_of_counts(text, rung, counts | {"USETMAXREG": 2})
 
 
 DECODE = ("k01-2-4-128", "k02-2-4-128", "k02-2-1-128", "k02-2-8-128", "k02-2-32-128", "k02-2-4-64")
@@ -213,11 +225,29 @@ def test_dot_products_load_wide_and_spill_nothing(compiled):
         assert {"LDGSTS", "HMMA", "HGMMA", "LDL", "STL"}.isdisjoint(result)
 
 
-def test_four_bits_in_triton_are_multiplied_by_a_warpgroup(compiled):
-    result = compiled["skinny_gemm-4-k01-16-90"]
+@pytest.mark.parametrize("weights", ["4", "nvfp4"])
+def test_four_bits_in_triton_are_multiplied_by_a_warpgroup(compiled, weights):
+    result = compiled[f"skinny_gemm-{weights}-k01-16-90"]
 
     assert result["HGMMA"] > 0
     assert result.get("LDL", 0) + result.get("STL", 0) == 0
+
+
+def test_blocks_of_four_bits_move_whole_vectors_and_spill_nothing(compiled):
+    """Of a tensor of 16 bits: two vectors of 16 bytes for each thread, into codes and out of them."""
+    for name in ("quantise-NVFP4", "quantise-MXFP4", "dequantise-NVFP4", "largest"):
+        result = compiled[f"{name}-90"]
+
+        assert result["128"] == 2
+        assert spilled(result) == 0
+        assert (
+            65536 // (result["registers"] * 32 * quantise.WARPS) >= 8
+        )  # half of the threads a multiprocessor takes
+    assert [compiled[f"quantise-{name}-90"]["LDG"] for name in ("NVFP4", "MXFP4")] == [
+        3,
+        2,
+    ]  # and the second scale
+    assert compiled["largest-90"]["ATOMG"] == 1
 
 
 def spilled(result):
@@ -358,3 +388,46 @@ def test_sampling_reads_in_wide_loads_and_spills_nothing(compiled, short):
     assert 65536 // (gumbel["registers"] * 32 * k01_gumbel.WARPS) >= k01_gumbel.RESIDENT
     assert threshold["registers"] * 32 * k02_threshold.WARPS <= 65536
     assert gumbel["shared"] < 1024  # words find their tokens in registers, and cross no shared memory
+
+
+def multiplied_by(compiled, form, capability):
+    """The multiply in the PTX of `tl.dot_scaled`."""
+    found = compiled[f"dot_scaled-{form}-{capability}"]
+    multiplies = [name for name in found if "mma" in name]
+    assert len(multiplies) == 1, found
+    return multiplies[0]
+
+
+@pytest.mark.parametrize(
+    ("form", "on_a_b200", "on_an_rtx_50"),
+    [
+        ("nvfp4", "mxf4nvf4.block_scale.scale_vec::4X", "mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"),
+        ("mxfp4", "mxf4.block_scale.scale_vec::2X", "mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"),
+        ("mxfp8", "mxf8f6f4.block_scale.scale_vec::1X", "mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"),
+    ],
+)  # fmt: skip
+def test_a_scaled_product_is_one_instruction_on_blackwell(compiled, form, on_a_b200, on_an_rtx_50):
+    assert multiplied_by(compiled, form, 100) == f"tcgen05.mma.cta_group::1.kind::{on_a_b200}"
+    depth = 64 if form != "mxfp8" else 32
+    wanted = f"mma.sync.aligned.m16n8k{depth}.row.col.kind::{on_an_rtx_50}"
+    assert multiplied_by(compiled, form, 120) == wanted
+    # Scales go to tensor memory from registers: scaled.cu copies them there from shared memory.
+    assert not [name for name in compiled[f"dot_scaled-{form}-100"] if "tcgen05.cp" in name]
+    assert [name for name in compiled[f"dot_scaled-{form}-100"] if "tcgen05.st" in name]
+
+
+def test_triton_tells_a_b200_what_our_kernels_tell_it(compiled):
+    """The numbers of descriptors.cuh for 128 x 128, bit by bit in test_blackwell.py, as another compiler has them."""
+    sizes = 128 // 8 << 17 | 128 // 16 << 24
+    by_k = 1 << 16  # B as Triton has it in shared memory; ours lies along k, as numbers of four bits have to
+    assert compiled["dot_scaled-nvfp4-100"]["how"] == [1 << 7 | 1 << 10 | sizes]
+    assert compiled["dot_scaled-mxfp8-100"]["how"] == [
+        1 << 23 | which << 4 | which << 29 | by_k | sizes for which in range(4)
+    ]
+
+
+def test_hopper_multiplies_what_was_scaled_in_bfloat16_or_not_at_all(compiled):
+    for form in ("mxfp4", "mxfp8"):
+        assert multiplied_by(compiled, form, 90).endswith(".f32.bf16.bf16")
+        assert multiplied_by(compiled, form, 90).startswith("wgmma.mma_async.")
+    assert compiled["dot_scaled-nvfp4-90"]["error"] == "PassManager::run failed"

@@ -18,7 +18,7 @@ from tiny_repository import H200, commit_all, make_repository, recording, write,
 
 from course_site import docs
 from course_site.pages.page import read_page
-from course_site.records import edition, gpu_test_records, plan
+from course_site.records import edition, gpu_test_records, packages, plan
 from course_site.records import gpu_tests as running
 from course_site.records.execute import fake_provenance
 from course_site.records.gpus import Gpu, find_gpus
@@ -208,24 +208,52 @@ def test_minutes_never_build_half_a_site(root, monkeypatch):
     assert docs.main(["--minutes", "0.5"], root) == 3
 
 
+# The first page waits until the second has begun, the third until the fourth has: which two meet is no matter of the
+# clock. Then each stays for a moment, in which a page too many on its device would begin.
+BY_TWOS = """
+import os, time
+from pathlib import Path
+
+log, device, name = Path({log!r}), os.environ["CUDA_VISIBLE_DEVICES"], {name!r}
+
+def note(what):
+    with log.open("a") as file:
+        file.write(f"{{what}} {{device}} {{name}}\\n")
+
+def begun():
+    return [line for line in log.read_text().splitlines() if line.startswith("begins ")]
+
+note("begins")
+mine = begun().index(f"begins {{device}} {{name}}")
+patience = time.monotonic() + 60
+while len(begun()) <= (mine | 1) < {pages} and time.monotonic() < patience:
+    time.sleep(0.01)
+time.sleep(0.3)
+note("ends")
+"""
+
+
 def test_two_jobs_use_two_devices_and_never_two_pages_one_device(root, tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([H200, H200]))
     log = tmp_path / "log"
-    cell = (
-        "import os, time\nbegan = time.time()\ntime.sleep(0.6)\n"
-        f"with open({str(log)!r}, 'a') as file:\n"
-        "    file.write(f\"{os.environ['CUDA_VISIBLE_DEVICES']} {began} {time.time()}\\n\")"
-    )
     for name in "abcde":
-        write_page(root, name, cell)
+        write_page(root, name, BY_TWOS.format(log=str(log), name=name, pages=5))
     assert measure(root, "--jobs", "2") == 0
-    runs = [line.split() for line in log.read_text().splitlines()]
-    assert len(runs) == 5
-    spans = {device: sorted((float(a), float(b)) for d, a, b in runs if d == device) for device in "01"}
-    assert all(len(spans[device]) >= 2 for device in "01")
-    for one_device in spans.values():
-        assert all(end <= start for (_, end), (start, _) in itertools.pairwise(one_device))
-    assert any(a < d and c < b for a, b in spans["0"] for c, d in spans["1"]), "no two pages ran side by side"
+    events = [line.split() for line in log.read_text().splitlines()]
+    on_device, begun, most = {}, [], 0
+    for what, device, name in events:
+        if what == "begins":
+            assert device not in on_device, "two pages on one device"
+            on_device[device] = name
+            begun.append(device)
+            most = max(most, len(on_device))
+        else:
+            assert on_device.pop(device) == name
+    assert not on_device
+    assert most == 2, "no two pages ran side by side"
+    assert len(begun) == 5
+    assert set(begun) == {"0", "1"}
+    assert min(begun.count(device) for device in "01") >= 2
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -436,6 +464,24 @@ def test_a_page_the_card_cannot_run_is_left_to_the_reference_edition(
     monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([{**H200, "capability": capability}]))
     page = read_page(root / write_page(root, "a", "1", needs=needs), root)
     assert plan.unmet(page, find_gpus()) == lacking
+
+
+@pytest.mark.parametrize(
+    ("extra", "lacking"),
+    [
+        ("there", None),
+        ("absent", "packages absent: not installed here: made-up; `-- --with absent` installs them"),
+        ("none", "packages none: there is no such extra in pyproject.toml; there are there, absent"),
+    ],
+)
+def test_a_page_that_needs_packages_is_left_where_they_are_not(root, monkeypatch, extra, lacking):
+    pyproject = (
+        '[project.optional-dependencies]\nthere = ["pytest>=8"]\nabsent = ["pytest", "made-up[more]==1.0"]\n'
+    )
+    monkeypatch.setattr(packages, "PROJECT", write(root, "elsewhere/pyproject.toml", pyproject).parent)
+    page = read_page(root / write_page(root, "a", "1", needs=f"packages {extra}"), root)
+    assert plan.unmet(page, find_gpus()) == lacking
+    assert plan.unmet(page, find_gpus(), here=False) is None  # of another machine nobody knows
 
 
 def test_a_page_the_card_cannot_run_is_said_in_one_line(root, capsys):
@@ -930,6 +976,35 @@ def test_gpu_tests_run_side_by_side_but_for_those_that_look_at_time(root, monkey
     found = capfd.readouterr()
     assert "AssertionError: planted" in found.out
     assert "tests/gpu: pytest ended with 1, see above" in found.err
+
+
+def test_gpu_tests_whose_packages_are_not_there_are_left_and_said(root, ran, monkeypatch, capsys):
+    tested_groups(root)
+    pyproject = '[project.optional-dependencies]\nstairs = ["made-up"]\n'
+    monkeypatch.setattr(packages, "PROJECT", write(root, "elsewhere/pyproject.toml", pyproject).parent)
+    assert docs.main(["--plan", "--tests"], root) == 0
+    assert "2 groups of GPU tests" in capsys.readouterr().out
+    one = next((root / "tests" / "gpu").glob("test_*.py"))
+    one.write_text(f'{one.read_text()}\nPACKAGES = "stairs"\n')
+    assert docs.main(["--plan", "--tests"], root) == 0
+    out = capsys.readouterr().out
+    assert "1 group of GPU tests" in out
+    assert "not installed here: made-up; `-- --with stairs` installs them: their last record stands" in out
+
+
+def test_gpu_tests_for_another_card_are_listed_and_left(root, ran, monkeypatch, capsys):
+    tested_groups(root)
+    one = next((root / "tests" / "gpu").glob("test_*.py"))
+    one.write_text(f'{one.read_text()}\nCAPABILITY = "10.0"\n')
+    assert docs.main(["--plan", "--tests"], root) == 0
+    out = capsys.readouterr().out
+    assert "1 group of GPU tests" in out
+    assert "needs capability 10.0, and the NVIDIA H200 has 9.0, which collects none of them" in out
+    monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([{"name": "NVIDIA B200", "capability": [10, 3]}]))
+    assert docs.main(["--plan", "--tests"], root) == 0
+    out = capsys.readouterr().out
+    assert "2 groups of GPU tests" in out
+    assert "none of them" not in out
 
 
 def test_pages_are_measured_before_the_gpu_tests_and_the_forecast_counts_both(root, ran, capsys):

@@ -88,10 +88,12 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
     assert "lab:roofline" not in LABS  # done by hand
     assert "lab:bottleneck" not in LABS  # it has a test file of its own
     assert set(fresh) == PROBLEMS | LABS | {
+        "blackwell",
         "bottleneck",
         "cuda",
         "hopper_operators",
         "judge",
+        "languages",
         "measure",
         "microbenchmarks",
         "error_demos",
@@ -161,7 +163,17 @@ EDITS = {
         f"{KERNELS}/cuda/asynchronous_copy.cuh",
         "",
         "int other;\n",
-        {"cuda", "sgemm", "gemm", "skinny_gemm_w4", *STEP, "models", "decode_attention"},
+        {
+            "cuda",
+            "sgemm",
+            "gemm",
+            "gemv_fp4",
+            "skinny_gemm_fp4",
+            "skinny_gemm_w4",
+            *STEP,
+            "models",
+            "decode_attention",
+        },
     ),
     "a problem": (
         f"{KERNELS}/transpose/problem.py",
@@ -173,7 +185,7 @@ EDITS = {
         f"{KERNELS}/measure/check.py",
         "",
         "X = 1\n",
-        PROBLEMS | LABS | {*TIMED, "tried"},
+        PROBLEMS | LABS | {*TIMED, "blackwell", "languages", "tried"},
     ),
     "the clock": (
         f"{KERNELS}/measure/clock.py",
@@ -460,6 +472,51 @@ def test_a_group_looks_at_time_where_one_of_its_files_says_so(tmp_path):
     assert [file.name for file in project.files_of("two")] == ["test_a.py", "test_b.py"]
 
 
+def test_a_group_needs_the_packages_that_its_files_name(tmp_path):
+    folder = tmp_path / "tests" / "gpu"
+    folder.mkdir(parents=True)
+    (folder / "test_a.py").write_text('GROUPS = ("one", "two")\n')
+    (folder / "test_b.py").write_text('GROUPS = ("two",)\nPACKAGES = "ladder"\n__test__ = False\n')
+
+    project = gpu_test_records.Project(tmp_path)
+    assert {group: project.packages_of(group) for group in project.groups} == {
+        "one": set(),
+        "two": {"ladder"},
+    }
+
+
+def test_a_group_needs_the_card_that_one_of_its_files_names(tmp_path):
+    folder = tmp_path / "tests" / "gpu"
+    folder.mkdir(parents=True)
+    (folder / "test_a.py").write_text('GROUPS = ("one", "two")\n')
+    (folder / "test_b.py").write_text('GROUPS = ("two",)\nCAPABILITY = "10.0"\n__test__ = False\n')
+
+    project = gpu_test_records.Project(tmp_path)
+    assert {group: project.capability_of(group) for group in project.groups} == {
+        "one": "",
+        "two": "capability 10.0",
+    }
+
+
+def test_a_language_of_the_ladder_is_no_matter_of_its_problem(tmp_path):
+    folder = tmp_path / gpu_test_records.KERNELS / "gemm"
+    folder.mkdir(parents=True)
+    (tmp_path / "tests" / "gpu").mkdir(parents=True)
+    for name in ("problem", "k01_first", "in_tongues"):
+        (folder / f"{name}.py").write_text("X = 1\n")
+    for package in (folder, folder.parent):
+        (package / "__init__.py").touch()
+    (tmp_path / "tests/gpu/test_a.py").write_text('GROUPS = ("gemm",)\n')
+    (tmp_path / "tests/gpu/test_b.py").write_text(
+        'from course_kernels.gemm import in_tongues\nGROUPS = ("languages",)\n'
+    )
+
+    project = gpu_test_records.Project(tmp_path)
+    names = {group: {Path(file).stem for file in project.coverage(group)} for group in ("gemm", "languages")}
+    assert names["gemm"] == {"__init__", "problem", "k01_first", "test_a"}
+    assert names["languages"] == {"__init__", "in_tongues", "test_b"}
+
+
 # --- what a record says -----------------------------------------------------------------------------------
 
 
@@ -688,6 +745,17 @@ def test_groups_may_wait_and_an_entry_that_waits_for_nothing_is_refused(problems
     assert problems("tests/gpu", draft=True) == [f"{where}tests/gpu{off}"]
     shutil.rmtree(problems.root / "tests")
     assert f"{where}tests/gpu{off}" in problems("tests/gpu")
+
+
+def test_tests_for_a_card_that_no_edition_is_of_hold_nobody_up_until_such_a_card_has_run_them(problems):
+    file = problems.root / "tests/gpu/test_one.py"
+    file.write_text(f'{file.read_text()}CAPABILITY = "10.0"\n')
+    assert problems() == []
+    assert problems("tests/gpu/one") == [
+        "records/waiting.toml: tests/gpu/one does not wait any more: take it off the list"
+    ]
+    (problems.root / "records/nvidia-h200/tests/one.json").write_text("{")
+    assert problems() == [ONE_IS_MISSING.replace("is missing", "is cut short or not JSON")]
 
 
 def test_a_record_of_a_group_that_is_gone_is_refused(problems):

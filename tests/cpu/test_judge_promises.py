@@ -1,7 +1,9 @@
 """Wrong files that usual small inputs call right: refused for size, values, what comes later; right ones pass."""
 
+import contextlib
 import dataclasses
 import hashlib
+import importlib
 import json
 import math
 import random
@@ -24,12 +26,16 @@ from course_judge.cpu_sizes import (
     larger,
     names_triton,
     of_long_sums,
+    of_many_numbers,
+    of_whole_tiles,
+    past_a_group,
     reached,
 )
-from course_judge.edge_sizes import PAST_SECONDS, Edges, past, smallest
-from course_judge.hidden_sizes import small
+from course_judge.edge_sizes import PAST_SECONDS, Edges, of_other_types, past, smallest
+from course_judge.hidden_sizes import draw, small
 from course_judge.host import Host, Task
 from course_judge.judge import hash_of_judge, judge
+from course_judge.nearly_alike import sizes_alike
 from course_judge.promises import PROMISES, case, cases_on, promises
 from course_judge.protocol.limits import Limits
 from course_judge.protocol.verdict import RIGHT
@@ -38,6 +44,7 @@ from course_judge.whole_numbers import WHOLE
 from course_kernels.problem import Workload
 
 PROBLEMS = sorted(path.parent.name for path in command.KERNELS.glob("*/problem.py"))
+by_the_problem = pytest.mark.kept(of=lambda name: [command.KERNELS / name], but=["tests/judge/*", "labs/*"])
 FLIPPED = "    y = x.t().clone(memory_format=torch.contiguous_format)\n"
 SOFTMAX = "def softmax(x):\n    y = torch.softmax(x, -1)\n"
 ADD = "def vector_add(x, y):\n"
@@ -1432,6 +1439,7 @@ def test_a_verdict_names_what_it_is_about(judged):
 # --- the sizes -------------------------------------------------------------------------------------
 
 
+@by_the_problem
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_kind_of_announced_size_is_asked_without_a_card(name):
     problem = command.find_problem(name)
@@ -1448,6 +1456,7 @@ def test_every_kind_of_announced_size_is_asked_without_a_card(name):
         assert sum(problem.flops(w) for w in asked) < 2**35
 
 
+@by_the_problem
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_large_size_and_a_square_one_are_drawn(name):
     problem = command.find_problem(name)
@@ -1474,10 +1483,9 @@ def test_a_size_is_cut_to_what_it_may_cost():
 
 
 @pytest.mark.parametrize(("a_unit_s", "late"), [(1e-4, False), (0.5, True), (4.0, True)])
-def test_an_interpreter_is_asked_for_as_long_as_the_limit_lasts(monkeypatch, a_unit_s, late):
+def test_an_interpreter_is_asked_for_as_long_as_the_limit_lasts(a_unit_s, late):
     problem, now, asked = command.find_problem("attention"), [0.0], []
-    monkeypatch.setattr("course_judge.cpu_sizes.time", type("Clock", (), {"monotonic": lambda: now[0]}))
-    pace = Pace(problem)
+    pace = Pace(problem, lambda: now[0])
 
     def ask(w):
         asked.append(w)
@@ -1542,6 +1550,7 @@ def test_triton_is_found_in_a_file_and_beside_it(tmp_path):
 WITH_CASES = sorted({*PROMISES, *SIGNS_AND_SIZES, *WHOLE})
 
 
+@by_the_problem
 @pytest.mark.parametrize("name", WITH_CASES)
 def test_a_case_keeps_to_its_contract(name):
     problem = command.find_problem(name)
@@ -1577,6 +1586,39 @@ def test_a_case_keeps_to_its_contract(name):
 # --- the edges -------------------------------------------------------------------------------------
 
 
+@by_the_problem
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_size_that_is_drawn_keeps_to_its_contract(name):
+    """Whatever draws a size, and whatever cuts one down."""
+    problem = command.find_problem(name)
+    square = "M = N" in " ".join(
+        (importlib.import_module(f"course_kernels.{name}.problem").__doc__ or "").split()
+    )
+    assert square == (name == "refusals")
+    for seed in range(300 if square else 2):
+        rng = random.Random(seed)
+        found = [*draw(problem, small(problem), rng), *larger(problem, rng), *drawn(problem, rng)]
+        found += [*of_whole_tiles(problem, rng), *past_a_group(problem, rng), *sizes_alike(problem, rng)]
+        found += [*of_many_numbers(problem, rng), *of_long_sums(problem, rng), *of_other_types(problem, rng)]
+        found += smallest(problem, rng)
+        for _, short, sizes, more in past(problem, rng):
+            found += [short, *sizes, *more]
+        edges, pace = Edges(problem, rng), Pace(problem, lambda: 0.0)
+        pace.note(small(problem)[0], 1e-6)
+        found += edges.ask_past(found.append, pace)
+        for w in list(found):
+            for most in (1.0, 0.01):
+                with contextlib.suppress(TooSmall):
+                    found.append(cut_to(problem, w, most))
+        for w in found:
+            assert not square or w.M == w.N, w.label
+            assert "KV" not in w.dims or w.H % w.KV == 0, w.label
+            assert name != "strided_read" or w.N % w.S == 0, w.label
+            for dim, size in w.items:
+                assert dim[0].islower() or bounds_of(problem, dim).fit(size) == size, w.label
+
+
+@by_the_problem
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_edges_keep_to_their_contract(name):
     problem = command.find_problem(name)

@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +16,7 @@ from course_judge.protocol.tensors import SharedMemory
 from course_judge.worker import sampling
 from course_judge.worker.answers import Answers
 from course_judge.worker.connection import Connection
+from course_judge.working_clock import Clock
 from course_kernels.measure.check import WrongResult
 from course_kernels.measure.machine import machine_for
 from course_kernels.measure.roofline import floor_us
@@ -51,7 +51,8 @@ def times(monkeypatch):
     monkeypatch.setattr(SharedMemory, "make", lambda device, size: make("cpu", size))
     ours, theirs = Channel.pair()
     stranger = object.__new__(Stranger)
-    stranger._channel, stranger._limits, stranger._until = ours, Limits(seconds=60), time.monotonic() + 60
+    stranger._channel, stranger._limits, stranger.clock = ours, Limits(seconds=60), Clock()
+    stranger._began = stranger.clock.moment()
     stranger._look = lambda: None
     stranger._gone = lambda: Broken("died", "it has ended")
     one = object.__new__(timing.Times)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import test_kernels_bias_gelu
 import torch
+import triton.language as tl
 from cuda_on_cpu import build
 from hopper_on_cpu import prepare_in
 
@@ -40,6 +41,7 @@ WORKLOADS = {
     "fused_multiply_add": [Workload.of("float32", N=129, C=4, K=37)],
     "gemm": [Workload.of(dtype, **size) for dtype in ("bfloat16", "float16") for size in (ODD, EVEN)],
     "gemm_fp8": [Workload.of("bfloat16", **ODD)],
+    "gemv_fp4": [Workload.of("float16", L=2, M=19, K=K) for K in (96, 256)],
     "grey": [Workload.of("float32", H=33, W=65)],
     "qkv_rope": [
         Workload.of(dtype, B=3, H=1, KV=1, D=64, W=W, P=9) for dtype, W in (("float32", 90), ("float16", 40))
@@ -62,6 +64,7 @@ WORKLOADS = {
     "strided_read": [Workload.of("float32", N=3003, S=3)],
     "transpose": [Workload.of("float32", M=37, N=70)],
     "skinny_gemm": [Workload.of("float16", M=3, N=65, K=40)],
+    "skinny_gemm_fp4": [Workload.of("bfloat16", M=3, N=48, K=384)],
     "skinny_gemm_fp8": [Workload.of("bfloat16", M=3, N=65, K=40)],
     "skinny_gemm_w4": [Workload.of(dtype, M=3, N=48, K=384) for dtype in ("float16", "bfloat16")],
     "vector_add": [Workload.of("float32", N=5003)],
@@ -135,6 +138,7 @@ def on_cpu(built, tmp_path, monkeypatch):
                 ),
                 "allow_shared_memory": lambda *args, **how: None,
                 "places": lambda kernel, threads: 3,
+                "MULTIPLIED": tl.float32,  # weights that the interpreter could not multiply in bfloat16
                 "limits": lambda V, R: {"shared_bytes": 0, "blocks": R, "multiprocessors": 1},
             }.items():
                 if hasattr(module, name):

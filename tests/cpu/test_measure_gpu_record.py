@@ -231,6 +231,15 @@ def test_what_runs_behind_is_begun_first_and_what_looks_at_time_comes_last(run):
     assert names == [f"tests/gpu/test_{name}.py" for name in ("c", "c", "b_behind", "aa_last")]
 
 
+def test_a_file_whose_packages_are_not_there_has_no_tests_and_leaves_no_record(run):
+    of_rungs = 'GROUPS = ("rungs",)\nPACKAGES = "ladder"\n__test__ = {}\ndef test_a(): pass\n'
+
+    done, records = run(it=PASSING, of_rungs=of_rungs.format("False"))
+    assert (done.ret, sorted(records)) == (0, ["one"])
+    done, records = run(it=PASSING, of_rungs=of_rungs.format("True"))
+    assert (done.ret, sorted(records)) == (0, ["one", "rungs"])
+
+
 def test_what_is_not_asked_for_is_not_begun(run):
     done, _ = run("--group", "one", it=PASSING, behind=BEHIND.replace("begun.extend", "1 / 0, begun.extend"))
 

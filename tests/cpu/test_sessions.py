@@ -936,6 +936,22 @@ def test_a_lab_of_another_session_is_not_this_ones(root):
     assert line.endswith("lab: docs/w1.py does not have it: write `/// lab | first_kernel` there")
 
 
+def test_a_lab_of_an_earlier_session_is_typed_again_where_the_page_leads_to_it(root):
+    with_lab(root)
+    lab = root / "labs/first_kernel/lab.toml"
+    (own,) = re.findall(r'^page = "(.*)"$', lab.read_text(), re.MULTILINE)
+    lab.write_text(lab.read_text().replace(own, "docs/earlier.py"))
+    earlier = "# ---\n# id: earlier\n# title: Earlier\n# ---\n\n# %% [markdown]\n# # Earlier\n#\n"
+    write(root, "docs/earlier.py", f"{earlier}# /// lab | first_kernel\n# ///\n")
+    page = root / "docs/w1.py"
+    page.write_text(STUDENT.lstrip())
+    assert any("docs/w1.py does not have it" in line for line in complaints(root))
+    page.write_text(f"{page.read_text()}\n# %% [markdown]\n# As [earlier](earlier.py).\n")
+    assert not any("does not have it" in line for line in complaints(root))
+    write(root, "docs/earlier.py", earlier)
+    assert any("docs/w1.py does not have it" in line for line in complaints(root))
+
+
 def test_a_stage_that_the_lab_has_not(root):
     with_lab(root)
     path = root / "handbook/sessions/w1.toml"

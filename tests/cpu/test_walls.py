@@ -87,6 +87,8 @@ def test_an_import_through_a_wall_is_seen(importer, imported):
 
 OF_THE_WORKER = (
     "course_profile.worker",
+    "course_profile.code_worker",
+    "course_profile.launched",
     "course_profile.competitor",
     "course_judge.worker",
     "course_labs.worker",
@@ -113,6 +115,7 @@ def test_the_profiler_runs_a_file_in_its_worker_alone():
     ("importer", "imported"),
     [
         ("course_profile.run", "course_profile.worker"),
+        ("course_profile.code", "course_profile.code_worker"),
         ("course_profile.subject", "course_profile.competitor"),
         ("course_profile.profile", "course_judge.worker.load"),
     ],

@@ -14,6 +14,7 @@ PROJECT = """
 [project.optional-dependencies]
 site = ["theme>=2"]
 measure = ["torch>=2.11", "numpy", "client>=1,<3", "Lister", "cuda-core>=1,<2"]
+ladder = ["cuda-tile[compiler]==1.0"]
 cuda13 = ["cuda-core[cu13]>=1,<2", "nvidia-cuda-runtime==13.*", "nvidia-cuda-crt==13.*", "nvidia-cuda-nvdisasm==13.*"]
 """
 # What every machine gets: torch's wheel brings none of them.
@@ -28,6 +29,8 @@ WHEELS = [
     ("nvidia_cuda_crt", "13.0.7", "py3-none-any", []),
     ("nvidia_cuda_crt", "13.5.1", "py3-none-any", []),
     ("nvidia_cuda_nvdisasm", "13.5.1", "py3-none-any", []),
+    ("cuda_tile", "1.0", "py3-none-any", ['nvidia-cuda-tileiras ; extra == "compiler"']),
+    ("nvidia_cuda_tileiras", "13.4", "py3-none-any", []),
     ("nvidia_nothing", "1.0", "py3-none-any", []),
     ("numpy", "2.0", "py3-none-any", []),
     ("debugpy", "1.0", "py3-none-any", []),
@@ -104,6 +107,15 @@ def test_the_measuring_half_leaves_out_the_site_and_what_is_there(root, tmp_path
     have = write(tmp_path, "have.txt", f"Package Version\n------- ----\nTraits  5.1\nkernel  1.0\n{TORCHS}")
     assert wheelhouse.main(["--measure-only-half", "--have", str(have)], root) == 0
     assert collected(root) == sorted(["client", "lister", "nox", "numpy", "nvidia_nothing", "shared", *CUDA])
+
+
+def test_one_more_extra_comes_with_what_its_own_extras_ask_for(root, capsys):
+    assert wheelhouse.main(["--with", "ladder"], root) == 0
+    assert {"cuda_tile", "nvidia_cuda_tileiras", *CUDA} <= set(collected(root))
+    assert wheelhouse.main(["--with", "stairs"], root) == 1
+    assert capsys.readouterr().err == (
+        "wheelhouse: --with stairs: there is no such extra; there are site, measure, ladder, cuda13\n"
+    )
 
 
 def test_a_version_too_old_does_not_count_as_there(root, tmp_path):

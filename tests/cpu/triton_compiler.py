@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 import sys
+from itertools import product
 
 import triton
 import triton.language as tl
@@ -20,9 +21,13 @@ from course_kernels.attention import k03_flash, k04_specialised
 from course_kernels.attention_backward import k02_teaching as backward_teaching
 from course_kernels.attention_backward import k03_one_pass as backward_one_pass
 from course_kernels.attention_general import k01_teaching as general
+from course_kernels.blackwell import dot_scaled
 from course_kernels.decode_attention import k01_one_program, k02_split
+from course_kernels.gemm import in_gluon
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
+from course_kernels.nvfp4 import blocks as four_bit_blocks
+from course_kernels.nvfp4 import dequantise, quantise
 from course_kernels.paged_attention import k01_gather, k03_even, k04_prefill
 from course_kernels.paged_attention import k02_split as paged_split
 from course_kernels.qkv_rope import k02_fused
@@ -31,6 +36,7 @@ from course_kernels.rms_norm import k02_one_read, k03_ahead
 from course_kernels.sampling import k01_gumbel, k02_threshold
 from course_kernels.skinny_gemm import k01_one_program as few_rows
 from course_kernels.skinny_gemm import k02_shares, k03_dot_products
+from course_kernels.skinny_gemm_fp4 import k01_one_program as few_rows_fp4
 from course_kernels.skinny_gemm_fp8 import k01_one_program as few_rows_fp8
 from course_kernels.skinny_gemm_fp8 import k02_shares as shares_fp8
 from course_kernels.skinny_gemm_w4 import k01_triton as few_rows_w4
@@ -90,6 +96,30 @@ def looked_at(result, look):
     return room | {n: found.count(n) for n in sorted(set(found))}
 
 
+SCALED_INSTRUCTION = r"\b(?:tcgen05\.(?:mma|cp|st)|mma\.sync|wgmma\.mma_async)\.[\w.:]+"
+
+
+def scaled_product(form, capability):
+    """What Triton makes of `tl.dot_scaled`: the instructions in its PTX, by their names; or its error."""
+    given = dot_scaled.source_of(form)
+    how = [given.hash(), capability, dot_scaled.WARPS, SCALED_INSTRUCTION]
+    return known([*how, inspect.getsource(looked_at_product)], lambda: looked_at_product(form, capability))
+
+
+def looked_at_product(form, capability):
+    """What `scaled_product` tells."""
+    try:
+        made = dot_scaled.compiled(form, capability)
+    except RuntimeError as error:
+        return {"shared": 0, "error": str(error)}
+    found = re.findall(SCALED_INSTRUCTION, made.ptx)
+    # What tcgen05 is told of types and sizes: a product's fourth operand is a register with that number.
+    named = re.findall(r"tcgen05\.mma\S* +\[[^]]*\], %rd\d+, %rd\d+, (%r\d+)", made.ptx)
+    numbers = dict(re.findall(r"mov\.b32\s+(%r\d+), (\d+);", made.ptx))
+    told = {"how": sorted({int(numbers[name]) for name in named}), "shared": made.shared_bytes}
+    return told | {name: found.count(name) for name in sorted(set(found))}
+
+
 def vector_add(capability):
     """The first Triton kernel."""
     types = dict.fromkeys(("x_ptr", "y_ptr", "z_ptr"), "*fp32") | {"N": "i32"}
@@ -102,6 +132,46 @@ def reduction(capability):
     constants = {"BLOCK": k05_triton.BLOCK, "STEPS": k05_triton.STEPS}
     options = {"num_warps": k05_triton.WARPS}
     return compiled(k05_triton.reduction_kernel, types, constants, capability, look=False, **options)
+
+
+# What W3's page has counted of each language's kernel.
+OF_THE_PAGE = ("HGMMA", "UTMALDG", "LDG", "LDGSTS", "SYNCS", "USETMAXREG", "STSM", "UTMASTG", "STG")
+
+
+def rung(kernel, types, constants, even="", source=ASTSource, **options):
+    """How often each instruction of W3's page is in a kernel of the ladder; `even`: sizes that are multiples of 16."""
+    names = kernel.arg_names
+    signature = {n: types.get(n, "constexpr") for n in names}
+    places = {(names.index(n),): value for n, value in constants.items()}
+    given = source(kernel, signature, places, {(names.index(n),): [["tt.divisibility", 16]] for n in even})
+
+    def counts():
+        made = triton.compile(given, target=GPUTarget("cuda", 90, 32), options=options)
+        found = re.findall(r"\b[A-Z]+\b", made.asm["sass"])
+        return {name: found.count(name) for name in OF_THE_PAGE}
+
+    return known([given.hash(), sorted(options.items()), inspect.getsource(rung)], counts)
+
+
+def rung_in_triton():
+    """The multiply in Triton, as a launch at 4096 makes it."""
+    tile, kernel = gemm_triton.HOPPER[2], gemm_triton.gemm_kernel
+    blocks = {"A": (tile.block_m, tile.block_k), "B": (tile.block_k, tile.block_n)}
+    blocks["C"] = (tile.block_m, tile.block_n // tile.strips)
+    types = {name: f"tensordesc<bf16[{rows}, {columns}]>" for name, (rows, columns) in blocks.items()}
+    constants = cut(tile) | {"STRIPS": tile.strips, "DTYPE": tl.bfloat16, "TURNED": False, "TMA": True}
+    options = {"num_warps": tile.warps, "num_stages": tile.stages}
+    return rung(kernel, types | dict.fromkeys("MNK", "i32"), constants, even="MNK", **options)
+
+
+def rung_in_gluon():
+    """The multiply in Gluon."""
+    tile, kernel = in_gluon.BEST, in_gluon.gemm_kernel
+    types = dict.fromkeys("MNK", "i32")
+    for name, block in in_gluon._blocks(tile).items():
+        lies = gl.NVMMASharedLayout.get_default_for(block, gl.bfloat16)
+        types[name] = f"tensordesc<bf16{block},{lies!r}>"
+    return rung(kernel, types, in_gluon._constants(tile), source=GluonASTSource, num_warps=4)
 
 
 def cut(tile):
@@ -197,6 +267,35 @@ def four_bits(capability, rows):
     pattern, less = few_rows_w4.PATTERNS[few_rows_w4.torch.bfloat16]
     constants = {"TILES": few_rows_w4.TILES, "ROWS": rows, "PATTERN": pattern, "LESS": less}
     return compiled(few_rows_w4.w4_kernel, types, constants, capability, **options)
+
+
+def nvfp4_weights(capability, rows):
+    """A few rows times NVFP4 weights."""
+    types = dict.fromkeys("XY", "*bf16") | {"words_ptr": "*i32", "scales_ptr": "*u8", "second_ptr": "*fp32"}
+    options = {"num_warps": few_rows_fp4.WARPS, "num_stages": few_rows_fp4.STAGES}
+    constants = {"TILES": few_rows_fp4.TILES, "ROWS": rows, "MULTIPLIED": few_rows_fp4.MULTIPLIED}
+    types |= dict.fromkeys("MNK", "i32")
+    return compiled(few_rows_fp4.fp4_kernel, types, constants, capability, **options)
+
+
+def blocks_of_four_bits(capability, module, form, short):
+    """A matrix of such a type into blocks of four-bit numbers, or back."""
+    kernel = quantise.quantise_kernel if module is quantise else dequantise.dequantise_kernel
+    types = {
+        "x_ptr": f"*{short}",
+        "second_ptr": "*fp32",
+        "codes_ptr": "*u8",
+        "scales_ptr": "*u8",
+        "BLOCKS": "i32",
+    }
+    constants = {"BLOCK": form.block, "PROGRAM": module.NUMBERS // form.block, "NV": form.has_second}
+    return compiled(kernel, types, constants, capability, num_warps=module.WARPS)
+
+
+def largest_of_all(capability):
+    """The largest finite magnitude of a tensor."""
+    types, constants = {"x_ptr": "*bf16", "largest_ptr": "*i32", "N": "i32"}, {"NUMBERS": quantise.NUMBERS}
+    return compiled(quantise.largest_kernel, types, constants, capability, num_warps=quantise.WARPS)
 
 
 def rms_norm(capability, kernel, N, warps, pdl=False):
@@ -345,7 +444,7 @@ def layout(rows, D):
 
 
 if __name__ == "__main__":
-    results = {}
+    results = {"rung-triton": rung_in_triton(), "rung-gluon": rung_in_gluon()}
     for capability in CAPABILITIES:
         results[f"vector_add-{capability}"] = vector_add(capability)
         results[f"reduction-{capability}"] = reduction(capability)
@@ -374,6 +473,11 @@ if __name__ == "__main__":
     for rows in k03_dot_products.TILES:
         results[f"skinny_gemm-16-k03-{rows}-90"] = dot_products(90, rows)
     results["skinny_gemm-4-k01-16-90"] = four_bits(90, 16)
+    results["skinny_gemm-nvfp4-k01-16-90"] = nvfp4_weights(90, 16)
+    for form in (four_bit_blocks.NVFP4, four_bit_blocks.MXFP4):
+        results[f"quantise-{form.name}-90"] = blocks_of_four_bits(90, quantise, form, "bf16")
+    results["dequantise-NVFP4-90"] = blocks_of_four_bits(90, dequantise, four_bit_blocks.NVFP4, "bf16")
+    results["largest-90"] = largest_of_all(90)
     results["rms_norm-k02-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 4)
     results["rms_norm-k02-pdl-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 16, pdl=True)
     results["rms_norm-k03-90"] = rms_norm(90, k03_ahead.ahead_kernel, 4096, 8)
@@ -425,4 +529,6 @@ if __name__ == "__main__":
         results[f"specialised-{D}-{'causal' if causal else 'full'}-90"] = specialised(D, causal)
     for capability, D in ((90, 64), (90, 128), (80, 64), (80, 128)):
         results[f"attention-4-{D}-full-{capability}"] = attention(capability, 4, D, False)
+    for form, capability in product(dot_scaled.FORMS, (90, 100, 120)):
+        results[f"dot_scaled-{form}-{capability}"] = scaled_product(form, capability)
     json.dump(results, sys.stdout)

@@ -105,6 +105,18 @@ ANSWERS = {
         _in_flash("acc * repair[:, None]"),
         (0, 3),
     ),
+    "By hand first": (
+        (2, 8, 3, 1, place(2, 3, 8, 1)),
+        (2, 1, 3, 4, place(2, 3, 1, 4)),
+        (9, (8 + 1, 1)),
+    ),
+    "Lane 5": (
+        (1, 32, 1, 1, in_a(5, 0)),
+        16,
+        (in_a(5, 0), in_a(5, 0) // 16, in_a(5, 0) % 16),
+    ),
+    "Ours, and the rows it rests on": (len(JOBS),),
+    "Read it": ("xindex % 4096",),
 }
 BOARDS = {
     "Six jobs, four rungs": 160,

@@ -11,6 +11,8 @@ GIB = 2**30
 class Limits:
     """Resources that a stranger's process may use.
 
+    Seconds are the wall's, or working ones where the task says so (`course_judge.working_clock`).
+
     Attributes:
         seconds: for loading the file, and for each of its answers.
         seconds_in_all: for everything.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,6 +26,20 @@ def is_running(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (OSError, IndexError):
         return not Path("/proc/self/stat").exists()  # a system that says nothing of its processes
+
+
+def cpu_seconds(process: int) -> float | None:
+    """Return the CPU seconds that a process has used, with those of its children that have ended.
+
+    None where there is no such process, or on a system that does not tell.
+    """
+    try:
+        waited_for = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[13:15]
+        # Linux's number for the clock of another process. In "stat" are hundredths alone, and a call may be shorter.
+        own = time.clock_gettime(~process << 3 | 2)
+        return own + sum(map(int, waited_for)) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, OverflowError):
+        return None
 
 
 def tree(root: int) -> set[int]:

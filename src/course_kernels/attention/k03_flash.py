@@ -74,6 +74,7 @@ GENERIC = {
 # --- on the device -----------------------------------------------------------
 
 
+# region kernel
 @triton.jit
 def _rows(x, head, start, N, D: tl.constexpr, ROWS: tl.constexpr, TMA: tl.constexpr):
     """Return rows start to start + ROWS of one head, zeros past its end: [ROWS, D]."""
@@ -163,6 +164,9 @@ def attention_kernel(
     # m counts in powers of two; the log-sum-exp is a natural logarithm.
     lse = (m + tl.math.log2(l)) * ln_2  # [BLOCK_M]
     tl.store(lse_ptr + head.to(tl.int64) * N + row, lse, mask=row < N)
+
+
+# endregion
 
 
 # --- on the host -------------------------------------------------------------

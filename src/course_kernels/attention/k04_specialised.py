@@ -71,6 +71,7 @@ TILES = {
 # --- on the device -----------------------------------------------------------
 
 
+# region kernel
 @gluon.jit
 def _fetch(X, head, start, full, buffer):
     """Ask the copy engine for a tile of X, zeros past the end of the head; `full` turns when it is there."""
@@ -298,6 +299,9 @@ def attention_kernel(
             [WARPS, WARPS, 1],
             [REGISTERS, REGISTERS, PRODUCER_REGISTERS],
         )
+
+
+# endregion
 
 
 # --- on the host -------------------------------------------------------------

@@ -70,6 +70,7 @@ TURN = 64  # rows and columns of a tile that is turned
 # --- on the device -----------------------------------------------------------
 
 
+# region tiles
 @triton.jit
 def _load(X, row, col, ROWS, COLS, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr, TMA: tl.constexpr):
     """Return a tile of X (ROWS, COLS) from (row, col) on, zeros past the edges: [BLOCK_R, BLOCK_C]."""
@@ -94,6 +95,9 @@ def _store(X, row, col, tile, ROWS, COLS, STRIPS: tl.constexpr, TMA: tl.constexp
     else:
         r, c = row + tl.arange(0, tile.shape[0])[:, None], col + tl.arange(0, tile.shape[1])[None, :]
         tl.store(X + r.to(tl.int64) * COLS + c, tile, mask=(r < ROWS) & (c < COLS))
+
+
+# endregion
 
 
 @triton.jit

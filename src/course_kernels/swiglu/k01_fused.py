@@ -39,6 +39,7 @@ STREAMED_BYTES = 32 * 2**20
 # --- on the device -----------------------------------------------------------
 
 
+# region kernel
 @triton.jit
 def swiglu_kernel(
     gate_ptr, up_ptr, y_ptr, F, apart, BLOCK: tl.constexpr, ONCE: tl.constexpr, PDL: tl.constexpr
@@ -57,6 +58,9 @@ def swiglu_kernel(
     # As a quotient: exp of a large number is infinite, and what is divided by it is nought.
     y = a / (1.0 + tl.exp(-a)) * b
     tl.store(y_ptr + m * F + f, y.to(y_ptr.dtype.element_ty), mask=there, eviction_policy=ONCE)
+
+
+# endregion
 
 
 # --- on the host -------------------------------------------------------------

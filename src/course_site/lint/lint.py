@@ -212,7 +212,7 @@ def find_typed_numbers(
 
 
 _DIRECTIVE = re.compile(r"///(?:[ \t]+(?P<kind>[\w-]+)[ \t]*(?:\|[ \t]*(?P<head>.*?))?)?[ \t]*$")
-_SETTINGS = frozenset({"chart", "table", "source", "diff", "figure", "define"})
+_SETTINGS = frozenset({"chart", "table", "source", "diff", "rungs", "figure", "define"})
 _SPOKEN_HEADS = frozenset({"predict", "exercise"})
 
 

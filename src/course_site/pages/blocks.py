@@ -39,6 +39,7 @@ KINDS = {
     "exercise": Kind(parts=("answer",), needs_part=True, timed=True),
     "source": Kind(body="yaml"),
     "diff": Kind(body="yaml"),
+    "rungs": Kind(body="yaml"),
     "figure": Kind(body="yaml"),
     "callout": Kind(body="words"),
     "lab": Kind(body="none"),

@@ -251,6 +251,11 @@ def _ranges(words: Sequence[str], changed: list[tuple[int, int]]) -> list[tuple[
     return found
 
 
+def coloured(text: str, language: str) -> list[str]:
+    """Return every line of a source as HTML, with a span for what has a colour."""
+    return _coloured(text, language, {})
+
+
 def _coloured(text: str, language: str, marks: Marks) -> list[str]:
     """Return every line as HTML: a span for what has a colour, and `b` around what is marked."""
     lines = [""]

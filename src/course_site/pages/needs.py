@@ -7,10 +7,12 @@ from collections.abc import Iterable
 
 from course_kernels.measure.machine import MACHINES, Machine
 
-KNOWN = "gpu, gpu NAME, gpus N, compiler, counters, capability X.Y or X.Y+"
+KNOWN = "gpu, gpu NAME, gpus N, compiler, counters, packages EXTRA, capability X.Y or X.Y+"
 CARDS = {machine.slug: machine for machine in MACHINES}
-_FIRST = frozenset({"gpu", "gpus", "compiler", "counters", "capability"})
-_NEED = re.compile(r"gpu|gpu \S+|gpus (?:[2-9]|[1-9]\d+)|compiler|counters|capability \d+\.\d+\+?")
+_FIRST = frozenset({"gpu", "gpus", "compiler", "counters", "packages", "capability"})
+_NEED = re.compile(
+    r"gpu|gpu \S+|gpus (?:[2-9]|[1-9]\d+)|compiler|counters|packages [a-z]\w*|capability \d+\.\d+\+?"
+)
 
 
 def is_hardware(need: str) -> bool:
@@ -50,5 +52,6 @@ def in_words(need: str) -> str:
         "gpus": f"{rest} GPUs",
         "compiler": "a CUDA compiler",
         "counters": "hardware counters",
+        "packages": f"the packages of the extra `{rest}`",
     }
     return whole.get(first, f"compute {need}")

@@ -14,7 +14,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -55,6 +55,10 @@ FOR_THEMSELVES = (f"{manifest.HARNESS}/", "src/course_judge/", "src/course_labs/
 
 class GroupsUnknown(ValueError):
     """A test file that does not say which groups its tests belong to; one line, with what to do."""
+
+
+# How the name of a kernel in a language of the ladder begins: its tests are a group of their own, which needs packages.
+RUNG = "in_"
 
 
 def record_path(root: Path, slug: str, group: str) -> Path:
@@ -154,6 +158,22 @@ class Project:
         """
         return any(_assigned(file, "ALONE") is True for file in self.files_of(group))
 
+    def packages_of(self, group: str) -> set[str]:
+        """Return the extras of pyproject.toml whose packages a group needs.
+
+        A test file says it, and has no tests where they are not: PACKAGES = "ladder", `__test__ = …`.
+        """
+        named = {_assigned(file, "PACKAGES") for file in self.files_of(group)}
+        return {str(extra) for extra in named if extra}
+
+    def capability_of(self, group: str) -> str:
+        """Return the need of a card that a group has, in the words of a page: "capability 10.0"; "" where any will do.
+
+        A test file says it, and has no tests on other cards: CAPABILITY = "10.0", `__test__ = …`.
+        """
+        named = {_assigned(file, "CAPABILITY") for file in self.files_of(group)} - {None}
+        return f"capability {max(map(str, named))}" if named else ""
+
     def coverage(self, group: str) -> dict[str, str]:
         """Return files that a group's outcome depends on, repository-relative, and the digest of what it means."""
         own = set(self._own(group))
@@ -192,7 +212,8 @@ class Project:
         if not group.startswith(LAB):
             # What its tests read besides: the judge's strangers, for one.
             for folder in (self.root / KERNELS / group, self.root / "tests" / group):
-                yield from _files_in(folder) if folder.is_dir() else ()
+                files = _files_in(folder) if folder.is_dir() else ()
+                yield from (file for file in files if not file.name.startswith(RUNG))
             if several := self._of_suspects(group):
                 yield from (several.folder / name for name in ("lab.toml", "truth.py", "alone.py"))
                 yield from _files_in(several.folder / GIVEN)
@@ -417,6 +438,9 @@ def _homes(source: str) -> dict[str, str]:
 # --- what a record says ---------------------------------------------------------------------------------------
 
 
+MISSING = "is missing"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Reason not to trust a group's record; empty where there is none.
@@ -426,6 +450,7 @@ class Verdict:
         seconds: what its last run took; None where no record says so.
         edition: of what the record is; None without one.
         failed: its tests failed on these very files: no other card's pass stands in for that.
+        needs: the card that its tests are for, "capability 10.0"; "" for any. Other cards collect none of them.
     """
 
     group: str
@@ -433,6 +458,12 @@ class Verdict:
     seconds: float | None = None
     edition: dict[str, str] | None = None
     failed: bool = False
+    needs: str = ""
+
+    @property
+    def awaits_its_card(self) -> bool:
+        """Return whether it is for a kind of card, and its edition, of another kind, has no record of it."""
+        return bool(self.needs) and self.why == MISSING
 
 
 def verdicts(root: Path | Project, slug: str, *, clean: bool) -> list[Verdict]:
@@ -446,14 +477,17 @@ def verdicts(root: Path | Project, slug: str, *, clean: bool) -> list[Verdict]:
         GroupsUnknown, LabError: see `Project.groups`; both are ValueErrors of one line.
     """
     project = root if isinstance(root, Project) else Project(root)
-    return [_verdict(project, slug, group, clean) for group in project.groups]
+    return [
+        replace(_verdict(project, slug, group, clean), needs=project.capability_of(group))
+        for group in project.groups
+    ]
 
 
 def _verdict(project: Project, slug: str, group: str, clean: bool) -> Verdict:
     try:
         data = json.loads(record_path(project.root, slug, group).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return Verdict(group, "is missing")
+        return Verdict(group, MISSING)
     except ValueError:
         return Verdict(group, "is cut short or not JSON")
     if not isinstance(data, dict) or not is_sealed(data):

@@ -13,13 +13,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course_site.pages.needs import card_of, gpus_of
 from course_site.records.gpus import Gpu
+from course_site.records.packages import packages_lacking
 
 if TYPE_CHECKING:
     from course_site.pages.page import Page
@@ -123,16 +124,25 @@ def unmet(page: Page, gpus: Sequence[Gpu], *, here: bool = True) -> str | None:
         card = card_of(need)
         if card and not re.fullmatch(card.pattern, gpu.name):
             return f"needs {need}, and this is an {gpu.name}"
-        match = re.fullmatch(r"capability (\d+)\.(\d+)(\+?)", need)
-        if match:
-            wanted = (int(match[1]), int(match[2]))
-            fits = gpu.capability >= wanted and (bool(match[3]) or gpu.capability[0] == wanted[0])
-            if not fits:
-                return f"needs {need}, and the {gpu.name} has {gpu.capability[0]}.{gpu.capability[1]}"
+        if older := _of_another_capability(need, gpu):
+            return older
         lacking = counters_lacking() if here and need == "counters" else None
         if lacking:
             return f"needs hardware counters; {lacking}"
+        extra = need.removeprefix("packages ")
+        missing = packages_lacking(extra) if here and extra != need else None
+        if missing:
+            return f"{need}: {missing}"
     return None
+
+
+def _of_another_capability(need: str, gpu: Gpu) -> str | None:
+    match = re.fullmatch(r"capability (\d+)\.(\d+)(\+?)", need)
+    if not match:
+        return None
+    wanted = (int(match[1]), int(match[2]))
+    fits = gpu.capability >= wanted and (bool(match[3]) or gpu.capability[0] == wanted[0])
+    return None if fits else f"needs {need}, and the {gpu.name} has {gpu.capability[0]}.{gpu.capability[1]}"
 
 
 def lacking(pages: Sequence[Page], gpus: Sequence[Gpu], *, here: bool = True) -> dict[str, str | None]:
@@ -305,7 +315,13 @@ def tests_to_run(
         found = gpu_test_records.verdicts(project, slug, clean=slug == reference)
     except ValueError as error:
         raise CannotStart(str(error)) from None
-    edition = installed_edition(gpus[0]) if gpus and edition is None else edition
+    here = bool(gpus) and edition is None
+    found = [verdict for verdict in found if _is_for_these_cards(verdict, gpus, slug)]
+    if here:
+        found = [
+            verdict for verdict in found if _has_packages(project.packages_of(verdict.group), verdict.group)
+        ]
+        edition = installed_edition(gpus[0])
     for number, verdict in enumerate(found):
         if edition and verdict.edition not in (None, edition) and not verdict.why:
             why = f"is of {_difference(verdict.edition, edition)}"
@@ -317,6 +333,29 @@ def tests_to_run(
         for verdict in found
         if asked or verdict.why
     ]
+
+
+def _is_for_these_cards(verdict: Verdict, gpus: Sequence[Gpu], slug: str) -> bool:
+    """Return whether a group of tests is for the cards here; one that is not is printed, with what it needs.
+
+    Without a card here it is for that of the edition, if this has a record of it.
+    """
+    if gpus:
+        why = _of_another_capability(verdict.needs, gpus[0])
+    else:
+        of_another = f"needs {verdict.needs}, and records/{slug} is of another card"
+        why = of_another if verdict.awaits_its_card else None
+    if why:
+        print(f"docs: GPU tests {verdict.group}: {why}, which collects none of them", flush=True)
+    return not why
+
+
+def _has_packages(extras: Iterable[str], group: str) -> bool:
+    """Return whether what a group of tests needs is installed here; what is not is printed."""
+    lacking = [why for extra in extras if (why := packages_lacking(extra))]
+    for why in lacking:
+        print(f"docs: GPU tests {group}: {why}: their last record stands", flush=True)
+    return not lacking
 
 
 def _plan_of_tests(groups: list[Verdict]) -> Iterator[str]:

@@ -29,7 +29,9 @@ TIED = frozenset({"torch", "triton"})
 # What else a GPU machine is taken to have as long as no --have says what it really has: what torch's own wheel asks
 # for, and NumPy. Torch brings NVRTC and the headers of the CUDA runtime, but neither the compiler's own headers
 # (mma.h needs them) nor the disassembler, nor cuda.core; small as they are, those always travel.
-TAKEN_TO_BE_THERE = re.compile(r"numpy|cuda-(?!core$).*|nvidia-(?!ml-py$|cuda-(crt|nvdisasm|cccl)$).*")
+TAKEN_TO_BE_THERE = re.compile(
+    r"numpy|cuda-(?!(core|tile)$).*|nvidia-(?!ml-py$|cutlass-.*|cuda-(crt|nvdisasm|cccl|tileiras)$).*"
+)
 # What "cuda-core[cu13]" stands for here; the extra itself asks for compilers that nothing here uses, in hundreds of MB.
 OF_CU13 = ("cuda-bindings==13.*", "nvidia-cuda-nvrtc==13.*")
 # Headers that lie beside those of the runtime are carried in the runtime's own version, where --have tells it.
@@ -81,6 +83,14 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add("--with-torch", action="store_true", help="torch, triton, numpy and CUDA wheels too (gigabytes)")
     add(
+        "--with",
+        action="append",
+        default=[],
+        dest="more",
+        metavar="EXTRA",
+        help="the packages of one more extra of pyproject.toml, such as ladder (repeatable)",
+    )
+    add(
         "--parts",
         type=_size,
         metavar="SIZE",
@@ -130,7 +140,11 @@ def collect(root: Path, options: argparse.Namespace) -> None:
     extras = ["measure", "cuda13"] if options.measure_only_half else ["measure", "cuda13", "site"]
     with (root / "pyproject.toml").open("rb") as file:
         optional = tomllib.load(file)["project"]["optional-dependencies"]
+    for extra in options.more:
+        if extra not in optional:
+            raise WheelhouseFailed(f"--with {extra}: there is no such extra; there are {', '.join(optional)}")
     lines = [_without_extras(line) for extra in extras for line in optional[extra]]
+    lines += [line for extra in options.more for line in optional[extra]]
     wanted = {
         canonical(Requirement(line).name): _beside_the_runtime(line, have)
         for line in (*lines, *OF_CU13, "nox")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -221,6 +222,8 @@ class _Checker:
                 continue
             path = session.student_page if name == session.labs[0] else lab.page
             page = self.pages.get(path)
+            if page and lab.page != path and _leads_to(page, lab.page):
+                page = self.pages.get(lab.page)  # a lab of an earlier session once more, in another language
             mark = rf"^///[ \t]+lab[ \t]*\|[ \t]*{re.escape(name)}[ \t]*$"
             if page and not any(re.search(mark, cell.source, re.MULTILINE) for cell in page.cells):
                 self.wrong("lab", f"{path} does not have it: write `/// lab | {name}` there")
@@ -410,6 +413,13 @@ class _Checker:
 def _elsewhere(step: Step, session: Session) -> bool:
     """Return True for a step that points to a page that is not the session's own."""
     return step.anchor.partition("#")[0] not in ("", session.student_page)
+
+
+def _leads_to(page: Page, other: str) -> bool:
+    """Return whether the prose of a page has a link to another page; `other` is a path in the repository."""
+    folder = page.path.parent
+    links = (link["target"] for cell in page.cells for link in _LINK.finditer(cell.source))
+    return any(os.path.normpath(folder / link.partition("#")[0]) == os.path.normpath(other) for link in links)
 
 
 def _near(name: str, known: Mapping[str, object]) -> str:

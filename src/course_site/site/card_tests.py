@@ -69,6 +69,7 @@ def hold(course: Course, verdicts: Mapping[str, Sequence[Verdict]]) -> None:
     """
     entries = [path for path, entry in course.waiting.items() if entry.is_of_tests]
     standing: dict[str, str] = {}
+    awaited: set[str] = set()  # only a card that is not here can run them; `--plan` lists them
     for slug, found in verdicts.items():
         for verdict in found:
             why = verdict.why or (_of_other_versions(course, verdict) if slug == course.slug else "")
@@ -78,8 +79,12 @@ def hold(course: Course, verdicts: Mapping[str, Sequence[Verdict]]) -> None:
                     f"{verdict.why}; no pass on another card stands in for it",
                 )
                 continue
+            if verdict.awaits_its_card:
+                awaited.add(verdict.group)
+                continue
             # Passed on one of the cards it is checked on a card; what is said else is said of the first.
             standing[verdict.group] = why and standing.get(verdict.group, why)
+    standing = dict.fromkeys(awaited, "") | standing
     for group, why in standing.items():
         if why and not course.draft and not _waits(entries, group):
             course.problem(

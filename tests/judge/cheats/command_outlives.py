@@ -2,13 +2,17 @@
 # The same by a program that is started in a new session. Two minutes at most.
 import subprocess
 
+left = []
+
 
 def refusals(x, s):
-    subprocess.Popen(
-        ["sleep", "120"],
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    if not left:
+        command = subprocess.Popen(
+            ["sleep", "120"],
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        left.append(command)
     return x * s[:, None]

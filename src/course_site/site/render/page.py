@@ -29,6 +29,7 @@ from course_site.site.render import (
     kernels,
     optional_sections,
     reading_time,
+    rungs,
     session_blocks,
 )
 from course_site.site.render.code import code_cell
@@ -58,6 +59,7 @@ BLOCKS = {
     "units": session_blocks.units,
     "source": files.source,
     "diff": files.diff,
+    "rungs": rungs.rungs,
     "figure": files.figure,
     "ledger": index_blocks.every_number,
     "moved": index_blocks.moved,

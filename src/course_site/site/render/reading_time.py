@@ -22,6 +22,7 @@ _TAG = re.compile(r"<(?P<end>/?)(?P<tag>div|details)\b(?P<rest>[^>]*)>")
 CODE = re.compile(r"`[^`]*`")
 _CLASS = re.compile(r'class="(?P<first>[\w-]+)')
 _MINUTES = re.compile(r'data-minutes="(?P<count>\d+)"')
+_LINES = re.compile(r'data-lines="(?P<count>\d+)"')  # to be read, of a listing with more in it
 _TOKEN = re.compile(r"slot\d+of\w+token")
 _NO_WORDS = re.compile(
     r"<[^>]+>|\]\([^)]*\)|\[\^[\w.:-]+\]|\{:?[ ]?[.#][^}]*\}|^\|[-:| ]+\|$|\\[A-Za-z]+|&\w+;", re.MULTILINE
@@ -146,6 +147,8 @@ def _of_block(name: str, count: int) -> Minutes:
 def _of_slot(raw: str, said: str, is_folded: bool) -> Iterator[_Piece]:
     if "<svg" in raw:
         yield _Piece(Minutes(reading=PICTURE), is_folded)
+    elif told := _LINES.search(raw.partition(">")[0]):
+        yield _Piece(Minutes(reading=int(told["count"]) / LINES_A_MINUTE), is_folded)
     elif raw.startswith("<details"):
         opened = raw.partition(">")[0].endswith(" open")
         lines = [line for line in said.split("\n")[3:-1] if line.strip()]

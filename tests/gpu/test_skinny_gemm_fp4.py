@@ -1,0 +1,117 @@
+"""A few rows times NVFP4 weights on the card: every code and scale, the layers of a model, any cut, a graph."""
+
+import pytest
+import torch
+
+from course_kernels.measure.check import checked_error
+from course_kernels.problem import Workload, worst_error
+from course_kernels.skinny_gemm_fp4 import k01_one_program, k02_fragments, library
+from course_kernels.skinny_gemm_fp4.k02_fragments import Cut
+from course_kernels.skinny_gemm_fp4.layout import packed, values_of
+from course_kernels.skinny_gemm_fp4.problem import PROBLEM
+
+GROUPS = ("skinny_gemm_fp4",)
+ROUNDED = 2.0**-8 + 2.0**-12  # y once, and what float32 loses on the way
+
+
+def inputs_of(w, seed=0):
+    return PROBLEM.make_inputs(w, torch.Generator("cuda").manual_seed(seed), "cuda")
+
+
+def error(out, inputs):
+    return worst_error(out, PROBLEM.reference(*inputs))
+
+
+def test_the_library_is_right():
+    w = Workload.of("bfloat16", M=16, N=1040, K=4096)
+
+    assert checked_error(
+        library.unpacked_first, w, torch.Generator("cuda").manual_seed(0)
+    ) <= PROBLEM.max_error(w)
+
+
+@pytest.mark.parametrize("kernel", [k01_one_program, k02_fragments])
+def test_every_code_times_every_scale_comes_out_to_the_last_bit(kernel):
+    """Rows of x with a single 1: 0.5, which is a subnormal bfloat16 on its way, and the subnormal scales among them."""
+    codes = torch.arange(16, dtype=torch.uint8, device="cuda").repeat(32, 8)
+    scales = torch.arange(256, dtype=torch.uint8, device="cuda").view(32, 8)
+    scales[(scales & 0x7F) == 0x7F] = 1  # NaN would be in the whole row
+    words, of_lanes = packed(codes, scales)
+    second = torch.ones(1, device="cuda")
+    rows = torch.eye(128, dtype=torch.bfloat16, device="cuda")
+    found = torch.cat(
+        [kernel.skinny_gemm_fp4(x.contiguous(), words, of_lanes, second) for x in rows.split(32)]
+    )
+
+    assert torch.equal(found.double(), values_of(words, of_lanes).t())
+
+
+@pytest.mark.parametrize("w", [w for w in PROBLEM.time_on if w.N < 100_000], ids=lambda w: w.label)
+@pytest.mark.parametrize("kernel", [k01_one_program, k02_fragments])
+def test_the_layers_of_a_model(kernel, w):
+    inputs = inputs_of(w)
+
+    assert error(kernel.skinny_gemm_fp4(*inputs), inputs) <= ROUNDED
+
+
+CUTS = {  # by the rows of x: a warp holds twice as many columns of up to 8
+    8: [
+        Cut(264, 1, 8, 2),
+        Cut(66, 4, 2, 6),
+        Cut(1, 1, 8, 1),
+        Cut(40, 2, 4, 4),
+        Cut(16, 8, 1, 16),
+        Cut(7, 3, 3, 2),
+    ],
+    16: [
+        Cut(132, 1, 16, 4),
+        Cut(33, 4, 4, 6),
+        Cut(1, 1, 16, 1),
+        Cut(40, 2, 8, 6),
+        Cut(16, 16, 1, 16),
+        Cut(7, 3, 6, 2),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("M", "cut"), [(M, cut) for M in (1, 7, 9, 16) for cut in CUTS[8 if M <= 8 else 16]], ids=str
+)
+def test_any_cut_is_right(M, cut):
+    w = Workload.of("bfloat16", M=M, N=2080, K=4096)
+    inputs = inputs_of(w)
+    tickets = torch.zeros(130, dtype=torch.int32, device="cuda")
+    first = k02_fragments.skinny_gemm_fp4(*inputs, cut=cut, tickets=tickets)
+
+    assert error(first, inputs) <= ROUNDED
+    for _ in range(50):
+        assert torch.equal(k02_fragments.skinny_gemm_fp4(*inputs, cut=cut, tickets=tickets), first)
+    assert not tickets.any()
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_graph_of_layers_finds_new_values(early):
+    """Each layer reads what the one before it wrote; with `early` it begins before that one has ended."""
+    w = Workload.of("bfloat16", M=3, N=4096, K=4096)
+    layers = [inputs_of(w, seed)[1:] for seed in range(3)]
+    x = inputs_of(w)[0]
+
+    def chain(x):
+        for weights in layers:
+            x = k02_fragments.skinny_gemm_fp4(x, *weights, early=early)
+        return x
+
+    chain(x)  # compiles
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = chain(x)
+    for seed in range(4, 10):
+        x.copy_(inputs_of(w, seed)[0])
+        out.fill_(torch.nan)
+        graph.replay()
+        expected = x
+        for weights in layers:
+            expected = k02_fragments.skinny_gemm_fp4(expected, *weights)
+            torch.cuda.synchronize()
+
+        assert torch.equal(out, expected)
