@@ -1300,10 +1300,104 @@ record(
 # /// otherwise
 # {{ 1 - short_of_floor:.0%}} of the floor's speed is missing.
 # ///
+#
+# ### The same step in NVFP4
+#
+# Four bits can also hold a float. In **NVFP4** a weight is one of E2M1's sixteen numbers, every 16 weights of a row share a scale
+# of eight bits, and the whole tensor has one more scale, in fp32 [^nvidia-nvfp4]. That is 4 + 8 ÷ 16 = 4.5 bits for each weight,
+# where a whole number in a group of 128 takes 4 + 16 ÷ 128 = 4.125. Hopper's tensor cores do not know such floats. So
+# `skinny_gemm_fp4` does what `k02_fragments` did above: it reads them from memory as they are, makes bf16 of them in registers,
+# and multiplies in bf16.
+#
+# It multiplies and does nothing else, so the small parts of a layer need kernels of their own again: norm, multiply, rotation,
+# attention, multiply, sum and norm, multiply, gate, multiply, sum. That is ten kernels a layer instead of five. Embedding, norms,
+# head and cache stay as they were.
+#
+# /// predict | By its bytes, this step would take {{ step_gb.nvfp4 / step_gb.bits4:.2f}} times as long as the one with whole numbers. And by the clock?
+# - [longer < 1] It takes less time
+# - [1 <= longer < 1.2] About as long, or up to a fifth longer
+# - [1.2 <= longer < 1.6] More than that, but less than 1.6 times as long
+# - [longer >= 1.6] At least 1.6 times as long
+# /// reveal
+# {{ longer:.2f}} times as long: {{ nvfp4.ms / nvfp4.T:.2f}} ms per token instead of {{ short.ms / short.T:.2f}}. That is {{ nvfp4_of_floor:.0%}} of its own floor.
+#
+# /// chart | bars
+# title: "The same model, the same card: decode with shorter weights, one reader"
+# x_label: tokens/s
+# bars:
+#   - {name: rate.compiled, label: "16 bits, torch.compile of the layers"}
+#   - {name: rate.our_step, label: "16 bits, our five kernels a layer"}
+#   - {name: rate.whole, label: "4 bits, whole numbers, five kernels a layer"}
+#   - {name: rate.nvfp4, label: "NVFP4, ten kernels a layer"}
+# references:
+#   - {label: "byte floor, 16 bits", value: bound.bits16}
+#   - {label: "byte floor, NVFP4", value: bound.nvfp4}
+# alt: "Bars in tokens a second, for the 8B shape with random weights and one reader, all in CUDA graphs: torch.compile in 16 bits {{ rate.compiled:.0f}}, our five kernels a layer in 16 bits {{ rate.our_step:.0f}}, with whole numbers of four bits {{ rate.whole:.0f}}, ten kernels a layer with weights in NVFP4 {{ rate.nvfp4:.0f}}. Two lines mark the byte floor at the speed of a copy: {{ bound.bits16:.0f}} in 16 bits, {{ bound.nvfp4:.0f}} in NVFP4."
+# caption: "The 8B shape, random weights, the head in bf16, {{ bus.held:.0f}} tokens in the cache. The floors are at the speed of a copy. [One token](../one_token.py#five-kernels-a-layer) has more bars in 16 bits, from a run of its own."
+# ///
+# ///
+#
+# /// claim | nvfp4.us < one.our_step.us
+# Decoded in software, on a card that has no arithmetic for it, NVFP4 still pays: {{ rate.nvfp4:.0f}} tokens/s, where our step in
+# 16 bits writes {{ rate.our_step:.0f}}.
+# /// otherwise
+# So on this card NVFP4 saves room and no time: {{ rate.nvfp4:.0f}} tokens/s, where our step in 16 bits writes {{ rate.our_step:.0f}}.
+# ///
+#
+# /// claim | nvfp4.us > short.us
+# But the step with whole numbers is ahead of it, with {{ rate.whole:.0f}} tokens/s. Three things differ: NVFP4 has more bytes of scales,
+# a word of eight weights costs more instructions, and each layer has five kernels more. The difference is {{ (nvfp4.us / nvfp4.T - short.us / short.T) / (5 * layers):.1f}} µs
+# for each of those {{ 5 * layers:.0f}} added kernels. Which of the three costs how much? This run cannot say: for that, NVFP4 would need
+# five kernels a layer, too.
+# /// otherwise
+# The step with whole numbers writes {{ rate.whole:.0f}} tokens/s. It has fewer bytes and half as many kernels, and is not ahead here.
+# ///
+#
+# Which of the two formats a model's answers can tolerate is a different question, and no clock answers it.
+#
+# /// define | longer = (nvfp4.us / nvfp4.T) / (short.us / short.T)
+# unit: ×
+# what: the time of a step with weights in NVFP4 over that of one with whole numbers of four bits, 8B shape, one row
+# ///
+#
+# /// define | nvfp4_of_floor = nvfp4.gb_per_s / copy.gb_per_s
+# unit: ×
+# what: a step with weights in NVFP4, 8B shape, one row, the head in 16 bits, over its own byte floor at the speed of a copy
+# ///
+#
+# /// define | rate.compiled = 1000000 * one.compiled.T / one.compiled.us
+# unit: tokens/s
+# what: tokens a second with torch.compile, in a CUDA graph, one reader, in the run of W4
+# ///
+#
+# /// define | rate.our_step = 1000000 * one.our_step.T / one.our_step.us
+# unit: tokens/s
+# what: tokens a second in a CUDA graph with our five kernels a layer, one reader, in the run of W4
+# ///
+#
+# /// define | rate.whole = 1000000 * short.T / short.us
+# unit: tokens/s
+# what: tokens a second with weights in whole numbers of four bits, five kernels a layer, one reader
+# ///
+#
+# /// define | rate.nvfp4 = 1000000 * nvfp4.T / nvfp4.us
+# unit: tokens/s
+# what: tokens a second with weights in NVFP4, decoded in software, ten kernels a layer, one reader
+# ///
+#
+# /// define | bound.bits16 = copy.gb_per_s / step_gb.bits16
+# unit: tokens/s
+# what: tokens a second at the byte floor, at the speed of a copy, weights in 16 bits, in the run of W4
+# ///
+#
+# /// define | bound.nvfp4 = copy.gb_per_s / step_gb.nvfp4
+# unit: tokens/s
+# what: tokens a second at the byte floor, at the speed of a copy, weights in NVFP4, the head in 16 bits
+# ///
 
 # %% tags=["fold"]
 from course_kernels.copy.library import torch_copy
-from course_models import bench, int4_decode
+from course_models import bench, int4_decode, nvfp4_decode
 from course_models.config import decode_bytes
 
 ROWS_OF_BUS = 32
@@ -1318,10 +1412,16 @@ record(
     one=bench.decode(subject, 1, **BOTH),
     full=bench.decode(subject, ROWS_OF_BUS, **BOTH),
     short=int4_decode.decode(subject, 1, seconds=0.2),
+    nvfp4=nvfp4_decode.decode(subject, 1, seconds=0.2),
+    layers=quantity(subject.config.layers),
     head_gb=quantity(2 * subject.head.numel() / 1e9, "GB"),
     step_gb={
-        f"bits{bits}": quantity(count(subject.config, 1, bench.HELD) / 1e9, "GB")
-        for bits, count in {16: decode_bytes, 4: int4_decode.step_bytes}.items()
+        weights: quantity(count(subject.config, 1, bench.HELD) / 1e9, "GB")
+        for weights, count in {
+            "bits16": decode_bytes,
+            "bits4": int4_decode.step_bytes,
+            "nvfp4": nvfp4_decode.step_bytes,
+        }.items()
     },
 )
 

@@ -14,6 +14,7 @@ So a step reads what the step before wrote, and a host that is slower than the G
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
@@ -24,8 +25,9 @@ from torch import Tensor
 
 from course_kernels.cuda.hopper_card import is_hopper
 from course_kernels.measure import Measurement, compare
+from course_kernels.measure.check import WrongResult
 from course_kernels.measure.competitor import Competitor
-from course_kernels.problem import Problem, Workload
+from course_kernels.problem import Problem, Workload, worst_error
 from course_models import hopper_operators
 from course_models.config import (
     LLAMA_8B,
@@ -59,11 +61,22 @@ SHARP = 2.0
 # What lies in the room past a sequence's end: who reads it is wrong by a lot. Finite, as the plain operators ask.
 PAST_THE_END = 100.0
 
-# An answer passes through 32 layers and is rounded several times in each. In bfloat16 a twentieth of it is then noise,
-# on a narrow model too, and the worst of millions of logits is off by five or six times that. A wrong rotation, or
-# heads that read another's keys, are off by several times the answer. What is finer, such as a key that is left out,
-# is checked where it shows: kernel by kernel, and on a model in float32.
-MAX_ERROR = {"bfloat16": 0.5, "float32": 2.0**-12}
+# An answer passes through many layers and is rounded several times in each. In bfloat16 a twentieth of it is then
+# noise, and the worst of millions of logits is off by several times that; by how much depends on depth, width and
+# weights. So nobody types a bound: `decode_noise` and `prefill_noise` find what rounding does to the plain model, over
+# many draws, and an answer may be off by so many times as much, since a race's worst row is one that was not drawn. In
+# every record so far, those who keep more bits on the way, which are all the others, were off by less than it.
+MARGIN = 1.5
+# No bound may be larger. A wrong rotation, or heads that read another's keys, are off by several times the answer, and
+# must still be seen: so a plain model that is off by more than rounding is refused, and not measured away. What is
+# finer, such as a key that is left out, is checked where it shows: kernel by kernel, and on a model in float32.
+MAX_ERROR = {"bfloat16": 1.5, "float32": 2.0**-12}
+
+# What the noise is found over: rows of logits, each of tokens of its own. A step has one for each sequence, behind keys
+# of its own, and a pass over a text one for each token.
+NOISE_SEQUENCES = 64
+NOISE_PASSES = 2
+NOISE_SEED = 2  # other tokens, and other keys, than those that are timed
 
 Function = Callable[[Tensor], Tensor]
 
@@ -94,6 +107,65 @@ def filled_cache(model: Model, batch: int, held: int = HELD, steps: int = STEPS,
     return cache
 
 
+# --- how far a right answer may be off ---------------------------------------------------------------
+
+
+def bound_over(noise: float, dtype: str) -> float:
+    """Return the largest error of a right answer, over what rounding does to the plain model.
+
+    Args:
+        noise: the plain model's largest `worst_error` against float64, over many draws.
+        dtype: of the weights, one of `MAX_ERROR`.
+    Raises:
+        WrongResult: it is no rounding any more, or not a number, and a fault could hide in such a bound.
+    """
+    bound = MARGIN * noise
+    if not bound <= MAX_ERROR[dtype]:
+        why = (
+            f"the plain model is off by {noise:.2g} from itself in float64: with {MARGIN:g} times that allowed, "
+            f"which is more than {MAX_ERROR[dtype]:.2g}, a fault could not be told from rounding"
+        )
+        raise WrongResult(f"a model in {dtype}: {why}", why)
+    return bound
+
+
+def decode_noise(model: Model, held: int = HELD, steps: int = STEPS) -> float:
+    """Return the plain model's largest error in decoding: `NOISE_SEQUENCES` sequences of `steps` tokens.
+
+    Each has its own tokens, behind `held` random keys and values of its own.
+    """
+    plain = model.with_operators(PLAIN)
+    cache = filled_cache(plain, NOISE_SEQUENCES, held, steps, NOISE_SEED)
+    (tokens,) = _tokens(plain, (NOISE_SEQUENCES, steps), _noise_generator(plain), plain.device)
+    due = truth(plain, tokens, cache, held)
+    return worst_error(stepping(plain.decode, cache, held, plain.config.vocab)(tokens), due, rows_apart=True)
+
+
+@torch.no_grad()
+def prefill_noise(model: Model, tokens: int = HELD) -> float:
+    """Return the plain model's largest error in reading `NOISE_PASSES` texts of so many tokens, behind every token."""
+    plain, errors = model.with_operators(PLAIN), []
+    generator = _noise_generator(plain)
+    for _ in range(NOISE_PASSES):
+        (text,) = _tokens(plain, (1, tokens), generator, plain.device)
+        errors.append(worst_error(plain(text), truth(plain, text), rows_apart=True))
+    return float("nan") if any(error != error for error in errors) else max(errors)
+
+
+def _noise_generator(model: Model) -> torch.Generator:
+    return torch.Generator(device=model.device).manual_seed(NOISE_SEED)
+
+
+def _found_once(noise: Callable[[Workload], float]) -> Callable[[Workload], float]:
+    """Return the bound of a workload, found when somebody first asks for it: before anything is timed."""
+
+    @functools.cache
+    def bound(w: Workload) -> float:
+        return bound_over(noise(w), w.dtype)
+
+    return bound
+
+
 # --- the problems --------------------------------------------------------------------------------
 
 
@@ -113,7 +185,8 @@ def decode_problem(
     """Make steps behind the first `held` tokens of a cache: tokens (B, T) to logits (B, T, vocab).
 
     Workloads have B sequences, N tokens in the cache of each, and T steps. The least cost is that of all steps
-    (`config.decode_bytes`): the logits are not in it, which need not leave the chip to choose a token.
+    (`config.decode_bytes`): the logits are not in it, which need not leave the chip to choose a token. An answer may be
+    off by what rounding does to the plain model (`decode_noise`), whose weights are those of `model`.
 
     Args:
         widened: a layer in float64, with the numbers that its weights stand for.
@@ -137,7 +210,7 @@ def decode_problem(
         writes_bytes=writes_bytes,
         flops=lambda w: sum(decode_flops(config, w.B, w.N + t) for t in range(w.T)),
         math=_math,
-        max_error=lambda w: MAX_ERROR[w.dtype],
+        max_error=_found_once(lambda w: decode_noise(model, w.N, w.T)),
         rows_apart=True,
         hard=lambda w: (),  # every token is as good as another, and none is NaN
         check_on=(),
@@ -146,7 +219,10 @@ def decode_problem(
 
 
 def prefill_problem(model: Model) -> Problem:
-    """N tokens of B sequences at once: tokens (B, N) to the logits of the last one, (B, vocab)."""
+    """N tokens of B sequences at once: tokens (B, N) to the logits of the last one, (B, vocab).
+
+    An answer may be off by what rounding does to the plain model (`prefill_noise`).
+    """
     config, size = model.config, model.embedding.element_size()
     return Problem(
         name="prefill",
@@ -158,7 +234,7 @@ def prefill_problem(model: Model) -> Problem:
         writes_bytes=lambda w: cache_bytes(config, w.B, w.N, size),
         flops=lambda w: prefill_flops(config, w.B, w.N),
         math=_math,
-        max_error=lambda w: MAX_ERROR[w.dtype],
+        max_error=_found_once(lambda w: prefill_noise(model, w.N)),
         rows_apart=True,
         hard=lambda w: (),
         check_on=(),

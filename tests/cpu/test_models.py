@@ -18,7 +18,7 @@ from test_measure_run import MadeUpClock
 
 from course_kernels.measure.check import WrongResult, checked_errors
 from course_kernels.measure.competitor import Competitor
-from course_kernels.problem import Workload
+from course_kernels.problem import Workload, worst_error
 from course_models import bench, checkpoint, config, operators
 from course_models.checkpoint import CheckpointRefused, config_json, save, slots
 from course_models.config import LLAMA_8B, Config, RopeScaling
@@ -1278,9 +1278,85 @@ def test_the_check_refuses_a_wrong_step(fault):
 @pytest.mark.parametrize("fault", ["rope pairs neighbours", "a sigmoid for a silu"])
 def test_in_bfloat16_the_check_still_tells_a_fault_from_rounding(fault):
     model = bench.subject(TIMED, device="cpu")
-    assert decode_checked(model, model) < bench.MAX_ERROR["bfloat16"] / 2
+    assert decode_checked(model, model) < 0.25
     with pytest.raises(WrongResult, match="wrong: "):
         decode_checked(model, model.with_operators(dataclasses.replace(PLAIN, **WRONG_STEPS[fault])))
+
+
+def off_by(model, batch, held=40, steps=5, seed=5):
+    """What plain decoding is off by, on tokens and behind keys of its own."""
+    cache = bench.filled_cache(model, batch, held, steps, seed)
+    tokens = tokens_for(model.config, batch, steps, seed)
+    found = bench.stepping(model.decode, cache, held, model.config.vocab)(tokens)
+    return worst_error(found, bench.truth(model, tokens, cache, held), rows_apart=True)
+
+
+def bounds_of(model):
+    """What a step and a prefill may be off by."""
+    decode = bench.decode_problem(model, model.cache(1, 45), 40).max_error(STEPS_OF_FIVE)
+    return decode, bench.prefill_problem(model).max_error(Workload.of(STEPS_OF_FIVE.dtype, B=1, N=48))
+
+
+STEPS_OF_FIVE = Workload.of("bfloat16", B=1, N=40, T=5)
+
+
+def test_how_far_a_model_may_be_off_is_found_over_draws_of_the_plain_one(monkeypatch):
+    model = bench.subject(TIMED, device="cpu")
+    monkeypatch.setattr(bench, "NOISE_SEED", 5)
+    found, tokens = [], bench._tokens(model, (64, 5), torch.Generator().manual_seed(5), "cpu")[0]
+    monkeypatch.setattr(
+        bench, "filled_cache", lambda *how, of=bench.filled_cache: found.append(of(*how)) or found[-1]
+    )
+
+    decode, prefill = bounds_of(
+        model.with_operators(dataclasses.replace(PLAIN, **FAULTS["a sigmoid for a silu"]))
+    )
+
+    (cache,) = found
+    due = bench.truth(model, tokens, cache, 40)
+    rows = [  # by hand: |found - due| over |due| and what is usual in its row
+        (out.double() - exact).abs() / (exact.abs() + exact.square().mean().sqrt())
+        for sequence in zip(bench.stepping(model.decode, cache, 40, 200)(tokens), due, strict=True)
+        for out, exact in zip(*sequence, strict=True)
+    ]
+    assert len(rows) == 320
+    assert decode == pytest.approx(1.5 * max(float(row.max()) for row in rows))
+    assert 0.05 < prefill < decode < 0.5
+    assert (decode, prefill) == bounds_of(model)  # from the same weights, whoever takes part
+
+
+def test_a_deeper_model_is_given_more_room_and_stays_inside_it():
+    """No one number fits both: what the deep one is off by would be a fault in the other."""
+    flat, deep = (bench.subject(dataclasses.replace(TIMED, layers=n), device="cpu") for n in (1, 16))
+    bounds = [bounds_of(model)[0] for model in (flat, deep)]
+    errors = [off_by(deep, 16, seed=seed) for seed in range(10, 14)]
+    assert bounds[0] < max(errors) < bounds[1] < 0.75
+
+
+def test_the_room_of_a_model_is_found_once_before_anything_is_timed(monkeypatch):
+    asked = []
+    monkeypatch.setattr(bench, "decode_noise", lambda model, held, steps: asked.append((held, steps)) or 0.2)
+    problem = bench.decode_problem(bench.subject(TIMED, device="cpu"), None, 40)
+    assert [problem.max_error(STEPS_OF_FIVE) for _ in range(3)] == [pytest.approx(0.3)] * 3
+    assert asked == [(40, 5)]
+
+
+@pytest.mark.parametrize(
+    ("noise", "dtype"), [(1.01, "bfloat16"), (float("nan"), "bfloat16"), (2.0**-12, "float32")]
+)
+def test_a_plain_model_that_is_wrong_is_refused_and_not_measured_away(noise, dtype):
+    assert bench.bound_over(2.0**-13, dtype) == 1.5 * 2.0**-13
+    with pytest.raises(WrongResult, match="a fault could not be told from rounding"):
+        bench.bound_over(noise, dtype)
+
+
+def test_a_plain_model_that_steps_wrongly_makes_no_room_for_itself(monkeypatch):
+    model = bench.subject(TIMED, device="cpu")
+    monkeypatch.setattr(
+        Model, "decode", lambda self, token, cache, of=Model.decode: of(self, token, cache).flip(-1)
+    )
+    with pytest.raises(WrongResult, match=r"the plain model is off by .* from itself in float64"):
+        decode_checked(model, model)
 
 
 def test_decode_and_prefill_are_measured_with_the_bytes_of_their_floor():

@@ -11,7 +11,7 @@ from course_kernels.cuda.hopper_card import is_hopper
 from course_kernels.measure.check import WrongResult, checked_errors, poisoned_memory
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
-from course_models import bench, int4_decode, operators
+from course_models import bench, int4_decode, nvfp4_decode, operators
 from course_models.config import LLAMA_8B, Config
 from course_models.generate import generate
 from course_models.graph import CapturedDecode
@@ -160,6 +160,48 @@ def test_a_step_in_four_bits_is_that_of_the_rounded_weights(batch, dtype, allowe
     assert not close(first, bench.truth(model, tokens, cache, held), 2.0**-5)
 
 
+@pytest.mark.parametrize("batch", [1, 8, 9, 32])
+@pytest.mark.parametrize("sizes", ["the shape that is timed", "heads of 64"])
+def test_a_step_in_nvfp4_is_that_of_the_rounded_weights(sizes, batch, record_property):
+    """As in whole numbers of four bits; besides, rows in one, two and four eights, and K cut among blocks."""
+    model = bench.subject(STEPPED[sizes])
+    if not is_for(model, batch):
+        assert not is_hopper(model.device)
+        return
+    held, steps = 100, 4
+    tokens = torch.randint(model.config.vocab, (batch, steps), device="cuda")
+    cache = bench.filled_cache(model, batch, held, steps)
+    due = bench.truth(model, tokens, cache, held, nvfp4_decode.rounded)
+    captured = CapturedDecode(nvfp4_decode.in_nvfp4(model), cache)
+    short = bench.stepping(captured, cache, held, model.config.vocab)
+    with poisoned_memory():
+        first = short(tokens)
+        assert all(torch.equal(short(tokens), first) for _ in range(5))
+    error = worst_error(first, due, rows_apart=True)
+    record_property("error", error)
+    assert error <= 2.0**-3
+    assert not close(first, bench.truth(model, tokens, cache, held), 2 * error)
+
+
+def test_a_step_in_nvfp4_finds_the_logits_of_eager_kernels():
+    """Whether the host is ahead or waits behind each step: the same bits."""
+    model = bench.subject(STEPPED["the shape that is timed"])
+    if not is_for(model, 3):
+        assert not is_hopper(model.device)
+        return
+    tokens = torch.randint(model.config.vocab, (3, 2), device="cuda")
+    cache, vocab = bench.filled_cache(model, 3, 100, 2), model.config.vocab
+    twin = nvfp4_decode.in_nvfp4(model)
+    captured = bench.stepping(CapturedDecode(twin, cache), cache, 100, vocab)(tokens)
+
+    def waited_for(token, cache):
+        logits = twin.decode(token, cache)
+        torch.cuda.synchronize()
+        return logits
+
+    assert torch.equal(bench.stepping(waited_for, cache, 100, vocab)(tokens), captured)
+
+
 @pytest.mark.parametrize(("dtype", "allowed"), [("bfloat16", 2.0**-3), ("float16", 2.0**-6)])
 @pytest.mark.parametrize("batch", [1, 2, 16, 17, 32])
 @pytest.mark.parametrize("sizes", STEPPED.values(), ids=STEPPED)
@@ -191,6 +233,10 @@ def checked(problem, functions, w):
     return checked_errors(field, w)
 
 
+# What a narrow model is off by at most. What it may be off by comes from draws of the plain one.
+NARROW = {"bfloat16": 0.33, "float32": 2.0**-13}
+
+
 @pytest.mark.parametrize(("dtype", "batch"), [("float32", 5), ("bfloat16", 1), ("bfloat16", 32)])
 def test_all_who_decode_pass_the_check(dtype, batch, record_property):
     model = bench.subject(SMALL, dtype=getattr(torch, dtype))
@@ -200,9 +246,11 @@ def test_all_who_decode_pass_the_check(dtype, batch, record_property):
     assert ours or dtype == "float32" or not is_hopper(model.device)
     assert {"plain", "graph", "library", "compiled", *bench.DECODE_SWAPS, *ours} == set(functions)
     w = Workload.of(dtype, B=batch, N=100, T=6)
-    errors = checked(bench.decode_problem(model, cache, 100), functions, w)
+    problem = bench.decode_problem(model, cache, 100)
+    errors = checked(problem, functions, w)
     record_property("errors", errors)
-    assert max(errors.values()) < bench.MAX_ERROR[dtype] / 1.5
+    record_property("allowed", problem.max_error(w))
+    assert max(errors.values()) < NARROW[dtype]
 
 
 def test_all_who_prefill_pass_the_check(record_property):
@@ -211,9 +259,11 @@ def test_all_who_prefill_pass_the_check(record_property):
     ours = {"our_both"} if is_hopper(model.device) else set()
     assert {"plain", "library", "compiled", *bench.PREFILL_SWAPS, *ours} == set(functions)
     w = Workload.of("bfloat16", B=2, N=200)
-    errors = checked(bench.prefill_problem(model), functions, w)
+    problem = bench.prefill_problem(model)
+    errors = checked(problem, functions, w)
     record_property("errors", errors)
-    assert max(errors.values()) < bench.MAX_ERROR["bfloat16"] / 1.5
+    record_property("allowed", problem.max_error(w))
+    assert max(errors.values()) < NARROW["bfloat16"]
 
 
 def pairs_neighbours(x, cos, sin):
