@@ -1,15 +1,15 @@
 # ---
 # id: w5
-# title: "Four bits and a shared scale: NVFP4 and Blackwell"
+# title: "Blackwell and NVFP4"
 # nav: "W5 · Blackwell"
 # description: Sixteen numbers encoded with a pencil, what four bits cost a model, who rounds how, a light tour of Blackwell, and a four-bit product in twelve stages on the card we have, against the fastest way to read its bytes.
 # needs: [capability 9.0]
 # ---
 
 # %% [markdown]
-# # Four bits and a shared scale: NVFP4 and Blackwell
+# # Blackwell and NVFP4
 #
-# *Eight places on a ruler, and who moves the ruler.*
+# *Four bits and a shared scale: eight places on a ruler, and who moves the ruler.*
 #
 # By the end of this page you can
 #
