@@ -12,8 +12,8 @@ Cost      Q and O cross memory once; K and V once for every block of rows, mostl
 Limits    Hopper only; D = 64 or 128
 Tuning    by hand: the tiles in TILES, timed at 16384. The number of heads and N are arguments, so one compile serves
           all sizes of a type, a D and a mask
-Source    Shah et al. 2024, arXiv:2407.08608, sections 3.1 and 3.2; CUTLASS 4, CuTe-DSL: the helpers for Hopper that
-          come with the package (`cutlass.utils.hopper_helpers`)
+Source    Shah et al. 2024, arXiv:2407.08608; CUTLASS 4, CuTe-DSL: the helpers for Hopper that come with the package
+          (`cutlass.utils.hopper_helpers`)
 """
 
 # Annotations stay values here: the language reads those of `program`.
@@ -103,7 +103,9 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
     dtype = {"bfloat16": cutlass.BFloat16, "float16": cutlass.Float16}[element]
     PAIR = {"bfloat16": "bf16x2", "float16": "f16x2"}[element]
     BY_TMA = cpasync.CopyBulkTensorTileG2SOp()
-    FIRST_TURN = 1 + CONSUMERS  # barriers by number: 0 is everybody's, then each consumer's own, then the turns
+    FIRST_TURN = (
+        1 + CONSUMERS
+    )  # barriers by number: 0 is all threads', then each consumer's own, then the turns
 
     # region kernel
     def place_of(j, first_phase):
@@ -152,18 +154,21 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
             cute.gemm(first_mma if k == 0 else mma, sums, a[None, None, k], b[None, None, k], sums)
         warpgroup.commit_group()
 
-    @cute.jit
     def mask(s, first, row, N):
         """Minus infinity where a row does not see a key; first: the key of this thread's first column."""
-        for i in cutlass.range_constexpr(cute.size(s)):
+        for i in range(cute.size(s)):
             # Of a thread's scores, two are neighbours, the next two are of the row 8 below, and then come 8 columns on.
             key = i // 4 * 8 + i % 2
             # Causal needs no test against N: keys past the end are seen by rows past the end only.
-            last = row + i // 2 % 2 * 8 if cutlass.const_expr(CAUSAL) else N - 1
-            s[i] = s[i] if key <= last - first else -cutlass.Float32(inf)
+            last = row + i // 2 % 2 * 8 if CAUSAL else N - 1
+            s[i] = cutlass.select_(key <= last - first, s[i], -cutlass.Float32(inf))
+
+    def scale_rows(acc, by):
+        for i in range(cute.size(acc)):
+            acc[i] = acc[i] * by[i // 2 % 2]
 
     def softmax(s, m, l, repair):
-        """Scores to weights, in place; m, l: the maximum and this thread's sum of both rows; repair: of what came before."""
+        """Scores to weights, in place; m, l: maximum and this thread's sum of both rows; repair: of sums so far."""
         for half in range(2):
             mine = [i for i in range(cute.size(s)) if i // 2 % 2 == half]
             top = m[half]
@@ -179,12 +184,10 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
                 total = total + s[i]
             l[half] = total
 
-    @cute.jit
-    def step(
-        j, queries, keys, values, set_s, add_s, add_o, rQ, rK, rV, s, p, acc, m, l, repair, consumer, row, column, N,
-        MASKED: cutlass.Constexpr,
-    ):  # fmt: skip
+    def step(j, rings, mmas, operands, held, mine, masked):
         """Scores of tile j, beside the product of weights and values of the tile before."""
+        (queries, keys, values), (set_s, add_s, add_o), (rQ, rK, rV) = rings, mmas, operands
+        (s, p, acc, m, l, repair), (consumer, row, column, N) = held, mine
         k_at, v_at = place_of(j, 0), place_of(j - 1, 0)
         keys.consumer_wait(k_at)
         my_turn(consumer)
@@ -196,17 +199,17 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
         your_turn(consumer)
         warpgroup.wait_group(1)  # products end in the order in which they began: the scores are there
         keys.consumer_release(k_at)
-        if cutlass.const_expr(MASKED):
+        if masked:
             mask(s, j * BN + column, row, N)
         softmax(s, m, l, repair)
-        # The assembler likes to wait early, before the softmax, and all overlap is lost. It moves nothing across a branch,
-        # and this wait is one that hangs on all exponentials: no sum is below zero, and the phase is long over.
-        queries.consumer_wait(pipeline.PipelineState(CONSUMERS, consumer, consumer, cutlass.Int32(l[0] + l[1] < 0)))
+        # The assembler likes to wait early, before the softmax, and all overlap is lost. It moves nothing across a
+        # branch, and this wait is one that hangs on all exponentials: no sum is below zero, and the phase is long over.
+        over = cutlass.Int32(l[0] + l[1] < 0)
+        queries.consumer_wait(pipeline.PipelineState(CONSUMERS, consumer, consumer, over))
         warpgroup.wait_group(0)
         values.consumer_release(v_at)
         to_weights(s, p)
-        for i in cutlass.range_constexpr(cute.size(acc)):
-            acc[i] = acc[i] * repair[i // 2 % 2]
+        scale_rows(acc, repair)
 
     def to_weights(s, p):
         """Round scores to weights, which lie in a thread's registers in the same order, two in one."""
@@ -220,8 +223,10 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
             )
 
     @cute.kernel
-    def attention_kernel(set_s, add_s, add_o, copy_q, Q, copy_k, K, copy_v, V, copy_o, O, lay_q, lay_k, lay_v):
-        """BM query rows of one head. Q, K, V, O: coordinates as the copy engine counts them; lay_*: in shared memory."""
+    def attention_kernel(
+        set_s, add_s, add_o, copy_q, Q, copy_k, K, copy_v, V, copy_o, O, lay_q, lay_k, lay_v
+    ):
+        """BM query rows of a head. Q, K, V, O: coordinates as the copy engine counts them; lay_*: in shared memory."""
         thread, _, _ = cute.arch.thread_idx()
         warp_index = cute.arch.make_warp_uniform(cute.arch.warp_idx())
         role = cute.arch.make_warp_uniform(thread // WARPGROUP)
@@ -234,9 +239,10 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
 
         shared = SmemAllocator()
         barriers = shared.allocate_array(cutlass.Int64, 2 * CONSUMERS + 4 * STAGES)
-        sQ = shared.allocate_tensor(dtype, lay_q.outer, 1024, lay_q.inner)  # (ROWS, D, CONSUMERS), at the end O
-        sK = shared.allocate_tensor(dtype, lay_k.outer, 1024, lay_k.inner)  # (BN, D, STAGES)
-        sV = shared.allocate_tensor(dtype, lay_v.outer, 1024, lay_v.inner)  # (D, BN, STAGES)
+        # (ROWS, D, CONSUMERS), at the end O; (BN, D, STAGES); (D, BN, STAGES)
+        sQ = shared.allocate_tensor(dtype, lay_q.outer, 1024, lay_q.inner)
+        sK = shared.allocate_tensor(dtype, lay_k.outer, 1024, lay_k.inner)
+        sV = shared.allocate_tensor(dtype, lay_v.outer, 1024, lay_v.inner)
         queries = ring_of(CONSUMERS, 1, barriers, ROWS)
         keys = ring_of(STAGES, CONSUMERS, barriers + 2 * CONSUMERS, BN)
         values = ring_of(STAGES, CONSUMERS, barriers + 2 * CONSUMERS + 2 * STAGES, BN)
@@ -255,9 +261,15 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
                 to_q, from_q = parts(copy_q, Q, (ROWS, D), sQ)
                 to_k, from_k = parts(copy_k, K, (BN, D), sK)
                 to_v, from_v = parts(copy_v, V, (D, BN), sV)
-                from_q, from_k, from_v = from_q[None, None, 0, head], from_k[None, None, 0, head], from_v[None, 0, None, head]
+                from_q, from_k, from_v = (
+                    from_q[None, None, 0, head],
+                    from_k[None, None, 0, head],
+                    from_v[None, 0, None, head],
+                )
                 for w in cutlass.range_constexpr(CONSUMERS):
-                    own = pipeline.PipelineState(CONSUMERS, cutlass.Int32(w), cutlass.Int32(w), cutlass.Int32(1))
+                    own = pipeline.PipelineState(
+                        CONSUMERS, cutlass.Int32(w), cutlass.Int32(w), cutlass.Int32(1)
+                    )
                     fetch(queries, own, copy_q, from_q[None, x * CONSUMERS + w], to_q)
                     if cutlass.const_expr(w == 0):
                         fetch(keys, place_of(cutlass.Int32(0), 1), copy_k, from_k[None, 0], to_k)
@@ -285,18 +297,17 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
             row = first_row + lane // 32 * 16 + lane % 32 // 4  # of 16 rows of a warp; and 8 rows below it
             column = lane % 4 * 2
 
-            # The first turn is the first consumer's.
-            if cutlass.const_expr(TURNS):
-                if consumer == CONSUMERS - 1:
-                    cute.arch.barrier_arrive(barrier_id=FIRST_TURN, number_of_threads=2 * WARPGROUP)
+            if (
+                cutlass.const_expr(TURNS) and consumer == CONSUMERS - 1
+            ):  # the first turn is the first consumer's
+                cute.arch.barrier_arrive(barrier_id=FIRST_TURN, number_of_threads=2 * WARPGROUP)
 
             # Tile 0 has no values before it to multiply. Every row sees key 0: m is finite from here on.
             zero = cutlass.Int32(0)
             for half in cutlass.range_constexpr(2):
                 m[half] = -cutlass.Float32(inf)
                 l[half] = cutlass.Float32(0)
-            for i in cutlass.range_constexpr(cute.size(acc)):
-                acc[i] = cutlass.Float32(0)
+            acc.fill(0.0)
             queries.consumer_wait(pipeline.PipelineState(CONSUMERS, consumer, consumer, zero))
             keys.consumer_wait(place_of(zero, 0))
             warpgroup.fence()
@@ -310,16 +321,12 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
             # Most tiles need no mask; those that do come last.
             clear = (first_row + 1) // BN if cutlass.const_expr(CAUSAL) else N // BN
             clear = cutlass.max(cutlass.min(clear, tiles), 1)
+            rings, mmas, operands = (queries, keys, values), (set_s, add_s, add_o), (rQ, rK, rV)
+            held, mine = (s, p, acc, m, l, repair), (consumer, row, column, N)
             for j in cutlass.range(1, clear, unroll=1):
-                step(
-                    j, queries, keys, values, set_s, add_s, add_o, rQ, rK, rV, s, p, acc, m, l, repair, consumer, row, column, N,
-                    False,
-                )  # fmt: skip
+                step(j, rings, mmas, operands, held, mine, False)
             for j in cutlass.range(clear, tiles, unroll=1):
-                step(
-                    j, queries, keys, values, set_s, add_s, add_o, rQ, rK, rV, s, p, acc, m, l, repair, consumer, row, column, N,
-                    True,
-                )  # fmt: skip
+                step(j, rings, mmas, operands, held, mine, True)
 
             v_at = place_of(tiles - 1, 0)
             values.consumer_wait(v_at)
@@ -333,8 +340,7 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
             warpgroup.wait_group(0)
 
             # The rows of Q have been read for the last time: their place takes the answer.
-            for i in cutlass.range_constexpr(cute.size(acc)):
-                acc[i] = acc[i] * repair[i // 2 % 2]
+            scale_rows(acc, repair)
             out = cute.make_rmem_tensor(acc.layout, dtype)
             out.store(acc.load().to(dtype))
             matrices = cute.make_copy_atom(warp.StMatrix8x8x16bOp(False, 4), dtype)
