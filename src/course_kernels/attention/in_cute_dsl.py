@@ -54,14 +54,11 @@ class Tile:
 # Scores of 128 keys, sums of 128 columns and weights are 160 registers of a thread; of 176 keys, 196.
 TILES = {
     "128 keys": Tile(2, 128, stages=2),
-    "176 keys": Tile(2, 176, stages=2),
     "160 keys": Tile(2, 160, stages=2),
-    "128 keys, no turns": Tile(2, 128, stages=2, turns=False),
+    "176 keys": Tile(2, 176, stages=2),
     "176 keys, no turns": Tile(2, 176, stages=2, turns=False),
-    "192 rows": Tile(3, 80, stages=3),
-    "64 keys": Tile(2, 64, stages=4),
 }
-BEST = {64: Tile(3, 128, stages=2), 128: TILES["128 keys"]}  # by D
+BEST = {64: Tile(3, 128, stages=2), 128: TILES["176 keys"]}  # by D
 
 ROWS = 64  # of a warpgroup: what one wgmma makes
 WARPGROUP = 128  # threads
