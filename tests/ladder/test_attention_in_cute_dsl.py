@@ -66,10 +66,8 @@ def test_products_are_by_wgmma_and_tiles_come_and_go_by_tma(name: str, causal: b
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_softmax_runs_beside_the_product_of_the_tile_before(name: str, causal: bool) -> None:
     """Scores and values are begun, the scores waited for, and the values only when the exponentials are made."""
-    turns = TILES[name].turns
-    begin = [*(["BAR.SYNC"] if turns else []), "HGMMA", *(["BAR.ARV"] if turns else [])]
-    step = [*begin, "gsb0, 0x1", "MUFU.EX2", "gsb0, 0x0"]
-    first = [*(["BAR.ARV"] if turns else []), "HGMMA", "gsb0, 0x0", "MUFU.EX2"]
+    step = ["BAR.SYNC", "HGMMA", "BAR.ARV", "gsb0, 0x1", "MUFU.EX2", "gsb0, 0x0"]
+    first = ["BAR.ARV", "HGMMA", "gsb0, 0x0", "MUFU.EX2"]
     last = ["HGMMA", "gsb0, 0x0", "BAR.SYNC"]
     assert words(code(name, 128, causal)) == ["BAR.SYNC", *first, *step, *step, *last]
 

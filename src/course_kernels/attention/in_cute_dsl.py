@@ -10,8 +10,8 @@ Against   in_tilelang, where the roles are the compiler's, and a warpgroup waits
           k06_wgmma, the same in CUDA C++, which repairs rarely and lets blocks ask for their work
 Cost      Q and O cross memory once; K and V once for every block of rows, mostly from L2
 Limits    Hopper only; D = 64 or 128
-Tuning    by hand: the tiles in TILES, timed at 16384. The number of heads and N are arguments, so one compile serves
-          all sizes of a type, a D and a mask
+Tuning    by hand: the tiles in TILES, timed at D = 128, N = 4096 and 16384; that of D = 64 is a guess. The number of
+          heads and N are arguments, so one compile serves all sizes of a type, a D and a mask
 Source    Shah et al. 2024, arXiv:2407.08608; CUTLASS 4, CuTe-DSL: the helpers for Hopper that come with the package
           (`cutlass.utils.hopper_helpers`)
 """
@@ -41,14 +41,11 @@ class Tile:
         consumers: warpgroups that compute, of 64 query rows each.
         block_n: keys of one step, a multiple of 16.
         stages: tiles of K, and of V, in shared memory at once.
-        turns: whether the consumers hand the tensor cores to each other, so that one multiplies while another takes
-            exponentials; else they meet as it happens.
     """
 
     consumers: int
     block_n: int
     stages: int
-    turns: bool = True
 
 
 # Scores of 128 keys, sums of 128 columns and weights are 160 registers of a thread; of 176 keys, 196.
@@ -56,7 +53,6 @@ TILES = {
     "128 keys": Tile(2, 128, stages=2),
     "160 keys": Tile(2, 160, stages=2),
     "176 keys": Tile(2, 176, stages=2),
-    "176 keys, no turns": Tile(2, 176, stages=2, turns=False),
 }
 BEST = {64: Tile(3, 128, stages=2), 128: TILES["176 keys"]}  # by D
 
@@ -93,16 +89,15 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
     except ModuleNotFoundError as error:
         raise NotInstalled(MISSING) from error
 
-    BN, STAGES, CONSUMERS, TURNS = tile.block_n, tile.stages, tile.consumers, tile.turns
+    BN, STAGES, CONSUMERS = tile.block_n, tile.stages, tile.consumers
     BM = CONSUMERS * ROWS
     SCALE = log2(e) / sqrt(D)  # scores count in powers of two
     CAUSAL = causal
     dtype = {"bfloat16": cutlass.BFloat16, "float16": cutlass.Float16}[element]
     PAIR = {"bfloat16": "bf16x2", "float16": "f16x2"}[element]
     BY_TMA = cpasync.CopyBulkTensorTileG2SOp()
-    FIRST_TURN = (
-        1 + CONSUMERS
-    )  # barriers by number: 0 is all threads', then each consumer's own, then the turns
+    # Barriers by number: 0 is all threads', then comes each consumer's own, then the turns.
+    FIRST_TURN = 1 + CONSUMERS
 
     # region kernel
     def place_of(j, first_phase):
@@ -136,14 +131,12 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
         cute.copy(copy, source, to[None, at.index], tma_bar_ptr=ring.producer_get_barrier(at))
 
     def my_turn(consumer):
-        if TURNS:
-            cute.arch.barrier(barrier_id=FIRST_TURN + consumer, number_of_threads=2 * WARPGROUP)
+        """Wait for the tensor cores, which the consumers hand to each other: one multiplies, one exponentiates."""
+        cute.arch.barrier(barrier_id=FIRST_TURN + consumer, number_of_threads=2 * WARPGROUP)
 
     def your_turn(consumer):
-        if TURNS:
-            cute.arch.barrier_arrive(
-                barrier_id=FIRST_TURN + (consumer + 1) % CONSUMERS, number_of_threads=2 * WARPGROUP
-            )
+        after = FIRST_TURN + (consumer + 1) % CONSUMERS
+        cute.arch.barrier_arrive(barrier_id=after, number_of_threads=2 * WARPGROUP)
 
     def multiply(first_mma, mma, sums, a, b):
         """Start products along K: the first as `first_mma` has it, the others added to it."""
@@ -294,9 +287,7 @@ def _program(tile: Tile, D: int, causal: bool, element: str) -> Any:
             row = first_row + lane // 32 * 16 + lane % 32 // 4  # of 16 rows of a warp; and 8 rows below it
             column = lane % 4 * 2
 
-            if (
-                cutlass.const_expr(TURNS) and consumer == CONSUMERS - 1
-            ):  # the first turn is the first consumer's
+            if consumer == CONSUMERS - 1:  # the first turn is the first consumer's
                 cute.arch.barrier_arrive(barrier_id=FIRST_TURN, number_of_threads=2 * WARPGROUP)
 
             # Tile 0 has no values before it to multiply. Every row sees key 0: m is finite from here on.
