@@ -19,12 +19,13 @@ PACKAGES = "ladder"
 __test__ = packages_lacking(PACKAGES) is None
 
 if __test__:
+    from course_kernels.attention import in_cute_dsl as attention_in_cute_dsl
     from course_kernels.attention import in_cutile as attention_in_cutile
     from course_kernels.attention import in_tilelang as attention_in_tilelang
     from course_kernels.gemm import in_cute_dsl, in_cutile, in_cutlass, in_gluon, in_helion, in_tilelang
 
     MULTIPLIES = (in_helion, in_cutile, in_tilelang, in_gluon, in_cute_dsl, in_cutlass)
-    ATTENTIONS = (attention_in_cutile, attention_in_tilelang)
+    ATTENTIONS = (attention_in_cutile, attention_in_tilelang, attention_in_cute_dsl)
 else:
     MULTIPLIES = ATTENTIONS = ()
 
