@@ -20,8 +20,8 @@ from course_kernels.skinny_gemm_fp4.layout import GROUP, TILE_N
 SOURCE = Path(__file__).with_suffix(".cu")
 MOST_ROWS = 32
 GROUP_BYTES = 1024 + 128  # of 16 rows, and their scales
-# Under way for each multiprocessor, at most: what memory delivers in the time of one latency. Rings of 48 to 192 KB were
-# timed on an H200 with 1, 8 and 16 rows of x; every larger one was slower.
+# Under way for each multiprocessor, at most: what memory delivers in the time of one latency. Rings of 48 to 192 KB
+# were timed on an H200 with 1, 8 and 16 rows of x; every larger one was slower.
 RING_BYTES = 64 * 1024
 MOST_STAGES = 16
 
