@@ -1314,12 +1314,12 @@ record(
 # head and cache stay as they were.
 #
 # /// predict | By its bytes, this step would take {{ step_gb.nvfp4 / step_gb.bits4:.2f}} times as long as the one with whole numbers. And by the clock?
-# - [longer < 1] It takes less time
-# - [1 <= longer < 1.2] About as long, or up to a fifth longer
-# - [1.2 <= longer < 1.6] More than that, but less than 1.6 times as long
-# - [longer >= 1.6] At least 1.6 times as long
+# - [nvfp4_over_whole < 1] It takes less time
+# - [1 <= nvfp4_over_whole < 1.2] As long or longer, but less than 1.2 times as long
+# - [1.2 <= nvfp4_over_whole < 1.6] At least 1.2 times, but less than 1.6 times as long
+# - [nvfp4_over_whole >= 1.6] At least 1.6 times as long
 # /// reveal
-# {{ longer:.2f}} times as long: {{ nvfp4.ms / nvfp4.T:.2f}} ms per token instead of {{ short.ms / short.T:.2f}}. That is {{ nvfp4_of_floor:.0%}} of its own floor.
+# {{ nvfp4_over_whole:.2f}} times as long: {{ nvfp4.ms / nvfp4.T:.2f}} ms per token instead of {{ short.ms / short.T:.2f}}. That is {{ nvfp4_of_floor:.0%}} of its own floor.
 #
 # /// chart | bars
 # title: "The same model, the same card: decode with shorter weights, one reader"
@@ -1334,7 +1334,6 @@ record(
 #   - {label: "byte floor, NVFP4", value: bound.nvfp4}
 # alt: "Bars in tokens a second, for the 8B shape with random weights and one reader, all in CUDA graphs: torch.compile in 16 bits {{ rate.compiled:.0f}}, our five kernels a layer in 16 bits {{ rate.our_step:.0f}}, with whole numbers of four bits {{ rate.whole:.0f}}, ten kernels a layer with weights in NVFP4 {{ rate.nvfp4:.0f}}. Two lines mark the byte floor at the speed of a copy: {{ bound.bits16:.0f}} in 16 bits, {{ bound.nvfp4:.0f}} in NVFP4."
 # caption: "The 8B shape, random weights, the head in bf16, {{ bus.held:.0f}} tokens in the cache. The floors are at the speed of a copy. [One token](../one_token.py#five-kernels-a-layer) has more bars in 16 bits, from a run of its own."
-# ///
 # ///
 #
 # /// claim | nvfp4.us < one.our_step.us
@@ -1352,10 +1351,11 @@ record(
 # /// otherwise
 # The step with whole numbers writes {{ rate.whole:.0f}} tokens/s. It has fewer bytes and half as many kernels, and is not ahead here.
 # ///
+# ///
 #
 # Which of the two formats a model's answers can tolerate is a different question, and no clock answers it.
 #
-# /// define | longer = (nvfp4.us / nvfp4.T) / (short.us / short.T)
+# /// define | nvfp4_over_whole = (nvfp4.us / nvfp4.T) / (short.us / short.T)
 # unit: ×
 # what: the time of a step with weights in NVFP4 over that of one with whole numbers of four bits, 8B shape, one row
 # ///

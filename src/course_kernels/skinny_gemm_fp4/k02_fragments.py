@@ -60,8 +60,8 @@ class Room(NamedTuple):
 
 # By the rows of x, in eights. The lanes of a multiprocessor share 65536 registers: 128 for each of 16 warps, of which
 # 64 at most hold x. With 8 rows two blocks of eight warps could be side by side, each with all of 4096 columns; one of
-# sixteen, whose warps hold half as much, was as quick or quicker. With 32 rows the sums take more, and fewer warps find
-# a place.
+# sixteen, each with fewer of them, was never the slower way. With 32 rows the sums take more, and fewer warps find a
+# place.
 ROOM = {1: Room(2, 16, 1, 2), 2: Room(2, 16, 1, 2), 4: Room(1, 12, 1, 1)}
 
 
