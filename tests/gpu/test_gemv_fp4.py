@@ -57,8 +57,10 @@ def test_every_scale_is_decoded(kernel):
     a[..., 0], a[..., 8] = 0x02, 0x04
     b[..., 0], b[..., 8] = 0x02, 0x02
     codes = torch.arange(256, dtype=torch.uint8, device="cuda")
-    scales_a.view(torch.uint8)[0] = torch.stack([codes, codes & 0x80], dim=1)
-    scales_a.view(torch.uint8)[0, ::2] = scales_a.view(torch.uint8)[0, ::2].flip(1)
+    two = torch.stack([codes, codes & 0x80], dim=1)  # of the two blocks that are not zero
+    two[::2] = two[::2].flip(1)
+    scales_a.view(torch.uint8).fill_(0)
+    scales_a.view(torch.uint8)[0, :, :2] = two
     scales_b.view(torch.uint8).fill_(ONE)
     truth = PROBLEM.reference(a, scales_a, b, scales_b).half()
 
