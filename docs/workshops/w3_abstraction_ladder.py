@@ -116,7 +116,8 @@
 # No thread. No shared memory, no barrier, no swizzle. It does say the tile, the order of the tiles, that a program walks over
 # many of them, and, outside of this listing, how many warps and stages it wants.
 #
-# TileLang is one step down. Find the two lines that give a tile a *place*, and the one that says *pipeline*.
+# TileLang is one step down. Its kernel has two forms, one tile for each block or many. In either of them, find the two lines that give a
+# tile a *place*. Then find the one line that says *pipeline*.
 #
 # /// source | src/course_kernels/gemm/in_tilelang.py#kernel
 # ///
@@ -327,16 +328,18 @@ record(
 #
 # Counts say which instructions there are, not whose they are. For that, go back to
 # [the two kernels beside each other](#one-multiply-on-every-rung), and now open the folds. Below each idea is what the compilers made of
-# its lines in the loop over k: first PTX, then SASS, the machine code. The number before an instruction is its place in the loop. It is a
-# lens: choose a line, and see which instructions it became, or that it became none.
+# its lines in the loop over k: first PTX, then SASS, the machine code. The number before an instruction is its place in the loop, and
+# the instructions that count are in bold. It is a lens: choose a line, and see which instructions it became, or that it became none.
 #
-# Three things to know before you look:
+# Four things to know before you look:
 #
+# - Two names are new. `WARPGROUP` begins a group of products, or waits for one; `BAR` is a barrier among warps.
 # - Where those who fetch have a loop of their own, both loops are there.
 # - Triton's kernel asks for one loop in place of two (`flatten=True`), so its loop has in it whatever is done once for each tile, too.
 #   TileLang's loops do several steps of k in one pass.
-# - *Compiled, not run*: these listings were made for the page on a machine without a GPU, and none of the times on this page belongs to
-#   them. The first fold names their compilers. Those of the table above may be older or newer, so the counts need not agree.
+# - *Compiled, not run*: these kernels were compiled for the page, and nobody ran what came out. So none of the times on this page
+#   belongs to these listings. The first fold names the compilers. Those of the table above may be older or newer, so the counts need
+#   not agree.
 #
 # /// exercise | Through the lens | 6 minutes
 # Choose Triton on the left and k14 on the right. Our k14 says `wait` for a tile, and `wgmma_wait` for its products. Triton's kernel has
@@ -684,8 +687,8 @@ record(
 # ///
 #
 # Look at the column *key*, too. C has 1024 × 1024 numbers there: 32 tiles of 128 × 256, for a card with some four times as many SMs.
-# Seven of our rungs cut C in the same way at every size that the copy engine takes; k14 chooses its tile by the size. Those who tuned
-# the seven, at 4096 and at 8192, never saw this column: a share of peak is a share at one size.
+# Seven of our rungs cut C in the same way at every size that the copy engine takes; k14 chooses its tile by the size. A share of peak
+# is a share at one size.
 #
 # Why not more, at the large sizes? Every rung above runs the same instruction at the same power limit. What is left between them is
 # logistics: how soon the next tile is there, who stores C, and what else draws power meanwhile. The workshop on Hopper takes k14 apart,
