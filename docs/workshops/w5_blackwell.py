@@ -966,7 +966,7 @@ record(
 #
 # /// predict | k11 keeps two rows under way in registers, k12 eight in shared memory. Which of them is ahead here?
 # - [ring.large > 1.05] k11, by more than 5 %
-# - [0.95 <= ring.large <= 1.05] Neither, by more than 5 %
+# - [0.95 <= ring.large <= 1.05] Neither is ahead by more than 5 %
 # - [ring.large < 0.95] k12, by more than 5 %
 # /// reveal
 # k11 takes {{ large.k11.us:,.0f}} µs here, and k12 {{ large.k12.us:,.0f}}. Here are all four shapes, by the rows that a block has one after the other:
@@ -982,7 +982,7 @@ record(
 # ///
 #
 # /// claim | ring.k2048 > 1.05 and 0.9 < ring.k16384 < 1.1 and 0.9 < ring.k7168 < 1.1 and 0.9 < ring.large < 1.1
-# With the fewest rows in a block the ring loses, and with more of them neither is a tenth ahead. So eight rows under way bring little over two: k11's many
+# With the fewest rows in a block the ring loses, and with more of them neither is a tenth ahead. So eight rows under way are hardly better than two: k11's many
 # warps, with two rows each, seem to ask for enough. And the ring has its price. Each vector goes through shared memory and out again,
 # {{ per_byte.k12:.1f}} instructions for each byte where k11 has {{ per_byte.k11:.1f}}, and a block with few rows ends when its ring has hardly gone around.
 # A profiler would have to say how much each of the two is.
@@ -992,7 +992,7 @@ record(
 # ///
 #
 # /// claim | over_floor.large <= 1.35
-# The better one of k11 and k12 takes {{ over_floor.large:.2f}} times the data sheet's floor here. Our aim was at most a good third more than the floor. With so many bytes the start and
+# The better one of k11 and k12 takes {{ over_floor.large:.2f}} times the data sheet's floor here. Our aim was at most a good third more, so it is met. With so many bytes the start and
 # the end are hardly a part of it.
 # /// otherwise
 # The better one of k11 and k12 takes {{ over_floor.large:.2f}} times the data sheet's floor here. Our aim was at most a good third more than the floor.
