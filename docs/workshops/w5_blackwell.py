@@ -939,7 +939,7 @@ record(
 # What is above 1 can be in three places: at the start, where b is decoded, at the end, where sums meet, and wherever no hands are free as a byte
 # comes. This table does not tell them apart.
 #
-# The quickest way of each of the three reads:
+# The quickest way of each of the three reads, where a vector is 16 bytes and a stage is one part of a ring:
 #
 # /// text | reads.quickest
 # ///
@@ -1324,7 +1324,7 @@ record(
 # 2. say what NVFP4 shares, what MXFP4 shares, and why there is a second scale;
 # 3. ask a model's loss what four bits cost it, and how much of the answer is luck;
 # 4. ask a library what it does at the end of its range, which nibble is first, and which way its second scale goes;
-# 5. count a kernel's instructions for each byte, and say from the budget whether memory or hands will decide;
+# 5. count a kernel's instructions for each byte, and say from the budget when hands alone hold it back;
 # 6. hear *ninety-fold*, and ask: from what, on what, and how far from the floor?
 #
 # It is not four bits alone. It is four bits, and a ruler that is where the numbers are.
