@@ -475,8 +475,10 @@ del models, twin
 # 3. *Is the second scale multiplied or divided by?* Two exporters pack the same weights into the same bytes: ModelOpt's
 #    `weight_scale_2` is multiplied, and the `weight_global_scale` of compressed-tensors is its reciprocal, so there you divide.
 #
-# And one for your own tests: Triton's interpreter rounds fp8 differently from the card. Where a lab casts to fp8, the grader's
-# truth is the card's.
+# And two for your own tests. Triton's interpreter rounds fp8 differently from the card: where a lab casts to fp8, the grader's
+# truth is the card's. And a library may differ from its own description: ONNX says that its cast to E8M0 keeps 2⁻¹²⁷, the format's
+# smallest number, and makes the largest number of infinity; its reference evaluator makes 2⁻¹²⁶ of the one and NaN of the other
+# (`findings/onnx_e8m0_special_values.sh`).
 #
 # #### Every question, every library {.beyond}
 #
