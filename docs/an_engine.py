@@ -192,7 +192,7 @@ record(
 # has {{ rows.bus:.0f}} rows and takes {{ took.bus.prompt:.1f}} ms. All of them together take
 # {{ spent.bus.prompt - prompts.bus * took.bus.decode / 1000:.1f}} s more than the same number of decode-only steps. For the
 # coach's {{ prompts.coach:.0f}} steps with a prompt that sum is {{ spent.coach.prompt - prompts.coach * took.coach.decode / 1000:.1f}} s.
-# Another run may have these numbers a tenth higher or lower: they are the host's as well as the card's.
+# Another run will have other numbers here: they are the host's as well as the card's.
 #
 # How long would such a step take without graphs? This page does not time that. The nearest case is a step of the coach with all
 # prompts of a batch, too large for a graph: {{ took.coach.prompt:.0f}} ms. It has {{ rows.coach:.0f}} rows, and its kernels are

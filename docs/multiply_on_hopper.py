@@ -333,7 +333,7 @@ record(
 # - [4.5 <= ahead.all < 8.5] In five to eight
 # - [ahead.all < 4.5] In four or fewer
 # /// reveal
-# In {{ ahead.all:.0f}}.
+# In {{ ahead.all:.0f}}. But look at the last column before you count: a lead or a loss of less than bursts differ from one another decides nothing.
 #
 # /// table
 # columns: ["TFLOP/s, NT, bursts", "ours, k14", "cuBLAS", "cuBLASLt, its best", "ours over the better library"]
@@ -354,7 +354,7 @@ record(
 # Grid by grid:
 #
 # /// claim | over.gate.m1024 < 0.96
-# The **loss** comes first: gate and up, with 1024 rows. Ours reaches {{ over.gate.m1024:.3f}} of the library's speed.
+# First a **loss**: gate and up, with 1024 rows. Ours reaches {{ over.gate.m1024:.3f}} of the library's speed.
 # With large tiles there would be 448 of them, 8 down and 56 across, on {{ sheet.sms:.0f}} SMs: three full rounds take 3 × 132 =
 # 396 tiles, and 448 − 396 = 52 are left for a fourth round, which is two fifths full. So our plan takes tiles of half the size:
 # 896 of them, in seven rounds of 128, with four SMs left out. Then all rounds are full, but a small tile fetches more
@@ -421,7 +421,7 @@ record(
 # what: k14_tuned over the better of cuBLAS and the best of cuBLASLt's guesses, 4096 rows, head of the 8B model, bf16, NT, in bursts
 # ///
 #
-# Do not simply add these rows up. In a layer, gate, up and down make up most of the work; a lead at keys and values is a lead in a corner.
+# Do not simply add these rows up. In a layer, gate, up and down make up most of the work; a lead or a loss at keys and values is in a corner.
 #
 # ### How near to the peak, and why no nearer?
 #
@@ -441,7 +441,7 @@ record(
 #
 # - **Small products have too little to do.** The square of 512 is {{ blocks.n512:.0f}} blocks, and keys and values with 1024
 #   rows are 128 small tiles: a single round, in which the way to the first product, and from the last product to memory, takes a large
-#   part of the time. The library pays just as much for that.
+#   part of the time. The library pays for that, too.
 # - **Large products all end at about the same share**, ours and the library's. No clock was read in the bursts on this
 #   page. [W2](workshops/w2_hopper.py#power-decides) read the clock with k14 at 8192, where the kernel ran for seconds:
 #   there the card is at its power limit, and the clock drops. The peak assumes a clock that the card cannot hold.

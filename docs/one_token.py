@@ -899,9 +899,9 @@ record(
 # Now ask whose time this is. In all {{ prefill.compiled.n:.0f}} samples the GPU had to wait for the host somewhere, so part of the
 # time may be the host's. Here it is not: in [a CUDA graph](multiply_on_hopper.py#whose-clock), where nobody waits for the
 # host, the same prefill takes {{ by_size.swap.compiled.ms:.1f}} ms. Plain PyTorch is a different case. It takes
-# {{ prefill.plain.ms:.0f}} ms to carry out its orders, with many more kernels to order, and the interval says that on a
-# different host it could be twice as long: {{ prefill.plain.spread:.0%}} of the value on either side. A bar for it would tell you
-# about the host, so there is none on this page. [The multiply, size by size](multiply_on_hopper.py#in-the-model) swaps the
+# {{ prefill.plain.ms:.0f}} ms to carry out its orders, with many more kernels to order, and its samples are far
+# apart: the interval reaches {{ prefill.plain.spread:.0%}} of the value to either side. A bar for it would tell you about the
+# host, so there is none on this page. [The multiply, size by size](multiply_on_hopper.py#in-the-model) swaps the
 # kernels of [W2](workshops/w2_hopper.py) and of [attention](attention_on_hopper.py) into the prefill one by one, each in a
 # graph: {{ by_size.swap.both.tflops:.0f}} TFLOP/s with both.
 # ///

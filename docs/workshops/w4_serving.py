@@ -1279,10 +1279,11 @@ record(
 # {{ short_of_floor:.0%}}
 # of its own floor, where the step in 16 bits reaches {{ decode_of_floor.b1:.0%}} of its own.
 #
-# Why is it not four times, as the bytes suggest? The head was not rounded, and it is {{ head_gb:.2f}} GB of the {{ step_gb.bits4:.2f}} that are
-# left; the scales and the cache are in there, too. And why is this step further from its floor? The work other than reading did
-# not shrink with the bytes: just as many kernels begin and end, with less to read in between, and every word of eight weights
-# must be unpacked.
+# Why do the bytes not shrink to a quarter? The head was not rounded, and it is {{ head_gb:.2f}} GB of the {{ step_gb.bits4:.2f}} that are
+# left; the scales and the cache are in there, too.
+#
+# And why is this step further from its floor? The work other than reading did not shrink with the bytes: just as many kernels begin
+# and end, with less to read in between, and every word of eight weights must be unpacked.
 # ///
 #
 # /// define | faster = (one.our_step.us / one.our_step.T) / (short.us / short.T)
@@ -1303,15 +1304,17 @@ record(
 #
 # ### The same step in NVFP4
 #
-# Four bits can also hold a float. In **NVFP4** a weight is one of E2M1's sixteen numbers, every 16 weights of a row share a scale
-# of eight bits, and the whole tensor has one more scale, in fp32 [^nvidia-nvfp4]. That is 4 + 8 ÷ 16 = 4.5 bits for each weight,
-# where a whole number in a group of 128 takes 4 + 16 ÷ 128 = 4.125. Hopper's tensor cores do not know such floats. So
-# `skinny_gemm_fp4` does what `k02_fragments` did above: it reads them from memory as they are, makes bf16 of them in registers,
-# and multiplies in bf16.
+# Four bits can also hold a float: one bit of sign, two of exponent and one of fraction. This is E2M1, and it has sixteen codes. In
+# **NVFP4** each weight is such a float, every 16 weights of a row share a scale of eight bits, and the whole tensor has one more
+# scale, in fp32 [^nvidia-nvfp4]. That is 4 + 8 ÷ 16 = 4.5 bits for each weight. The whole numbers above, with a scale of 16 bits for
+# every 128, take 4 + 16 ÷ 128 = 4.125.
 #
-# It multiplies and does nothing else, so the small parts of a layer need kernels of their own again: norm, multiply, rotation,
-# attention, multiply, sum and norm, multiply, gate, multiply, sum. That is ten kernels a layer instead of five. Embedding, norms,
-# head and cache stay as they were.
+# Hopper's tensor cores do not know such floats. So the problem `skinny_gemm_fp4` has a kernel that does what `k02_fragments` did
+# [above](#shorter-weights): it reads the weights from memory as they are, makes bf16 of them in registers, and multiplies in bf16.
+#
+# This kernel multiplies and does nothing else, so the small parts of a layer need kernels of their own again: norm, multiply,
+# rotation, attention, multiply, sum and norm, multiply, gate, multiply, sum. That is ten kernels a layer instead of five. Embedding,
+# norms, head and cache stay as they were.
 #
 # /// predict | By its bytes, this step would take {{ step_gb.nvfp4 / step_gb.bits4:.2f}} times as long as the one with whole numbers. And by the clock?
 # - [nvfp4_over_whole < 1] It takes less time
@@ -1345,9 +1348,10 @@ record(
 #
 # /// claim | nvfp4.us > short.us
 # But the step with whole numbers is ahead of it, with {{ rate.whole:.0f}} tokens/s. Three things differ: NVFP4 has more bytes of scales,
-# a word of eight weights costs more instructions, and each layer has five kernels more. The difference is {{ (nvfp4.us / nvfp4.T - short.us / short.T) / (5 * layers):.1f}} µs
-# for each of those {{ 5 * layers:.0f}} added kernels. Which of the three costs how much? This run cannot say: for that, NVFP4 would need
-# five kernels a layer, too.
+# its weights are unpacked by different instructions, and each layer has five kernels more. If the added kernels alone made the difference, each of
+# the {{ 5 * layers:.0f}} would cost {{ (nvfp4.us / nvfp4.T - short.us / short.T) / (5 * layers):.1f}} µs. But the bytes alone account for a part
+# of it, as you saw before you guessed. Which of the three costs how much? This run cannot say: for that, NVFP4 would need five kernels a
+# layer, too.
 # /// otherwise
 # The step with whole numbers writes {{ rate.whole:.0f}} tokens/s. It has fewer bytes and half as many kernels, and is not ahead here.
 # ///

@@ -278,6 +278,11 @@ record(
 # worklog that you can show a student. It only takes something away from the *headline*.
 # ///
 #
+# Our own five factors, at K = 16384 on our card: k02 has {{ w5.ladder.k16384.k01.us / w5.ladder.k16384.k02.us:.1f}} times the speed of k01, k03
+# {{ w5.ladder.k16384.k02.us / w5.ladder.k16384.k03.us:.1f}} times that of k02, the table {{ w5.ladder.k16384.k06.us / w5.ladder.k16384.k05.us:.1f}} times that of the bits, k07
+# {{ w5.ladder.k16384.k06.us / w5.ladder.k16384.k07.us:.1f}} times that of k06, and k09 {{ w5.ladder.k16384.k08.us / w5.ladder.k16384.k09.us:.2f}} times that of k08. Be ready for the last
+# one: the timelines on *steps* have one or two chains and nobody else, and on a card many warps share the hands, each of them a chain already.
+#
 # ### What they type
 #
 # Your students type the decoder, in two ways, and then the multiply: twenty lines, which are the artifact.

@@ -3,8 +3,8 @@
 // Contract  problem.py, K a multiple of 256
 // Idea      asynchronous copies put the vectors of the next eight rows into shared memory, a place of its own for each
 //           lane, and the scales of four rows beside them, 16 bytes by each of 16 lanes: no register waits for memory
-// Against   k11_resident, whose loads hold five registers each: two rows are under way, and none while the warp works on
-//           them; and two scales are a load of two bytes
+// Against   k11_resident, whose loads hold five registers each: two rows are under way, the next asked for when one is
+//           done; and two scales are a load of two bytes
 // Cost      two loads from shared memory for 16 bytes; 72 KB for a block
 // Limits    more than 16384 numbers in a row are taken in several walks over the block's rows; scales of a row begin at a
 //           multiple of 16 bytes
