@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +20,7 @@ from course_site.sessions import map as maps
 from course_site.sessions.handouts import HandoutError, blanks, read_handouts
 from course_site.sessions.plain_data import as_plain, value_of, words_of
 from course_site.sessions.session import load_sessions
+from course_site.site.render import session_blocks
 
 ROOT = Path(__file__).parents[2]
 SESSIONS = load_sessions(ROOT)
@@ -1132,6 +1134,15 @@ def test_no_answer_breaks_the_page(written, course):
 
 
 # --- the link on the map --------------------------------------------------------------------------
+
+
+def test_only_the_reference_s_map_links_a_pdf_whose_numbers_are_the_reference_s(tmp_path):
+    (tmp_path / "handouts").mkdir()
+    (tmp_path / "handouts/w4.pdf").touch()
+    reference, other = (SimpleNamespace(root=tmp_path, is_reference=is_it) for is_it in (True, False))
+    assert session_blocks.is_printed(reference, "w4")
+    assert not session_blocks.is_printed(reference, "w5")
+    assert not session_blocks.is_printed(other, "w4")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from course_site.sessions.handouts import PRINTED, HandoutError, asked, read_han
 from course_site.sessions.plan_file import PlanError
 from course_site.sessions.session import Session
 from course_site.sessions.units_page import units_table
+from course_site.site.course import Course
 from course_site.site.render.files import picture
 from course_site.site.render.writer import Writer, details, div
 
@@ -55,7 +56,7 @@ def session(writer: Writer, block: Block) -> str:
         labs=labs,
         lab_section=lambda lab: section_of_lab(lab, pages),
         source=lambda key: _source(writer, key),
-        printed=(writer.course.root / PRINTED / f"{session.id}.pdf").exists(),
+        printed=is_printed(writer.course, session.id),
     )
     with writer.reading(session.path):
         body = maps.markdown(session, writer.page.path.parent.as_posix(), tools)
@@ -66,6 +67,11 @@ def session(writer: Writer, block: Block) -> str:
         banner = f'<div class="banner stale"><p>This map is not finished:</p><ul>{lines}</ul></div>'
         body = f"{writer.slot(banner)}\n\n{body}"
     return div("session", body)
+
+
+def is_printed(course: Course, session: str) -> bool:
+    """Return whether this edition's map may link a session's PDF: its numbers are the reference's alone."""
+    return course.is_reference and (course.root / PRINTED / f"{session}.pdf").exists()
 
 
 def _hold_sheets(writer: Writer, session: Session) -> None:
