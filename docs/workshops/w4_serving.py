@@ -421,9 +421,9 @@ record(
 # `pages[table].reshape(-1, D)` would give 48 rows, the last eleven of them rubbish from the request that had the page before. A softmax does not ignore rubbish.
 # ///
 #
-# Here is the course's kernel. `pages_at` is the new line, and `fold` is the loop body that you know, with `page` where the row's number was.
+# Here is what runs on the card in the course's kernel. `pages_at` is the new line, and `fold` is the loop body that you know, with `page` where the row's number was.
 #
-# /// source | src/course_kernels/paged_attention/k01_gather.py
+# /// source | src/course_kernels/paged_attention/k01_gather.py#kernel
 # fold: "k01_gather: a step asks the table where each of its tokens is"
 # ///
 #

@@ -480,7 +480,7 @@ del models, twin
 # smallest number, and makes the largest number of infinity; its reference evaluator makes 2⁻¹²⁶ of the one and NaN of the other
 # (`findings/onnx_e8m0_special_values.sh`).
 #
-# #### Every question, every library {.beyond}
+# ### Every question, every library {.beyond}
 #
 # The versions, and what each answered. `ours` is `course_kernels/nvfp4/formats.py`.
 #

@@ -9,9 +9,9 @@ from conftest import SITE, editions_of, quiet, settled
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 FOLDER = "h100"
-READ = "one_token.html"  # which both cards have measured
+READ = "attention_on_hopper.html"  # which both cards have measured
 ABSENT = "lectures/l3_memory.html"
-HEADING = "what-it-weighs"
+HEADING = "one-idea-at-a-time"
 PHONE = {"width": 390, "height": 844}
 # As a browser may keep the pages of a folder: a store for each file.
 A_STORE_FOR_EACH_FILE = """

@@ -68,6 +68,7 @@ OF_8 = Loop(8 * 1024, warps=4, stages=3, resident=3, registers=168, least_rows=6
 # --- on the device -----------------------------------------------------------
 
 
+# region kernel
 @triton.jit
 def load_queries(
     Q, head, scale, SHARE: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr, SHORT: tl.constexpr
@@ -154,6 +155,9 @@ def gather_kernel(
         page = pages_at(table, start, last, PAGE, STEP)
         acc, m, l = fold(q, K, V, page, heads, kv, start, last, scales, acc, m, l, PAGE, STEP)
     store_answers(O, head, acc, l, v_scale, SHARE)
+
+
+# endregion
 
 
 # --- on the host -------------------------------------------------------------
