@@ -35,6 +35,11 @@ def other_bodies():
     return of_the_card("test_other_bodies")
 
 
+@pytest.fixture(scope="module")
+def bare_reads():
+    return of_the_card("test_bare_reads")
+
+
 # Started by kernels 13 and 14 besides their own: of the headers for Hopper it takes what rounds and what waits.
 ALONE_IN_ITS_TEXT = {ROOT / "gemm" / "add_parts.cu"}
 
@@ -42,8 +47,9 @@ ALONE_IN_ITS_TEXT = {ROOT / "gemm" / "add_parts.cu"}
 WITH_STAMPS = {ROOT / "gemm" / "stamped_wide.cu", ROOT / "gemm" / "stamped_roles.cu"}
 
 
-def test_every_kernel_with_shared_memory_or_atomics_is_looked_at(sanitizer, other_bodies):
-    looked_at = {sanitizer.source_of(name) for name in (*sanitizer.EVERY, *other_bodies.BODIES)}
+def test_every_kernel_with_shared_memory_or_atomics_is_looked_at(sanitizer, other_bodies, bare_reads):
+    names = (*sanitizer.EVERY, *other_bodies.BODIES, *bare_reads.BODIES)
+    looked_at = {sanitizer.source_of(name) for name in names}
     files = {
         source: [source] if source in ALONE_IN_ITS_TEXT else sources_of(source)
         for folder in (ROOT, LABS)

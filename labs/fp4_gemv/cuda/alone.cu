@@ -48,23 +48,23 @@ extern "C" __global__ void gemv_fp4(const unsigned char *a,         // [M, K/2]
 }
 
 // A layer as compressed-tensors stores it: weights over a second scale, times plain numbers.
-extern "C" __global__ void layer(const unsigned char *packed,  // [M, K/2]
-                                 const unsigned char *scales,  // [M, K/16]
-                                 const float *second,          // [1]
-                                 const float *x,               // [K]
-                                 float *y,                     // [M]
+extern "C" __global__ void layer(const unsigned char *packed,   // [M, K/2]
+                                 const unsigned char *of_each,  // [M, K/16]
+                                 const float *of_all,           // [1]
+                                 const float *vector,           // [K]
+                                 float *y,                      // [M]
                                  int M, int K) {
   const int row = blockIdx.x * ROWS + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= M) return;
   packed += static_cast<long long>(row) * (K / 2);
-  scales += static_cast<long long>(row) * (K / 16);
+  of_each += static_cast<long long>(row) * (K / 16);
   float sum = 0.0f;
   for (int block = lane; block < K / 16; block += 32) {
-    float of_block = 0.0f;
+    float sixteen = 0.0f;
     for (int pair = 8 * block; pair < 8 * block + 8; pair++)
-      of_block += number(packed[pair] & 15) * x[2 * pair] + number(packed[pair] >> 4) * x[2 * pair + 1];
-    sum += of_block * scale(scales[block]);
+      sixteen += number(packed[pair] & 15) * vector[2 * pair] + number(packed[pair] >> 4) * vector[2 * pair + 1];
+    sum += sixteen * scale(of_each[block]);
   }
   for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffffu, sum, step);
-  if (lane == 0) y[row] = sum / second[0];
+  if (lane == 0) y[row] = sum / of_all[0];
 }

@@ -64,8 +64,8 @@ def layer_kernel(packed_ptr, scales_ptr, second_ptr, x_ptr, y_ptr, K, ROOM: tl.c
 
 def layer(packed: torch.Tensor, scales: torch.Tensor, second: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """y (M,) of packed (M, K/2), scales (M, K/16), second (1,) and x (K,)."""
-    M, half = packed.shape
-    y = torch.empty(M, dtype=torch.float32, device=x.device)
-    room = max(16, triton.next_power_of_2(half))
-    layer_kernel[(M,)](packed, scales, second, x, y, 2 * half, ROOM=room)
+    rows, width = packed.shape
+    y = x.new_empty(rows)
+    room = max(16, triton.next_power_of_2(width))
+    layer_kernel[(rows,)](packed, scales, second, x, y, 2 * width, ROOM=room)
     return y

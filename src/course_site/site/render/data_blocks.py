@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import html
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from course_site.pages.placeholders import expressions
 from course_site.pages.plain_text import CITE
 from course_site.pages.urls import address_from
 from course_site.site.course import Problem
+from course_site.site.editions import SIDE_BY_SIDE
 from course_site.site.render.code import what_no_output_has
 from course_site.site.render.writer import Writer, div
 from course_site.values import claims
@@ -44,7 +46,7 @@ def claim(writer: Writer, block: Block) -> str:
     """Return a sentence with its condition; where that is false here, what is said instead."""
     verdict = _asked(claims.judge, writer, block)
     if verdict is None:
-        return ""
+        return waits(block) if writer.has_numbers and writer.page.id == SIDE_BY_SIDE else ""
     allowed = {"in_claim": True, "condition": block.argument}
     writer.of_one_card([block.argument], " ".join(text for text in block.body if isinstance(text, str)))
     gates = writer.course.is_reference
@@ -77,6 +79,15 @@ def claim(writer: Writer, block: Block) -> str:
     body = writer.nodes(block.body, **allowed).strip()
     said = "Too close to call on this run" if verdict.undecided else "Not on this card"
     return div("claim otherwise", f"*{said}:* {body}")
+
+
+def waits(block: Block) -> str:
+    """Return what stands in the place of a comparison of two cards while one of them has no number for it."""
+    lead = re.match(r"\s*\*\*([^*.,]+)", next(text for text in block.body if isinstance(text, str)))
+    about = f"**{lead[1]}.** " if lead else ""
+    return div(
+        "claim otherwise", f"{about}One of the two cards has not measured this since the code changed."
+    )
 
 
 def _mark(writer: Writer, verdict: claims.Verdict) -> str:
