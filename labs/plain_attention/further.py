@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 from course_labs.attention_inputs import KINDS, heads_of_every_kind, without_infinity
 from course_labs.further_cases import Further, twins
@@ -25,6 +26,15 @@ class Heads:
     kinds: str
     many: str
     every: tuple[str, ...]
+
+
+def of_one_sign(q: Any, k: Any, v: Any, slope: Any = None) -> None:
+    """Give all values the sign of the first.
+
+    A row of one number has no other beside it, so its error is held against that number alone. Values of both signs may
+    cancel in it, and then every rounding is too much: a right answer would be refused now and then.
+    """
+    v[...] = abs(v) * (1 if v.reshape(-1)[0] > 0 else -1)
 
 
 def further(door: str, draw: random.Random, slow: bool) -> list[Further]:
@@ -73,7 +83,12 @@ def drawn(door: str, draw: random.Random, slow: bool, heads: Heads) -> list[Furt
         ),
         *(Further(size(heads.one, N, 8, causal)) for N in lengths for causal in (False, True)),
         Further(size(heads.two, draw.randint(17, 24), 8, not first)),
-        *(Further(size(heads.one, 3, D, first)) for D in others),
+        *(Further(size(heads.one, 3, D, first)) for D in others if D > 1),
+        *(
+            [Further(size(heads.one, 3, 1, first), "values of one sign", change=of_one_sign)]
+            if 1 in others
+            else []
+        ),
         # Who keeps the flag of the last call has it here.
         Further(size(heads.two, few, 8, True)),
         Further(size(heads.two, few, 8, False), without=("causal",)),

@@ -4,70 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from explorable_page import opened
 from playwright.sync_api import Browser, Page, expect
 
 from course_site.charts.explorables import four_bits
-from course_site.pages import blocks
-from course_site.site.render.explorable import explorable
 
 STATES = 500
-ASSETS = Path(__file__).parents[2] / "docs/assets"
-DIRECTIVE = Path(__file__).with_name("four_bits_page.md").read_text(encoding="utf-8")
 TIES = (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 6.0)
-
-
-def writer() -> Any:
-    """What the directive asks of a page that has no numbers of its own; `said` are its faults."""
-    said: list[str] = []
-    out = SimpleNamespace(slots={}, pictures={})
-
-    def slot(raw: str) -> str:
-        out.slots[str(len(out.slots))] = raw
-        return str(len(out.slots) - 1)
-
-    return SimpleNamespace(
-        has_numbers=True, out=out, said=said, slot=slot, problem=said.append, lint=lambda text: None,
-        of_one_card=lambda drawn, words: None, plain=str, text=str, shared=lambda name: name,
-        question=lambda text: f'<p class="ask">{text}</p>', scope=SimpleNamespace(machine=None),
-    )  # fmt: skip
-
-
-def whole_page() -> str:
-    """A page with the explorable and its scripts.
-
-    Raises:
-        AssertionError: something is wrong with the words of the directive.
-    """
-    (block,) = blocks.parse(DIRECTIVE)
-    made = writer()
-    explorable(made, block)
-    assert made.said == []
-    figure = "".join(made.out.slots.values())
-    figure = figure[figure.index("<figure") :]
-    names = ("js/words.js", "js/explorable.js", "js/explorables/four_bits.js")
-    scripts = "".join(f"<script>{(ASSETS / name).read_text(encoding='utf-8')}</script>" for name in names)
-    css = (ASSETS / "css/explorable.css").read_text(encoding="utf-8")
-    head = f'<!doctype html><meta charset="utf-8"><style>{css}</style>'
-    return f'{head}<body class="md-typeset">{figure}{scripts}</body>'
 
 
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
-    """The explorable alone, on a phone with keys."""
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
-    page = context.new_page()
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.set_content(whole_page(), wait_until="load")
-    expect(page.locator("[data-explorable=four_bits]")).to_have_attribute("data-moves", "yes")
-    yield page
-    assert faults == []
-    context.close()
+    with opened(browser, "four_bits") as page:
+        yield page
 
 
 def drawn(draw: random.Random) -> dict[str, Any]:

@@ -5,69 +5,21 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from explorable_page import opened, whole_page
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from course_site.charts.explorables import layouts
-from course_site.pages import blocks
-from course_site.site.render.explorable import explorable
 
 STATES = 500
-ASSETS = Path(__file__).parents[2] / "docs/assets"
-DIRECTIVE = Path(__file__).with_name("layouts_page.md").read_text(encoding="utf-8")
-
-
-def writer() -> Any:
-    """What the directive asks of a page that has no numbers of its own; `said` are its faults."""
-    said: list[str] = []
-    out = SimpleNamespace(slots={}, pictures={})
-
-    def slot(raw: str) -> str:
-        out.slots[str(len(out.slots))] = raw
-        return str(len(out.slots) - 1)
-
-    return SimpleNamespace(
-        has_numbers=True, out=out, said=said, slot=slot, problem=said.append, lint=lambda text: None,
-        of_one_card=lambda drawn, words: None, plain=str, text=str, shared=lambda name: name,
-        question=lambda text: f'<p class="ask">{text}</p>', scope=SimpleNamespace(machine=None),
-    )  # fmt: skip
-
-
-def whole_page() -> str:
-    """A page with the explorable and its scripts.
-
-    Raises:
-        AssertionError: something is wrong with the words of the directive.
-    """
-    (block,) = blocks.parse(DIRECTIVE)
-    made = writer()
-    explorable(made, block)
-    assert made.said == []
-    figure = "".join(made.out.slots.values())
-    figure = figure[figure.index("<figure") :]
-    names = ("js/words.js", "js/explorable.js", "js/explorables/layouts.js")
-    scripts = "".join(f"<script>{(ASSETS / name).read_text(encoding='utf-8')}</script>" for name in names)
-    css = (ASSETS / "css/explorable.css").read_text(encoding="utf-8")
-    head = f'<!doctype html><meta charset="utf-8"><style>{css}</style>'
-    return f'{head}<body class="md-typeset">{figure}{scripts}</body>'
 
 
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
-    """The explorable alone, on a phone with keys."""
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
-    page = context.new_page()
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.set_content(whole_page(), wait_until="load")
-    expect(page.locator("[data-explorable=layouts]")).to_have_attribute("data-moves", "yes")
-    yield page
-    assert faults == []
-    context.close()
+    with opened(browser, "layouts") as page:
+        yield page
 
 
 def drawn(draw: random.Random) -> dict[str, Any]:
@@ -180,7 +132,7 @@ def test_two_layouts_are_stepped_through_and_the_address_waits_for_the_reader(pa
 def test_without_script_the_first_state_is_drawn_and_said(browser: Browser) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.set_content(whole_page())
+    page.set_content(whole_page("layouts"))
     expect(page.locator(".says")).to_contain_text("= 19.")
     expect(page.locator("form")).to_be_hidden()
     assert page.locator("[data-mark=c14]").text_content() == "19"
