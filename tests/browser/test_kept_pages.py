@@ -1,5 +1,6 @@
 """A page is kept by all that decides it, and by nothing else."""
 
+import ast
 from collections import Counter
 from pathlib import Path
 
@@ -86,13 +87,15 @@ def test_browser_tests_and_what_is_asked_decide(site: Path, monkeypatch: pytest.
     assert len(keys) == 6
 
 
-def test_the_text_of_every_file_that_the_tests_import_decides() -> None:
-    import sys
-
-    here = {Path(file).name for each in list(sys.modules.values()) if (file := getattr(each, "__file__", None))
-            and Path(file).parent == kept_pages.HERE}  # fmt: skip
-    tests = {name for name in here if name.startswith("test_")} - {"test_site.py"}
-    assert here - tests <= set(kept_pages.TESTS)
+def test_the_text_of_every_file_that_the_kept_tests_import_decides() -> None:
+    found, ahead = set(), {"test_site.py", "conftest.py"}
+    while ahead:
+        found.add(name := ahead.pop())
+        for each in ast.walk(ast.parse((kept_pages.HERE / name).read_text())):
+            modules = [each.module or ""] if isinstance(each, ast.ImportFrom) else (
+                [one.name for one in each.names] if isinstance(each, ast.Import) else [])  # fmt: skip
+            ahead |= {f"{one}.py" for one in modules if (kept_pages.HERE / f"{one}.py").is_file()} - found
+    assert found == set(kept_pages.TESTS)
 
 
 def test_a_file_that_its_key_does_not_know_is_told(site: Path) -> None:
