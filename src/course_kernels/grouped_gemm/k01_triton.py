@@ -80,9 +80,9 @@ def grouped_gemm_kernel(
     for step in tl.range(0, steps):
         a = tl.load(a_at + step * BLOCK, mask=there[:, None], other=0.0)  # [BLOCK_M, BLOCK]
         b = tl.load(b_at + step * BLOCK, mask=(col < N)[:, None], other=0.0)  # [BLOCK, BLOCK]
-        scale_a = tl.load(scale_a_at + step.to(tl.int64) * M, mask=there, other=0.0)
-        scale = scale_a * tl.load(scale_b_at + step)
+        scale = tl.load(scale_a_at, mask=there, other=0.0) * tl.load(scale_b_at + step)
         acc += tl.dot(a, b.T) * scale[:, None]
+        scale_a_at += M
     keep = (col < N)[None, :]
     if MASKED:
         keep = keep & there[:, None]

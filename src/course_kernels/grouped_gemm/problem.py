@@ -199,7 +199,7 @@ PROBLEM = Problem(
         _of(4, 33, 65, 256, masked=True),  # an empty group, and one of a single row
         _of(3, 131, 72, 384),  # the same, and one that ends between two tiles
         _of(2, 300, 200, 384, masked=True),
-        _of(5, 700, 392, 1024),
+        _of(5, 420, 392, 640),
         _of(8, 8, 136, 128, even=True, masked=True),
     ),
     # The two multiplies of an expert in DeepSeek-V3, gate and up in one: a prompt's tokens over a card's experts, each
