@@ -111,11 +111,19 @@ FAULTS = {
     "the scale of the first block of columns for all": (r"\(tile.n \+ p \* 64\) / BK", "tile.n / BK", False),
     "the scale of the block of K before": (r"of_b\[p\]\[step\]", "of_b[p][step ? step - 1 : 0]", False),
     "a row has the scale of another": (r"scales\[s \* BM \+ mine \+ 8\]", "scales[s * BM + mine]", True),
-    "a group begins a tile late": (r"max\(0, groups\[tile.m\]\)", "max(0, groups[max(0, tile.m - 1)])", False),
+    "a group begins a tile late": (
+        r"max\(0, groups\[tile.m\]\)",
+        "max(0, groups[max(0, tile.m - 1)])",
+        False,
+    ),
     "a group has one pair of tiles too many": (r"number < before", "number <= before", True),
     "the blocks before are forgotten": (r"whole\[i\] \+= ", "whole[i] = ", False),
     "sums stay in the tensor cores from block to block": (r"k > 0\)", "step + k > 0)", True),
-    "both blocks make the same columns": (r"\* CLUSTER \+ static_cast<int>\(cluster_rank\(\)\)", "* CLUSTER", False),
+    "both blocks make the same columns": (
+        r"\* CLUSTER \+ static_cast<int>\(cluster_rank\(\)\)",
+        "* CLUSTER",
+        False,
+    ),
     "rows behind the last are stored": (r"rows >= 64\) \{", "true) {", True),
     "padding is answered by what it holds": (r"\? whole\[i\] : 0.0f", "? whole[i] : whole[i]", False),
     "bytes that nobody sends": (r"B_BYTES \+ halves \* PANEL_BYTES", "STAGE_BYTES", True),
@@ -138,7 +146,7 @@ def test_a_planted_fault_is_seen(run, fault):
     *change, masked = FAULTS[fault]
     text, count = re.subn(*change, k02_promoted.SOURCE.read_text())
     assert count == 1
-    # Masked: a block stores a whole tile, then one of a single row. Contiguous: an empty group, and more tiles than blocks.
+    # Masked: a block stores a whole tile, then one of a single row. Else an empty group, and more tiles than blocks.
     _, tensors = inputs(*((2, 193) if masked else (4, 150)), 200, 384, masked=masked)
     given = tensors if masked else full_of_garbage(tensors)
     try:

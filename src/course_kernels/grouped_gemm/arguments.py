@@ -1,4 +1,4 @@
-"""Checks shared by the launchers of this folder: refuse what no kernel takes. The two forms of groups are in problem.py."""
+"""Checks shared by the launchers of this folder: refuse what no kernel takes. Both forms of groups: problem.py."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def sizes_of(
     """Return the sizes of a call.
 
     Args:
-        a: (M, K) float8_e4m3fn, contiguous, M a multiple of 128; or (G, M, K), M a multiple of 4. K is a multiple of 128.
+        a: (M, K) float8_e4m3fn, contiguous, M a multiple of 128; or (G, M, K), M a multiple of 4. K is one of 128.
         b: (G, N, K), the same type, contiguous. M, N and K <= 1073741824, G <= 65535.
         scale_a: (K / 128, M) or (G, K / 128, M) float32, contiguous.
         scale_b: (G, ceil(N / 128), K / 128) float32, contiguous.
         groups: (M,) or (G,) int32. What is in it is not looked at: that would be a wait for the GPU.
     Raises:
         TypeError: another type.
-        ValueError: shapes that do not fit each other, a length that is no such multiple or out of range, not contiguous,
-            or not on the current GPU.
+        ValueError: shapes that do not fit each other, a length that is no such multiple or out of range, not
+            contiguous, or not on the current GPU.
     """
     masked = isinstance(a, torch.Tensor) and a.dim() == 3
     sizes: dict[str, int] = {}

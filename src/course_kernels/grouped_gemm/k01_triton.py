@@ -4,7 +4,7 @@ Contract  problem.py
 Idea      a tile of 128 rows is of one group, so all that differs from one multiply is which matrix a program reads; and
           the sums of every 128 of K leave the tensor cores for a multiply-add in float32, with the scales of that block
 Against   a multiply for each group: there a small group leaves most of the card idle, and the host must know its size
-Cost      a program reads 128 rows of A and of B to make 128 x 128 of C; the copies of one tile end with its last product
+Cost      a program reads 128 rows of A and of B to make 128 x 128 of C; copies for one tile end with its last product
 Limits    8-bit numbers want compute capability 8.9; tiles come by pointers; of a masked group with few rows the tensor
           cores multiply 64
 Next      k02_promoted walks over many tiles, fetches A for three times as many columns, and copies tiles by TMA
@@ -52,7 +52,7 @@ def grouped_gemm_kernel(
     A, B, C, scale_a_ptr, scale_b_ptr, groups_ptr, M, N, K,
     MASKED: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
-    """A tile [BLOCK_M, BLOCK] of C. Grid: tiles of a matrix A, and the matrices A: G of them, or one."""
+    """C, a tile [BLOCK_M, BLOCK] of it. Grid: tiles of a matrix A, and the matrices A: G of them, or one."""
     tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK), K // BLOCK
     # Down a column of GROUP_M tiles, then the next column: what runs together reads few rows and few columns.
     tile, of_a = tl.program_id(0), tl.program_id(1)

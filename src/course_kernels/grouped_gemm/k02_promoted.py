@@ -63,13 +63,13 @@ def grouped_gemm(
     device = a.get_device()
     clusters = _multiprocessors(device) // CLUSTER
 
-    most = (G if masked else 1) * -(-M // BM) * -(-N // (BN * CLUSTER))  # pairs of tiles, were all places taken
+    most = (
+        (G if masked else 1) * -(-M // BM) * -(-N // (BN * CLUSTER))
+    )  # pairs of tiles, were all places taken
     matrices = a if masked else a[None], b, c if masked else c[None]
     boxes = (1, BM // CLUSTER, BK), (1, BN, BK), (1, 64, 64)
     maps = map(tensor_map, matrices, boxes)
-    _prepared(device, masked)(
-        min(most, clusters) * CLUSTER, *maps, scale_a, scale_b, groups, c, G, M, N, K
-    )
+    _prepared(device, masked)(min(most, clusters) * CLUSTER, *maps, scale_a, scale_b, groups, c, G, M, N, K)
     return c
 
 

@@ -1,7 +1,7 @@
 """Grouped multiplies of others with these scales: cuBLASLt, a call for each group; and DeepGEMM, where it is installed.
 
-torch's own `_scaled_grouped_mm` is none of them: it has one scale for a whole row, which is another definition. cuBLASLt
-knows blocks of 1 x 128 and 128 x 128 from CUDA 12.9 on, on Hopper alone.
+torch's own `_scaled_grouped_mm` is none of them: it has one scale for a whole row, which is another definition.
+cuBLASLt knows blocks of 1 x 128 and 128 x 128 from CUDA 12.9 on, on Hopper alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FOUR = 4  # blocks of K in 16 bytes: of such a multiple a row of scale_b has to 
 def supports(w: Workload) -> bool:
     """Return whether `cublaslt` answers a workload: groups of equal size without padding, and lengths it takes."""
     whole = PLACES if w.dims.get("masked", False) else BLOCK
-    equal = (w.G == 1 or w.dims.get("even", False)) and w.M % (w.G * whole) == 0
+    equal = (w.G == 1 or bool(w.dims.get("even", False))) and w.M % (w.G * whole) == 0
     return equal and w.N % SIXTEEN == 0 and w.K // BLOCK % FOUR == 0
 
 
@@ -99,7 +99,9 @@ def deep_gemm(
         TypeError, ValueError: as `sizes_of`.
     """
     if not deep_gemm_version():
-        raise RuntimeError("deep_gemm: not installed here; it is built from deepseek-ai/DeepGEMM, and needs nvcc")
+        raise RuntimeError(
+            "deep_gemm: not installed here; it is built from deepseek-ai/DeepGEMM, and needs nvcc"
+        )
     library = import_module("deep_gemm")
     sizes = sizes_of(a, b, scale_a, scale_b, groups)
     c = output(sizes, out, a.device)

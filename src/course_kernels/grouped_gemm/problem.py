@@ -23,13 +23,17 @@ DeepGEMM on Hopper (DeepSeek-AI, deepseek-ai/DeepGEMM, m_grouped_fp8_gemm_nt_con
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import sqrt
+from typing import Any
 
 import torch
 
 from course_kernels.problem import NAN, Problem, Workload
 
-BLOCK = 128  # numbers of K that share a scale, and rows of B; a group of the contiguous form begins at a multiple
+BLOCK = (
+    128  # numbers of K that share a scale, and rows of B; a group of the contiguous form begins at a multiple
+)
 LARGEST = 448.0  # of float8_e4m3fn
 PLACES = 4  # a group of the masked form has a multiple of so many places
 
@@ -53,7 +57,7 @@ def rows_of(w: Workload) -> list[int]:
     few = [0, 1] if w.G > 2 else [1]
     shares = [1 + int(GOLDEN * i % 1 * 8) for i in range(1, w.G - len(few) + 1)]
     ends = [(w.M - 1) * sum(shares[:i]) // sum(shares) for i in range(len(shares) + 1)]
-    return few + [end - begin for begin, end in zip(ends, ends[1:], strict=False)]
+    return few + [end - begin for begin, end in pairwise(ends)]
 
 
 def places_of(w: Workload) -> int:
@@ -106,36 +110,39 @@ def make_inputs(
 ) -> tuple[torch.Tensor, ...]:
     """Return A, B, scale_a, scale_b and groups; which group has how many rows is drawn.
 
-    Numbers normal, in blocks of 128 and of 128 x 128 whose sizes differ by up to a factor of 4, before they are rounded.
-    Rows of padding are zeros with scale 1; the places of the masked form that nobody has are NaN, scales too.
+    Numbers normal with sizes from a half to 2, drawn for every 128 of a row and every 128 x 128, before they are
+    rounded. Rows of padding are zeros with scale 1; places of the masked form that nobody has are NaN, scales too.
     """
     of = {"generator": generator, "device": device}
-    masked, S = w.dims.get("masked", False), w.K // BLOCK
-    counts = torch.tensor(rows_of(w))[torch.randperm(w.G, **of).cpu()].tolist()
-    places = places_of(w)
-    shape = (w.G, places) if masked else (places,)
-    # As bits, since some devices fill no 8-bit numbers: of NaN, and of 0.
-    a = torch.full((*shape, w.K), 0x7F if masked else 0, dtype=torch.uint8, device=device)
-    a = a.view(torch.float8_e4m3fn)
-    scale_a = torch.full((*shape[:-1], S, places), NAN if masked else 1.0, device=device)
+    masked, S, places = w.dims.get("masked", False), w.K // BLOCK, places_of(w)
+    counts = torch.tensor(rows_of(w), device=device)[torch.randperm(w.G, **of)]
+    place = torch.arange(places, device=device)
+    if masked:
+        groups = counts
+        there = place < counts[:, None]  # [G, M]
+    else:
+        room = (counts + BLOCK - 1) // BLOCK * BLOCK
+        ends = room.cumsum(0)
+        group = torch.searchsorted(ends, place, right=True)
+        there = place - (ends - room)[group] < counts[group]  # [M]
+        groups = torch.where(there, group, -1)
+
+    x = torch.randn(*there.shape, S, BLOCK, **of) * _size(*there.shape, S, 1, **of)
+    numbers, scale_a = quantised_rows(x.flatten(-2))
+    nobody = ~there[..., None]
+    a = numbers.view(torch.uint8).masked_fill_(nobody, 0x7F if masked else 0).view(torch.float8_e4m3fn)
+    scale_a.masked_fill_(nobody.mT, NAN if masked else 1.0)
+
     b = torch.empty((w.G, w.N, w.K), dtype=torch.float8_e4m3fn, device=device)
     scale_b = torch.empty((w.G, rounded_up(w.N, BLOCK) // BLOCK, S), device=device)
-    groups = torch.tensor(counts, dtype=torch.int32, device=device)
-    if not masked:
-        groups = torch.full((places,), -1, dtype=torch.int32, device=device)
-    first = 0
-    for g, rows in enumerate(counts):
-        x = torch.randn(rows, S, BLOCK, **of) * torch.exp2(2 * torch.rand(rows, S, 1, **of) - 1)
-        numbers, scales = quantised_rows(x.flatten(1))
-        at = (g, slice(rows)) if masked else (slice(first, first + rows),)
-        a[at], scale_a[(*at[:-1], slice(None), at[-1])] = numbers, scales
-        if not masked:
-            groups[at[0]] = g
-            first += rounded_up(rows, BLOCK)
-        sizes = torch.exp2(2 * torch.rand(scale_b.shape[1:], **of) - 1)
-        sizes = sizes.repeat_interleave(BLOCK, 0)[: w.N].repeat_interleave(BLOCK, 1)
+    for g in range(w.G):  # one at a time: in float32 a matrix of 4096 x 7168 takes 117 MB
+        sizes = _size(*scale_b.shape[1:], **of).repeat_interleave(BLOCK, 0)[: w.N].repeat_interleave(BLOCK, 1)
         b[g], scale_b[g] = quantised_blocks(torch.randn(w.N, w.K, **of) * sizes)
-    return a, b, scale_a, scale_b, groups
+    return a, b, scale_a, scale_b, groups.int()
+
+
+def _size(*shape: int, **of: Any) -> torch.Tensor:
+    return torch.exp2(2 * torch.rand(*shape, **of) - 1)
 
 
 def reference(
@@ -151,7 +158,9 @@ def reference(
             at: tuple[int | torch.Tensor | slice, ...] = (g, slice(int(groups[g])))
         else:
             at = ((groups == g).nonzero().flatten(),)
-        rows = a[at].double() * scale_a[(*at[:-1], slice(None), at[-1])].mT.double().repeat_interleave(BLOCK, 1)
+        rows = a[at].double() * scale_a[(*at[:-1], slice(None), at[-1])].mT.double().repeat_interleave(
+            BLOCK, 1
+        )
         scale = scale_b[g].double().repeat_interleave(BLOCK, 0)[: b.shape[1]].repeat_interleave(BLOCK, 1)
         c[at] = rows @ (b[g].double() * scale).mT
     return c
@@ -161,9 +170,9 @@ def max_error(w: Workload) -> float:
     """Bound the error of rounding C to bfloat16 once, and of what Hopper's tensor cores lose in 128 of K.
 
     They line up the terms of a sum with the largest of them and drop what falls off the end: about 14 bits stay
-    (DeepSeek-AI 2024, arXiv:2412.19437, section 3.3.2). Each of 128 terms is off by up to 2**-13 of a sum as large as the
-    block's, with signs as random as theirs; together less than 2**-13 * sqrt(128), and twice that is out of reach. The
-    blocks are then added in float32, and so the bound does not grow with K: sums that stay in the tensor cores are past
+    (DeepSeek-AI 2024, arXiv:2412.19437, section 3.3.2). Each of 128 terms is off by up to 2**-13 of a sum as large as
+    the block's, with signs as random as theirs; together less than 2**-13 * sqrt(128), and twice that is out of reach.
+    The blocks are then added in float32, so the bound does not grow with K: sums that stay in the tensor cores are past
     it where they are long and of one sign.
     """
     return 2.0**-8 + 2 * 2.0**-13 * sqrt(BLOCK)
