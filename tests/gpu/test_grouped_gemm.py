@@ -1,4 +1,4 @@
-"""The grouped multiply on the card: both forms, ugly groups, what nobody has, sums that leave in time, graphs, peers."""
+"""The grouped multiply on the card: both forms, ugly groups, sums that leave in time, a graph for any counts, peers."""
 
 import pytest
 import torch

@@ -5,8 +5,8 @@
 //           anyway: one fused multiply-add for each sum. Two blocks side by side share A, so both are of one group
 // Against   k01_triton, one program a tile: here each block walks over the tiles of all groups, and the copies of the
 //           next tile go on while this one is scaled and stored; A is fetched once for 384 columns, not for 128
-// Cost      two registers for each sum, so tiles are 128 x 192; of a tile with up to 64 rows the other 64 are neither
-//           fetched nor multiplied
+// Cost      two registers for each sum, so tiles are 128 x 192 at most; of a tile with up to 64 rows the other 64 are
+//           neither fetched nor multiplied
 // Limits    Hopper (sm_90a) only; N is a multiple of 8
 // Source    DeepSeek-AI 2024, arXiv:2412.19437, section 3.3.2; DeepGEMM, sm90_fp8_gemm_1d2d; gemm_fp8/k02_hopper
 
@@ -17,8 +17,10 @@
 #define MASKED 0
 #endif
 
-constexpr int BM = 128, BN = 192, BK = 128;  // BK: a row of the swizzle, and a block of scales
-constexpr int STAGES = 4;
+// As wide as registers allow; for few rows narrower, so that as many blocks have the last tiles as the first.
+constexpr int BM = 128, BN = MASKED ? 128 : 192;
+constexpr int BK = 128;  // a row of the swizzle, and a block of scales
+constexpr int STAGES = MASKED ? 5 : 4;
 constexpr int GROUP = 8;  // rows of tiles that are walked together
 constexpr int CONSUMERS = 2;
 constexpr int CLUSTER = 2;    // blocks side by side, each of which fetches half of A for both

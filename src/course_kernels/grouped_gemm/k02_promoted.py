@@ -16,8 +16,8 @@ from course_kernels.grouped_gemm.arguments import output, sizes_of
 from course_kernels.problem import Workload
 
 SOURCE = Path(__file__).with_suffix(".cu")
-BM, BN, BK, STAGES, CLUSTER, THREADS = 128, 192, 128, 4, 2, 384  # as in the source
-SHARED_BYTES = STAGES * ((BM + BN) * BK + BM * 4 + 16) + 2 * 3 * 64 * 128
+BM, BK, CLUSTER, THREADS = 128, 128, 2, 384  # as in the source
+BN, STAGES = {False: 192, True: 128}, {False: 4, True: 5}  # of contiguous and of masked groups
 EIGHT = 8  # columns of C in the 16 bytes that the copy engine counts in
 
 
@@ -64,10 +64,10 @@ def grouped_gemm(
     clusters = _multiprocessors(device) // CLUSTER
 
     most = (
-        (G if masked else 1) * -(-M // BM) * -(-N // (BN * CLUSTER))
+        (G if masked else 1) * -(-M // BM) * -(-N // (BN[masked] * CLUSTER))
     )  # pairs of tiles, were all places taken
     matrices = a if masked else a[None], b, c if masked else c[None]
-    boxes = (1, BM // CLUSTER, BK), (1, BN, BK), (1, 64, 64)
+    boxes = (1, BM // CLUSTER, BK), (1, BN[masked], BK), (1, 64, 64)
     maps = map(tensor_map, matrices, boxes)
     _prepared(device, masked)(min(most, clusters) * CLUSTER, *maps, scale_a, scale_b, groups, c, G, M, N, K)
     return c
@@ -86,11 +86,12 @@ def _multiprocessors(device: int) -> int:
 @functools.cache
 def _prepared(device: int, masked: bool) -> Prepared:
     """Return the kernel, ready for the current GPU, which is `device`."""
+    of_c = 2 * BN[masked] // 64 * 64 * 128  # a panel for every 64 columns, of both consumers
     return prepare(
         SOURCE,
         "grouped_gemm_promoted",
         block=THREADS,
-        shared_bytes=SHARED_BYTES,
+        shared_bytes=STAGES[masked] * ((BM + BN[masked]) * BK + BM * 4 + 16) + of_c,
         cluster=CLUSTER,
         defines={"MASKED": int(masked)},
     )
