@@ -102,6 +102,10 @@ def test_multiplies_use_what_the_card_has(compiled):
     assert compiled["gemm-2-80"]["LDGSTS"] > 0
     assert compiled["gemm_fp8-90"]["QGMMA"] > 0
     assert compiled["gemm_fp8-90"]["UTMALDG"] > 0
+    for form in ("contiguous", "masked"):
+        result = compiled[f"gemm_grouped-{form}-90"]
+        assert result["QGMMA"] == 4  # 128 of K, then their sums leave the tensor cores
+        assert result[WIDE] > 0
 
 
 def test_multiplies_spill_nothing(compiled):

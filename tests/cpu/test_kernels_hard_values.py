@@ -43,6 +43,9 @@ WORKLOADS = {
     "gemm_fp8": [Workload.of("bfloat16", **ODD)],
     "gemv_fp4": [Workload.of("float16", L=2, M=19, K=K) for K in (96, 256)],
     "grey": [Workload.of("float32", H=33, W=65)],
+    "grouped_gemm": [
+        Workload.of("bfloat16", G=2, M=20, N=65, K=128, masked=masked) for masked in (False, True)
+    ],
     "qkv_rope": [
         Workload.of(dtype, B=3, H=1, KV=1, D=64, W=W, P=9) for dtype, W in (("float32", 90), ("float16", 40))
     ],
@@ -93,6 +96,7 @@ def _of_8_bits(*hard):
 
 INTERPRETED = {
     "gemm_fp8/k01_triton": _of_8_bits({0: (0.0, -0.0)}),
+    "grouped_gemm/k01_triton": _of_8_bits({0: (0.0, -0.0)}),
     "skinny_gemm_fp8/k01_one_program": _of_8_bits({0: (0.0, -0.0)}, {2: (NAN,)}, {3: (NAN,)}),
     "skinny_gemm_fp8/k02_shares": _of_8_bits({0: (0.0, -0.0)}, {2: (NAN,)}, {3: (NAN,)}),
 }

@@ -26,6 +26,7 @@ from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.gemm import in_gluon
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
+from course_kernels.grouped_gemm import k01_triton as grouped
 from course_kernels.nvfp4 import blocks as four_bit_blocks
 from course_kernels.nvfp4 import dequantise, quantise
 from course_kernels.paged_attention import k01_gather, k03_even, k04_prefill
@@ -210,6 +211,18 @@ def gemm_fp8(capability):
     types |= {"scale_a_ptr": "*fp32", "scale_b_ptr": "*fp32"} | dict.fromkeys("MNK", "i32")
     options = {"num_warps": tile.warps, "num_stages": tile.stages}
     return compiled(fp8_triton.gemm_fp8_kernel, types, cut(tile) | {"TMA": tma}, capability, **options)
+
+
+def grouped_gemm(capability, masked):
+    """The multiply of groups of rows, with the tile of one form of them."""
+    tile = grouped.MASKED if masked else grouped.CONTIGUOUS
+    types = (
+        dict.fromkeys("AB", "*fp8e4nv") | {"C": "*bf16", "groups_ptr": "*i32"} | dict.fromkeys("MNK", "i32")
+    )
+    types |= dict.fromkeys(("scale_a_ptr", "scale_b_ptr"), "*fp32")
+    constants = {"MASKED": masked, "BLOCK_M": tile.block_m, "BLOCK": 128, "GROUP_M": tile.group_m}
+    options = {"num_warps": tile.warps, "num_stages": tile.stages}
+    return compiled(grouped.grouped_gemm_kernel, types, constants, capability, **options)
 
 
 def attention(capability, element_bytes, D, causal):
@@ -453,6 +466,8 @@ if __name__ == "__main__":
             results[f"gemm-{element_bytes}-{capability}"] = gemm(capability, element_bytes)
         if capability >= 89:
             results[f"gemm_fp8-{capability}"] = gemm_fp8(capability)
+    for form in ("contiguous", "masked"):
+        results[f"gemm_grouped-{form}-90"] = grouped_gemm(90, form == "masked")
         for number, kernel in enumerate((k01_one_program.one_program_kernel, k02_split.split_kernel), 1):
             name = f"decode_attention-k0{number}-2-4-128-{capability}"
             results[name] = decode_attention(capability, kernel, 2, 4, 128)
