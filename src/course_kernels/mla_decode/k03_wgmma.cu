@@ -125,11 +125,11 @@ struct Part {
   __device__ bool whole() const { return first == 0 && last == pages; }
 };
 
-// The parts of a share, one after the other.
-template <class Each>
+// The parts of a share, one after the other; by one thread, or by whole warps, where the compiler is to know so.
+template <bool WARPS, class Each>
 __device__ inline void for_each_part(const Sizes &sizes, const Cut &begin, const Cut &end, Each each) {
   for (int b = begin.b; b < end.b || (b == end.b && end.page > 0); b++) {
-    const int length = same_in_warp(length_of(sizes, b)), pages = pages_in(length);
+    const int own = length_of(sizes, b), length = WARPS ? same_in_warp(own) : own, pages = pages_in(length);
     const Part part = {length, pages, b == begin.b ? begin.page : 0, b == end.b ? end.page : pages};
     if (part.first < part.last || pages == 0) each(b, part);
   }
@@ -140,8 +140,8 @@ __device__ inline void for_each_part(const Sizes &sizes, const Cut &begin, const
 __device__ inline void produce(Shared &shared, const TensorMap &q_map, const TensorMap &cache_map, const Sizes &sizes,
                                const Cut &begin, const Cut &end) {
   const int rank = CLUSTER > 1 ? cluster_rank() : 0;
-  unsigned q_parity = 0, parity[2] = {};
-  for_each_part(sizes, begin, end, [&](int b, const Part &part) {
+  unsigned q_parity = 0, parities = 0;  // of the two pages: bits 0 and 1
+  for_each_part<false>(sizes, begin, end, [&](int b, const Part &part) {
     if (part.pages == 0) return;
     const int *table = sizes.table + static_cast<long long>(b) * sizes.MOST;
     int next = table[part.first];
@@ -155,7 +155,7 @@ __device__ inline void produce(Shared &shared, const TensorMap &q_map, const Ten
       const int side = (i - part.first) & 1, row = next * PAGE + rank * SHARE;
       if (i + 1 < part.last) next = table[i + 1];  // asked for a page ahead
       for (int p = 0; p < PANELS; p++) {
-        if (p == 0 || p == OF_HALF) wait(&shared.empty[side][p / OF_HALF], parity[side] ^ 1);
+        if (p == 0 || p == OF_HALF) wait(&shared.empty[side][p / OF_HALF], (parities >> side & 1) ^ 1);
         Barrier *full = &shared.full[side][p];
         char *to = shared.page[side] + p * PANEL + rank * SHARE * 128;
         arrive_and_expect_bytes(full, PANEL);
@@ -165,7 +165,7 @@ __device__ inline void produce(Shared &shared, const TensorMap &q_map, const Ten
           load_tile(to, cache_map, full, p * 64, row);
         }
       }
-      parity[side] ^= 1;
+      parities ^= 1 << side;
     }
   });
 }
@@ -365,7 +365,7 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
     return follow(rows, shared.tops[t], sizes.scale);
   };
 
-  for_each_part(sizes, begin, end, [&](int b, const Part &part) {
+  for_each_part<true>(sizes, begin, end, [&](int b, const Part &part) {
     rows = {{-infinity(), -infinity()}, {0, 0}, {1, 1}};
 #pragma unroll
     for (int i = 0; i < HALF / 2; i++) o[i] = 0;
