@@ -10,7 +10,7 @@ from course_kernels.arguments import check_size, check_tensor
 from course_kernels.cuda.alignment import check_address
 from course_kernels.mla_decode.problem import PAGE, ROW
 
-DTYPES = (torch.bfloat16,)
+DTYPES = (torch.bfloat16, torch.float16)
 MOST_HEADS = 128  # two blocks of 64
 MOST_SEQUENCES = 8192  # their lengths lie in shared memory where the work is shared out
 MOST_PAGES = 2**24  # of a row of the table, and of the pool: a token's number then has 31 bits
@@ -28,12 +28,12 @@ def sizes_of(q: torch.Tensor, cache: torch.Tensor, block_table: torch.Tensor, le
     """Return the sizes of a call.
 
     Args:
-        q: (B, H, 576) bfloat16, contiguous, at an address divisible by 16. B <= 8192, H <= 128.
-        cache: (PAGES, 64, 576) bfloat16, contiguous, at such an address.
+        q: (B, H, 576) bfloat16 or float16, contiguous, at an address divisible by 16. B <= 8192, H <= 128.
+        cache: (PAGES, 64, 576), the same type, contiguous, at such an address.
         block_table: (B, MOST) int32. What is in it is not looked at: that would be a wait for the GPU.
         lengths: (B,) int32, and neither is what is in this.
     Raises:
-        TypeError: another type.
+        TypeError: another type, or two different ones.
         ValueError: shapes that do not fit together, a size out of range, not contiguous, not on the current GPU, or
             an address between two 16-byte vectors.
     """
@@ -44,7 +44,7 @@ def sizes_of(q: torch.Tensor, cache: torch.Tensor, block_table: torch.Tensor, le
     check_tensor("q", q, of_q, sizes, dtypes=DTYPES)
     if sizes["D"] != ROW:
         raise ValueError(f"q: expected D={ROW}, got D={sizes['D']}")
-    check_tensor("cache", cache, of_cache, sizes, dtypes=DTYPES, device=q.device)
+    check_tensor("cache", cache, of_cache, sizes, dtypes=(q.dtype,), device=q.device)
     if sizes["PAGE"] != PAGE:
         raise ValueError(f"cache: expected PAGE={PAGE}, got PAGE={sizes['PAGE']}")
     check_tensor("block_table", block_table, of_table, sizes, dtypes=(torch.int32,), device=q.device)

@@ -11,18 +11,33 @@
 // Cost      a page comes once for a cluster: of the two blocks that have its 128 heads each asks for half, and both get
 //           it. A block holds 64 rows of Q and two pages, 221 KB. Each cluster gets an equal share of all pages; where
 //           that cuts a sequence, two parts or more go to memory and a second kernel adds them
-// Limits    Hopper (sm_90a), bfloat16, at most 128 heads. Fewer than 64 heads in a block: the other rows are zeros
+// Limits    Hopper (sm_90a), 16-bit numbers, at most 128 heads. Fewer than 64 heads in a block: the other rows are zeros
 // Source    DeepSeek-AI 2025, FlashMLA, A Deep-Dive Into the New Flash MLA Kernel (two warpgroups, one answer, two pages)
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
 
+#ifndef BLOCKS
+#define BLOCKS 2  // of 64 heads, that read the same pages
+#endif
+// The ideas, each with its switch: so that what it brings can be measured.
 #ifndef CLUSTER
-#define CLUSTER 2  // blocks of 64 heads that read the same pages: 2 for more than 64 heads
+#define CLUSTER BLOCKS  // whether these bring their share of a page to each other; 1: each asks for all of it
+#endif
+#ifndef ONCE
+#define ONCE 0  // whether L2 is told that a page is read once
+#endif
+#ifndef FLOAT16
+#define FLOAT16 0
 #endif
 #ifndef SLACK
 #define SLACK 8  // the power of two by which a maximum may grow before the answer is repaired
 #endif
 
+#if FLOAT16
+using Type = F16x16;
+#else
+using Type = Bf16x16;
+#endif
 using Number = unsigned short;  // 16 bits that nobody here looks into
 
 constexpr int LATENT = 512, ROW = 576, PAGE = 64, ROWS = 64;  // ROWS: heads of a block, what one instruction multiplies
@@ -30,6 +45,7 @@ constexpr int THREADS = 3 * 128;
 constexpr int PANELS = ROW / 64, OF_HALF = LATENT / 2 / 64;  // a panel: 64 numbers of 64 rows; half of the values has four
 constexpr int HALF = LATENT / 2;
 constexpr unsigned PANEL = 64 * 128, TILE = PANELS * PANEL;
+static_assert(CLUSTER == 1 || CLUSTER == BLOCKS, "all blocks of a page, or none");
 constexpr int SHARE = PAGE / CLUSTER;  // rows of a page that a block asks for
 constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
 
@@ -52,7 +68,7 @@ struct Shared {
 };
 
 struct Sizes {
-  int B, H, MOST, clusters;
+  int B, H, MOST, groups;
   float scale;         // times log2(e)
   const int *table;    // [B, MOST]
   const int *lengths;  // [B]
@@ -82,8 +98,8 @@ __device__ inline Cut cut_at(const int *ends, int B, long long place, bool amid)
   return left <= OF_PART ? Cut{from + 1, 0} : Cut{from, into - OF_PART};
 }
 
-// Where this cluster begins and ends, from the lengths; the same in all threads. `ends` has room for B + 1 + THREADS.
-__device__ inline void share_out(int *ends, const Sizes &sizes, int cluster, Cut &begin, Cut &end) {
+// Where this group begins and ends, from the lengths; the same in all threads. `ends` has room for B + 1 + THREADS.
+__device__ inline void share_out(int *ends, const Sizes &sizes, int group, Cut &begin, Cut &end) {
   const int t = threadIdx.x, each = (sizes.B + THREADS - 1) / THREADS, first = min(t * each, sizes.B);
   int *totals = ends + sizes.B + 1;
   int sum = 0;
@@ -104,7 +120,7 @@ __device__ inline void share_out(int *ends, const Sizes &sizes, int cluster, Cut
   __syncthreads();
   const long long all = ends[sizes.B];
   // No more shares than pages: each then has one at least where a sequence is cut, and none amid it is empty.
-  const int shares = static_cast<int>(min(all, static_cast<long long>(sizes.clusters)));
+  const int shares = static_cast<int>(min(all, static_cast<long long>(sizes.groups)));
   auto cut = [&](int share, bool amid) { return cut_at(ends, sizes.B, all * min(share, shares) / shares, amid); };
   bool is_long = false;
   if (t < shares) {
@@ -112,8 +128,8 @@ __device__ inline void share_out(int *ends, const Sizes &sizes, int cluster, Cut
     is_long = load > all / shares + UNEVEN;
   }
   const bool amid = __syncthreads_or(is_long);
-  begin = cut(cluster, amid);
-  end = cut(cluster + 1, amid);
+  begin = cut(group, amid);
+  end = cut(group + 1, amid);
   // Said so that the compiler knows: products in a branch that may not be all threads' wait for each other.
   begin = {same_in_warp(begin.b), same_in_warp(begin.page)};
   end = {same_in_warp(end.b), same_in_warp(end.page)};
@@ -139,7 +155,8 @@ __device__ inline void for_each_part(const Sizes &sizes, const Cut &begin, const
 
 __device__ inline void produce(Shared &shared, const TensorMap &q_map, const TensorMap &cache_map, const Sizes &sizes,
                                const Cut &begin, const Cut &end) {
-  const int rank = CLUSTER > 1 ? cluster_rank() : 0;
+  const int block = blockIdx.x % BLOCKS, first_row = CLUSTER > 1 ? block * SHARE : 0;
+  const CachePolicy policy = evict_first();
   unsigned q_parity = 0, parities = 0;  // of the two pages: bits 0 and 1
   for_each_part<false>(sizes, begin, end, [&](int b, const Part &part) {
     if (part.pages == 0) return;
@@ -150,17 +167,21 @@ __device__ inline void produce(Shared &shared, const TensorMap &q_map, const Ten
     q_parity ^= 1;
     arrive_and_expect_bytes(&shared.q_full, TILE);
     for (int p = 0; p < PANELS; p++)  // rows past the last head come as zeros
-      load_tile(shared.q + p * PANEL, q_map, &shared.q_full, p * 64, rank * ROWS, b);
+      load_tile(shared.q + p * PANEL, q_map, &shared.q_full, p * 64, block * ROWS, b);
     for (int i = part.first; i < part.last; i++) {
-      const int side = (i - part.first) & 1, row = next * PAGE + rank * SHARE;
+      const int side = (i - part.first) & 1, row = next * PAGE + first_row;
       if (i + 1 < part.last) next = table[i + 1];  // asked for a page ahead
       for (int p = 0; p < PANELS; p++) {
         if (p == 0 || p == OF_HALF) wait(&shared.empty[side][p / OF_HALF], (parities >> side & 1) ^ 1);
         Barrier *full = &shared.full[side][p];
-        char *to = shared.page[side] + p * PANEL + rank * SHARE * 128;
+        char *to = shared.page[side] + p * PANEL + first_row * 128;
         arrive_and_expect_bytes(full, PANEL);
-        if (CLUSTER > 1) {
+        if (CLUSTER > 1 && ONCE) {
+          load_tile_multicast(to, cache_map, full, (1 << CLUSTER) - 1, policy, p * 64, row);
+        } else if (CLUSTER > 1) {
           load_tile_multicast(to, cache_map, full, (1 << CLUSTER) - 1, p * 64, row);
+        } else if (ONCE) {
+          load_tile(to, cache_map, full, policy, p * 64, row);
         } else {
           load_tile(to, cache_map, full, p * 64, row);
         }
@@ -256,14 +277,14 @@ __device__ inline void clear(char *values, int there, int barrier) {
 
 struct Answer {
   Number *O;        // [B, H, 512]
-  float *parts;     // [2 * clusters, H, 512]: of a cluster, a sequence that began before it, and one that goes on
-  float *part_lse;  // [2 * clusters, H]: powers of two
-  int *range;       // [B, 2]: the first and the last cluster that have a part of it
+  float *parts;     // [2 * groups, H, 512]: of a group, a sequence that began before it, and one that goes on
+  float *part_lse;  // [2 * groups, H]: powers of two
+  int *range;       // [B, 2]: the first and the last group that have a part of it
 };
 
 // This thread's rows and columns, `first_column` and on, of a part that is done.
 __device__ inline void store(const float (&o)[HALF / 2], const Rows &rows, const float (&sum)[2], const Answer &answer,
-                             const Sizes &sizes, int b, const Part &part, int cluster, int first_head, int first_column) {
+                             const Sizes &sizes, int b, const Part &part, int group, int first_head, int first_column) {
   const int lane = threadIdx.x % 32, c = lane % 4;
 #pragma unroll
   for (int half = 0; half < 2; half++) {
@@ -275,8 +296,8 @@ __device__ inline void store(const float (&o)[HALF / 2], const Rows &rows, const
       for (int j = 0; j < HALF / 8; j += 2) {
         // Of two times eight columns the even lanes store from the first and the odd ones from the second: four threads
         // then fill a sector of 32 bytes.
-        const unsigned left = rounded_pair(o[4 * j + 2 * half] * by, o[4 * j + 2 * half + 1] * by);
-        const unsigned right = rounded_pair(o[4 * j + 4 + 2 * half] * by, o[4 * j + 4 + 2 * half + 1] * by);
+        const unsigned left = rounded_pair<Type>(o[4 * j + 2 * half] * by, o[4 * j + 2 * half + 1] * by);
+        const unsigned right = rounded_pair<Type>(o[4 * j + 4 + 2 * half] * by, o[4 * j + 4 + 2 * half + 1] * by);
         const unsigned gets =
             __float_as_uint(__shfl_xor_sync(0xffffffffu, __uint_as_float(c % 2 ? left : right), 1));
         if (head < sizes.H) {
@@ -286,7 +307,7 @@ __device__ inline void store(const float (&o)[HALF / 2], const Rows &rows, const
         }
       }
     } else if (head < sizes.H) {
-      const long long place = (2ll * cluster + (part.first == 0)) * sizes.H + head;
+      const long long place = (2ll * group + (part.first == 0)) * sizes.H + head;
       float *to = answer.parts + place * LATENT + first_column + c * 2;
 #pragma unroll
       for (int j = 0; j < HALF / 8; j++)
@@ -299,10 +320,9 @@ __device__ inline void store(const float (&o)[HALF / 2], const Rows &rows, const
 // Columns SIDE * 256 and on of the answer, and the scores of the pages whose place in the part is even (0) or odd (1).
 template <int SIDE>
 __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes &sizes, const Cut &begin,
-                               const Cut &end, int cluster) {
+                               const Cut &end, int group) {
   const int t = threadIdx.x % 128, lane = t % 32, warp = t / 32;
-  const int rank = CLUSTER > 1 ? cluster_rank() : 0;
-  const int first_head = rank * ROWS + warp * 16 + lane / 4;
+  const int block = blockIdx.x % BLOCKS, first_head = block * ROWS + warp * 16 + lane / 4;
   // Of the two warps that have the same heads: from the even pages to the odd ones, back, and both.
   const int there = 1 + warp, back = 5 + warp, both = 9 + warp, all = 13 + SIDE;
   const Descriptor q = k_major(address_in_shared(shared.q)), keys = k_major(address_in_shared(shared.page[SIDE]));
@@ -326,7 +346,7 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
     wait(&shared.full[SIDE][p], parity);
 #pragma unroll
     for (int k = 0; k < 4; k++)
-      products<PAGE>(s, advance(q, p * PANEL + k * 32), advance(keys, p * PANEL + k * 32), p + k != 0);
+      products<PAGE, Type>(s, advance(q, p * PANEL + k * 32), advance(keys, p * PANEL + k * 32), p + k != 0);
   };
   auto score_left = [&]() {
     wgmma_fence(s);
@@ -345,13 +365,13 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
     const Descriptor values = mn_major(address_in_shared(shared.page[side] + SIDE * OF_HALF * PANEL), PANEL);
     wgmma_fence(o);
 #pragma unroll
-    for (int k = 0; k < PAGE / 16; k++) products<HALF, Bf16x16, Major::mn>(o, a[k], advance(values, k * 16 * 128));
+    for (int k = 0; k < PAGE / 16; k++) products<HALF, Type, Major::mn>(o, a[k], advance(values, k * 16 * 128));
     wgmma_commit();
   };
   auto tell = [&]() {
 #pragma unroll
     for (int k = 0; k < PAGE / 16; k++) {
-      operand(weights[k], s, k);
+      operand<Type>(weights[k], s, k);
       shared.weights[k][t] = uint4{weights[k][0], weights[k][1], weights[k][2], weights[k][3]};
     }
     shared.tops[t] = make_float2(rows.top[0], rows.top[1]);
@@ -460,17 +480,17 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
     for (int half = 0; half < 2; half++)
       sum[half] += shared.sums[part_parity][1 - SIDE][warp * 16 + lane / 4 + half * 8];
     part_parity ^= 1;
-    if (threadIdx.x == 128 && rank == 0) {
-      if (part.first == 0) answer.range[2 * b] = cluster;
-      if (part.last == part.pages) answer.range[2 * b + 1] = cluster;
+    if (threadIdx.x == 128 && block == 0) {
+      if (part.first == 0) answer.range[2 * b] = group;
+      if (part.last == part.pages) answer.range[2 * b + 1] = group;
     }
-    store(o, rows, sum, answer, sizes, b, part, cluster, first_head, SIDE * HALF);
+    store(o, rows, sum, answer, sizes, b, part, group, first_head, SIDE * HALF);
   });
 }
 
 // --- all ----------------------------------------------------------------------------------------------------------
 
-// grid: CLUSTER times the clusters      block: THREADS      dynamic shared memory: sizeof(Shared)
+// grid: BLOCKS times the groups      block: THREADS      dynamic shared memory: sizeof(Shared)
 extern "C" __global__ __launch_bounds__(THREADS, 1) void mla_decode_wgmma(
     const __grid_constant__ TensorMap q_map,      // [B, H, 576], box 1 x 64 x 64
     const __grid_constant__ TensorMap cache_map,  // [PAGES * 64, 576], box SHARE x 64
@@ -479,8 +499,8 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void mla_decode_wgmma(
     int B, int H, int MOST, float scale) {
   extern __shared__ __align__(1024) char memory[];
   Shared &shared = *reinterpret_cast<Shared *>(memory);
-  const int cluster = blockIdx.x / CLUSTER;
-  const Sizes sizes = {B, H, MOST, static_cast<int>(gridDim.x) / CLUSTER, scale, table, lengths};
+  const int group = blockIdx.x / BLOCKS;
+  const Sizes sizes = {B, H, MOST, static_cast<int>(gridDim.x) / BLOCKS, scale, table, lengths};
   const Answer answer = {O, parts, part_lse, range};
   if (threadIdx.x == 0) {
     prefetch(q_map);
@@ -495,7 +515,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void mla_decode_wgmma(
   }
   let_next_grid_begin();
   Cut begin, end;
-  share_out(reinterpret_cast<int *>(shared.page[0]), sizes, cluster, begin, end);
+  share_out(reinterpret_cast<int *>(shared.page[0]), sizes, group, begin, end);
   fence_async();  // threads wrote where the copy engine writes next
   __syncthreads();
   if (CLUSTER > 1) {
@@ -508,8 +528,8 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void mla_decode_wgmma(
     if (same_in_warp(threadIdx.x / 32) == 0 && elect_one()) produce(shared, q_map, cache_map, sizes, begin, end);
   } else {
     registers_up<CONSUMER_REGISTERS>();
-    if (warpgroup == 1) consume<0>(shared, answer, sizes, begin, end, cluster);
-    else consume<1>(shared, answer, sizes, begin, end, cluster);
+    if (warpgroup == 1) consume<0>(shared, answer, sizes, begin, end, group);
+    else consume<1>(shared, answer, sizes, begin, end, group);
   }
   if (CLUSTER > 1) {  // nobody's shared memory goes while another one still arrives there
     __syncwarp();
@@ -527,12 +547,12 @@ extern "C" __global__ __launch_bounds__(256) void mla_decode_add_parts(
   const int first = range[2 * b], last = range[2 * b + 1];
   if (first == last) return;  // answered already
   for (int head = blockIdx.x * 8 + threadIdx.x / 32; head < H; head += gridDim.x * 8) {
-    auto place_of = [&](int cluster) { return (2ll * cluster + (cluster == first)) * H + head; };
+    auto place_of = [&](int group) { return (2ll * group + (group == first)) * H + head; };
     float top = -infinity(), total = 0;
-    for (int cluster = first; cluster <= last; cluster++) top = fmaxf(top, part_lse[place_of(cluster)]);
+    for (int group = first; group <= last; group++) top = fmaxf(top, part_lse[place_of(group)]);
     float4 sum[LATENT / 128] = {};
-    for (int cluster = first; cluster <= last; cluster++) {
-      const long long place = place_of(cluster);
+    for (int group = first; group <= last; group++) {
+      const long long place = place_of(group);
       const float weight = power_of_2(part_lse[place] - top);
       total += weight;
 #pragma unroll
@@ -545,8 +565,8 @@ extern "C" __global__ __launch_bounds__(256) void mla_decode_add_parts(
     unsigned *to = reinterpret_cast<unsigned *>(O + (static_cast<long long>(b) * H + head) * LATENT);
 #pragma unroll
     for (int i = 0; i < LATENT / 128; i++) {
-      to[(i * 32 + lane) * 2] = rounded_pair(sum[i].x * by, sum[i].y * by);
-      to[(i * 32 + lane) * 2 + 1] = rounded_pair(sum[i].z * by, sum[i].w * by);
+      to[(i * 32 + lane) * 2] = rounded_pair<Type>(sum[i].x * by, sum[i].y * by);
+      to[(i * 32 + lane) * 2 + 1] = rounded_pair<Type>(sum[i].z * by, sum[i].w * by);
     }
   }
 }

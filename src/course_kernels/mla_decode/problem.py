@@ -9,7 +9,7 @@
 Shapes    Q (B, H, 576); O (B, H, 512); cache (PAGES, 64, 576), a pool that all sequences draw from; block_table
           (B, MOST); length (B,), 0 to MOST * 64. All row-major. A sequence of length 0 is answered by zeros. Sequences
           may share pages
-Types     bfloat16 for Q, cache and O; block_table and length int32
+Types     bfloat16 or float16, the same for Q, cache and O; block_table and length int32
 Scale     of the heads before absorption: 128 numbers and 64 rotated ones. It is no matter of the 576
 Unused    what lies in a page that no sequence has, or behind the last token of its last page, is nobody's: it may be
           NaN, and changes nothing. An entry of block_table behind the last page is nobody's either, and may be any
@@ -36,10 +36,12 @@ ROW = LATENT + ROPE
 PAGE = 64  # tokens
 SCALE = 1 / sqrt(128 + 64)
 
-# Errors are held against a row's own size. A kernel may round weights to bfloat16, 2**-9 of each; the sum over tokens
-# of so many roundings is small, but a row over one or two tokens, or one that hangs on a few weights, sees them whole.
-# The scores are sums in float32 of exact products. Rounding the answer is 2**-9 of each number.
-MAX_ERROR = 2.0**-6
+MATH = {"bfloat16": "bf16", "float16": "fp16"}
+
+# Errors are held against a row's own size. A kernel may round weights to the type, in bfloat16 by 2**-9 of each; over
+# many tokens that adds up to little, and a row that hangs on a few weights sees it whole. The answer is rounded, too.
+# Scores are sums in float32 of exact products. float16 has three more bits.
+MAX_ERROR = {"bfloat16": 2.0**-6, "float16": 2.0**-9}
 
 # What a table holds behind the last page of a sequence; read as a page, either is far outside of the pool.
 NOBODY = (-1, 2**31 - 1)
@@ -127,7 +129,7 @@ def _check_on() -> tuple[Workload, ...]:
         (2, 64, 4095),  # long enough to be cut, whatever the card
         (7, 96, 700),  # no whole number of blocks of 64 heads
     )
-    return tuple(Workload.of("bfloat16", B=B, H=H, N=N) for B, H, N in sizes)
+    return tuple(Workload.of(dtype, B=B, H=H, N=N) for dtype in MATH for B, H, N in sizes)
 
 
 PROBLEM = Problem(
@@ -138,8 +140,8 @@ PROBLEM = Problem(
     reads_bytes=reads_bytes,
     writes_bytes=lambda w: w.element_bytes * w.B * w.H * LATENT,
     flops=lambda w: 2 * w.H * (ROW + LATENT) * tokens_of(w),
-    math=lambda w: "bf16",
-    max_error=lambda w: MAX_ERROR,
+    math=lambda w: MATH[w.dtype],
+    max_error=lambda w: MAX_ERROR[w.dtype],
     rows_apart=True,
     # An infinity is a score, too: a weight that is zero times it is NaN in one library and left out in another.
     hard=lambda w: ({1: (0.0, -0.0, NAN)},),
