@@ -47,7 +47,7 @@ constexpr int HALF = LATENT / 2;
 constexpr unsigned PANEL = 64 * 128, TILE = PANELS * PANEL;
 static_assert(CLUSTER == 1 || CLUSTER == BLOCKS, "all blocks of a page, or none");
 constexpr int SHARE = PAGE / CLUSTER;  // rows of a page that a block asks for
-constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
+constexpr int PRODUCER_REGISTERS = 40, CONSUMER_REGISTERS = 232;
 
 // How the work is shared out, in pages. What a further part of a sequence costs, its rows of Q, an empty ring and its
 // answer: a guess, since nothing of it was measured alone. And how much longer than an equal share the longest may be
