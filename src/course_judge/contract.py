@@ -65,6 +65,7 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     # Its tolerance is that of chains which are not much longer.
     "fused_multiply_add": {"C": ANY, "K": Bounds(most=12288)},
     "grey": {"X": Bounds(most=32), "Y": Bounds(most=32)},
+    "mla_decode": {"B": ANY, "H": Bounds(most=128)},
     "paged_attention": HEADS,
     "qkv_rope": {"B": Bounds(most=32), "H": ANY, "KV": ANY, "P": ANY},
     "rms_norm": {"N": Bounds(most=16384)},

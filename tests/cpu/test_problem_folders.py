@@ -24,6 +24,7 @@ TYPES = {
     "attention_general": {torch.bfloat16, torch.int32},
     "decode_attention": {torch.bfloat16, torch.int32},
     "gemm_fp8": {torch.float8_e4m3fn, torch.float32},
+    "mla_decode": {torch.bfloat16, torch.int32},
     "gemv_fp4": {torch.uint8, torch.float8_e4m3fn},
     "skinny_gemm_fp4": {torch.bfloat16, torch.int32, torch.uint8, torch.float32},
     "skinny_gemm_fp8": {torch.float8_e4m3fn, torch.float32},

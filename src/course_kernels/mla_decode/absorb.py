@@ -1,4 +1,4 @@
-"""Why 128 heads can read one row: the matrices that make their keys and values move to the query and to the answer.
+"""Matrix absorption: why 128 heads can read one row; what makes their keys and values moves to query and answer.
 
 A token is kept as c, its latent numbers, and r, its rotated ones, which all heads share. Head h makes of c its own key
 and its own value, each by a matrix of its own:

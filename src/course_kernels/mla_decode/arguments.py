@@ -39,7 +39,11 @@ def sizes_of(q: torch.Tensor, cache: torch.Tensor, block_table: torch.Tensor, le
     """
     sizes: dict[str, int] = {}
     of_q: Any = ("B", "H", "D")
-    of_cache: Any = ("PAGES", "PAGE", "D")  # names of several letters: a string would give a dimension to each
+    of_cache: Any = (
+        "PAGES",
+        "PAGE",
+        "D",
+    )  # names of several letters: a string would give a dimension to each
     of_table: Any = ("B", "MOST")
     check_tensor("q", q, of_q, sizes, dtypes=DTYPES)
     if sizes["D"] != ROW:

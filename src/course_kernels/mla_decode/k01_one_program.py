@@ -3,10 +3,10 @@
 Contract  problem.py
 Idea      the loop of FlashAttention with heads as its rows: all 128 of them ask the same row of the cache. So a tile of
           it is the second operand of two products, as it lies for the values, and turned for the keys
-Cost      a block of 64 heads reads its sequence's rows once, two blocks twice: the second finds them in L2, if both run
-          at once. Its answer, 64 x 512 float32, fills half the registers of a multiprocessor
-Limits    B * ceil(H / 64) programs, one to a multiprocessor: with few sequences most have nothing to do; and the longest
-          keeps its one busy when all others are done. All warps multiply, then all weigh: in turns, never at once
+Cost      a block of 64 heads reads its sequence's rows once, two blocks twice: the second finds them in L2, if both
+          run at once. Its answer, 64 x 512 float32, fills half the registers of a multiprocessor
+Limits    B * ceil(H / 64) programs, one to a multiprocessor: with few sequences most have nothing to do; and the
+          longest keeps its one busy when all others are done. All warps multiply, then all weigh: never at once
 Next      k02_split cuts the sequence, too; k03_wgmma multiplies and weighs at once
 Source    DeepSeek-AI 2024, arXiv:2405.04434, section 2.1 and appendix C; Dao 2023, arXiv:2307.08691, algorithm 1
 """
@@ -27,7 +27,10 @@ from course_kernels.problem import Workload
 STEP = 32  # tokens of a step, half a page: two steps of 36 KB and the heads' 72 KB have room in shared memory
 STAGES = 2  # one step is on its way while one is worked on
 WARPS = 8  # two warpgroups, each with half of the columns of the answer
-MOST_ROWS, LEAST_ROWS = 64, 16  # heads of a program: what a product of two warpgroups takes; of one on tensor cores
+MOST_ROWS, LEAST_ROWS = (
+    64,
+    16,
+)  # heads of a program: what a product of two warpgroups takes; of one on tensor cores
 
 # --- on the device -----------------------------------------------------------
 
@@ -137,8 +140,8 @@ def mla_decode(
         block_table: (B, MOST) int32, on the device: which pages a sequence has, in the order of its tokens.
         lengths: (B,) int32, on the device: the tokens that are there, 0 to MOST * 64. More count as so many.
     Returns:
-        (B, H, 512), the same type: every row a weighted mean of the first 512 numbers of rows of the cache, or zeros where
-        the length is 0.
+        (B, H, 512), the same type: every row a weighted mean of the first 512 numbers of the cache's rows, or zeros
+        where the length is 0.
     Raises:
         TypeError, ValueError: see `sizes_of`.
     """

@@ -4,8 +4,8 @@ Contract  problem.py
 Idea      every program lets a part of the tokens pass by and leaves its means and their weight in memory; then a
           program for each head merges the parts, as an online softmax merges its steps
 Against   k01_one_program, which has B * ceil(H / 64) programs, however many multiprocessors there are
-Cost      every part writes and reads back 513 numbers of float32 for each head: as many bytes for 64 heads as 114 tokens
-          of the cache. With sequences enough to fill the card nothing is cut, and the second kernel is not launched
+Cost      every part writes and reads back 513 numbers of float32 for each head: for 64 heads as many bytes as 228
+          tokens of the cache. With sequences enough to fill the card nothing is cut, and no second kernel follows
 Limits    every sequence's room is cut into as many parts, whatever its length: the longest one still ends last
 Next      k03_wgmma shares out pages and not rooms; and multiplies and weighs at once
 Source    Dao, Haziza, Massa & Sizov 2023, https://pytorch.org/blog/flash-decoding/
@@ -29,7 +29,7 @@ from course_kernels.mla_decode.k01_one_program import (
     store_answers,
     supports,
 )
-from course_kernels.mla_decode.problem import LATENT, PAGE
+from course_kernels.mla_decode.problem import LATENT
 
 __all__ = ["mla_decode", "splits_for", "supports"]
 
@@ -120,8 +120,8 @@ def mla_decode(
         lengths: (B,) int32, on the device: the tokens that are there, 0 to MOST * 64. More count as so many.
         splits: into how many parts a sequence is cut, at least 1; without it, what suits the card and the shapes.
     Returns:
-        (B, H, 512), the same type: every row a weighted mean of the first 512 numbers of rows of the cache, or zeros where
-        the length is 0. The same bits every time on one kind of card.
+        (B, H, 512), the same type: every row a weighted mean of the first 512 numbers of the cache's rows, or zeros
+        where the length is 0. The same bits every time on one kind of card.
     Raises:
         TypeError, ValueError: see `sizes_of`; fewer splits than one.
     """

@@ -32,7 +32,7 @@ SHARED_BYTES = 3 * 64 * ROW * 2 + 128 * (64 + 8) + 2 * 2 * ROWS * 4 + 24 * 8
 
 @dataclass(frozen=True)
 class Ideas:
-    """Which ideas are in.
+    """Ideas that are in.
 
     Attributes:
         cluster: whether the two blocks that have a page's 128 heads bring half of it to each other; else each asks for
@@ -71,8 +71,8 @@ def mla_decode(
             without it, as many as the card holds at once.
         ideas: which are in; without it, all that brought something.
     Returns:
-        (B, H, 512), the same type: every row a weighted mean of the first 512 numbers of rows of the cache, or zeros where
-        the length is 0. The same bits every time on one kind of card.
+        (B, H, 512), the same type: every row a weighted mean of the first 512 numbers of the cache's rows, or zeros
+        where the length is 0. The same bits every time on one kind of card.
     Raises:
         TypeError, ValueError: see `sizes_of`; fewer groups than one.
         RuntimeError: a GPU that is no Hopper.

@@ -82,9 +82,7 @@ def flashinfer_fa3(
 
 
 @lru_cache(maxsize=PLANS)
-def _plan(
-    block_table: torch.Tensor, address: int, table: tuple[int, int], H: int, dtype: torch.dtype
-) -> Any:
+def _plan(block_table: torch.Tensor, address: int, table: tuple[int, int], H: int, dtype: torch.dtype) -> Any:
     """Return a wrapper that has planned for a full cache. It keeps the table itself, and sees what is written there."""
     mla = import_module("flashinfer.mla")
     (B, MOST), device = table, block_table.device
