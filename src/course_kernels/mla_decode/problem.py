@@ -122,9 +122,9 @@ def reads_bytes(w: Workload) -> int:
 def _check_on() -> tuple[Workload, ...]:
     sizes = (  # B, H, N
         (1, 1, 64),
-        (2, 16, 1),  # one card of eight; one sequence of one token
+        (2, 128, 1),
         (3, 128, 127),  # one sequence of length 0
-        (5, 16, 1000),
+        (5, 16, 1000),  # the heads of one card of eight
         (4, 128, 193),  # three whole pages, and one token
         (2, 64, 4095),  # long enough to be cut, whatever the card
         (7, 96, 700),  # no whole number of blocks of 64 heads
