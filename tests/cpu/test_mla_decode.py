@@ -178,6 +178,60 @@ def test_equal_sequences_stay_whole_and_a_long_one_is_cut_for_all(hopper):
     assert parts_of(hopper) == [[0, 1], [2, 2], [2, 2], [2, 2]]  # what is left of the first is no crumb
 
 
+SHARES = """
+extern "C" __global__ void __launch_bounds__(THREADS) shares(const int *lengths, int *cuts, int B, int MOST) {
+  extern __shared__ __align__(1024) char memory[];
+  const Sizes sizes = {B, 1, MOST, static_cast<int>(gridDim.x), 1, nullptr, lengths};
+  Cut begin, end;
+  share_out(reinterpret_cast<int *>(memory), sizes, blockIdx.x, begin, end);
+  int *mine = cuts + blockIdx.x * 4;
+  if (threadIdx.x == THREADS / 2) mine[0] = begin.b, mine[1] = begin.page, mine[2] = end.b, mine[3] = end.page;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def shares(tmp_path_factory):
+    """shares(lengths, groups, MOST): what each group begins and ends with, [groups, 4]."""
+    prepare = prepare_in(tmp_path_factory.mktemp("shares"))
+    kernel = prepare(k03_wgmma.SOURCE, "shares", block=384, shared_bytes=73728, text=SOURCE + SHARES)
+
+    def call(n, groups, most):
+        cuts = torch.full((groups, 4), -1, dtype=torch.int32)
+        kernel(groups, n, cuts, len(n), most)
+        return cuts.tolist()
+
+    return call
+
+
+def test_every_page_has_one_group_and_shares_are_equal(shares):
+    draw = torch.Generator().manual_seed(0)
+    cut = 0
+    for case in range(60):
+        B, groups, most = (int(torch.randint(1, top, (), generator=draw)) for top in (9, 12, 90))
+        B = 700 if case == 0 else B  # more than threads
+        n = torch.randint(0, most * PAGE + 1, (B,), generator=draw).int()
+        n[torch.rand(B, generator=draw) < 0.3] = int(case % 3 == 0)
+        pages = [-(-length // PAGE) for length in n.tolist()]
+        found = shares(n, groups, most)
+
+        assert found[0][:2] == [0, 0]
+        assert found[-1][2:] == [B, 0]
+        loads = []
+        for i, (b, page, end_b, end_page) in enumerate(found):
+            assert (b, page) <= (end_b, end_page)
+            assert i == 0 or [b, page] == found[i - 1][2:]
+            assert page == 0 or 0 < page < pages[b]
+            loads.append(sum(pages[b:end_b]) - page + end_page + 3 * (end_b - b + (end_page > 0) - (page > 0)))
+            cut += end_page > 0
+            if page > 0 and end_b >= b:  # where a sequence is cut, no group amid it has nothing
+                assert (b, page) < (end_b, end_page)
+        all_pages = sum(pages) + 3 * B
+        # An equal share, what uncut sequences may be longer, or a crumb on either side.
+        assert max(loads) <= all_pages / min(groups, all_pages) + 7
+    assert cut > 50
+
+
 def growing(B, N):
     """Inputs whose scores grow as the tokens go by: a maximum that is moved many times, by much."""
     q, cache, table, n = inputs_of(workload(B=B, H=16, N=N))

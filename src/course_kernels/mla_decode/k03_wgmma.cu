@@ -94,7 +94,7 @@ __device__ inline Cut cut_at(const int *ends, int B, long long place, bool amid)
   }
   const int into = static_cast<int>(place - ends[from]), left = ends[from + 1] - static_cast<int>(place);
   if (!amid) return {into > left ? from + 1 : from, 0};
-  if (into <= OF_PART) return {from, 0};
+  if (left > 0 && into <= OF_PART) return {from, 0};  // the end of all is no sequence's first page
   return left <= OF_PART ? Cut{from + 1, 0} : Cut{from, into - OF_PART};
 }
 
