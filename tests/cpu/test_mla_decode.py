@@ -185,6 +185,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) shares(const int *lengths,
   Cut begin, end;
   share_out(reinterpret_cast<int *>(memory), sizes, blockIdx.x, begin, end);
   int *mine = cuts + blockIdx.x * 4;
+  if (threadIdx.x == 0 && blockIdx.x == 0) cuts[gridDim.x * 4] = sizeof(Shared);
   if (threadIdx.x == THREADS / 2) mine[0] = begin.b, mine[1] = begin.page, mine[2] = end.b, mine[3] = end.page;
 }
 """
@@ -197,9 +198,10 @@ def shares(tmp_path_factory):
     kernel = prepare(k03_wgmma.SOURCE, "shares", block=384, shared_bytes=73728, text=SOURCE + SHARES)
 
     def call(n, groups, most):
-        cuts = torch.full((groups, 4), -1, dtype=torch.int32)
+        cuts = torch.full((groups * 4 + 1,), -1, dtype=torch.int32)
         kernel(groups, n, cuts, len(n), most)
-        return cuts.tolist()
+        assert cuts[-1] == k03_wgmma.SHARED_BYTES
+        return cuts[:-1].view(groups, 4).tolist()
 
     return call
 
@@ -222,7 +224,9 @@ def test_every_page_has_one_group_and_shares_are_equal(shares):
             assert (b, page) <= (end_b, end_page)
             assert i == 0 or [b, page] == found[i - 1][2:]
             assert page == 0 or 0 < page < pages[b]
-            loads.append(sum(pages[b:end_b]) - page + end_page + 3 * (end_b - b + (end_page > 0) - (page > 0)))
+            loads.append(
+                sum(pages[b:end_b]) - page + end_page + 3 * (end_b - b + (end_page > 0) - (page > 0))
+            )
             cut += end_page > 0
             if page > 0 and end_b >= b:  # where a sequence is cut, no group amid it has nothing
                 assert (b, page) < (end_b, end_page)
@@ -374,8 +378,14 @@ def test_numbers_and_cards_that_are_refused(hopper, monkeypatch):
     with pytest.raises(RuntimeError, match=r"^q: expected a Hopper GPU \(compute capability 9.0\), got cpu$"):
         k03_wgmma.mla_decode(**GIVEN)
     q, table = torch.empty(8193, 1, ROW, device="meta").half(), torch.empty(8193, 1, device="meta").int()
+    cache = torch.empty(1, PAGE, ROW, device="meta").half()
     with pytest.raises(ValueError, match=r"^q: expected B <= 8192, got B=8193$"):
-        arguments.sizes_of(q, torch.empty(1, PAGE, ROW, device="meta").half(), table, table[:, 0])
+        arguments.sizes_of(q, cache, table, table[:, 0])
+    table = torch.empty(129, 2**23, device="meta").int()
+    with pytest.raises(
+        ValueError, match=r"^block_table: expected B \* MOST <= 1073741824, got B \* MOST=1082130432$"
+    ):
+        arguments.sizes_of(q[:129], cache, table, table[:, 0].contiguous())
 
 
 def test_supports():

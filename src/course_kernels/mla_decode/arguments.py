@@ -13,6 +13,7 @@ from course_kernels.mla_decode.problem import PAGE, ROW
 DTYPES = (torch.bfloat16, torch.float16)
 MOST_HEADS = 128  # two blocks of 64
 MOST_SEQUENCES = 8192  # their lengths lie in shared memory where the work is shared out
+MOST_PLACES = 2**30  # of the table: the pages of all sequences are counted with 32 bits
 MOST_PAGES = 2**24  # of a row of the table, and of the pool: a token's number then has 31 bits
 
 
@@ -57,6 +58,7 @@ def sizes_of(q: torch.Tensor, cache: torch.Tensor, block_table: torch.Tensor, le
     check_size("q", "H", sizes["H"], MOST_HEADS)
     check_size("cache", "PAGES", sizes["PAGES"], MOST_PAGES)
     check_size("block_table", "MOST", sizes["MOST"], MOST_PAGES)
+    check_size("block_table", "B * MOST", sizes["B"] * sizes["MOST"], MOST_PLACES)
     for name, tensor in (("q", q), ("cache", cache)):
         check_address(name, tensor)
     return Sizes(sizes["B"], sizes["H"], sizes["MOST"])

@@ -67,6 +67,8 @@ struct Shared {
   Barrier empty[2][2];  // the left half of the values, and the right one with what is only key
 };
 
+static_assert(sizeof(Shared) <= 227 * 1024, "what a block of Hopper can have");
+
 struct Sizes {
   int B, H, MOST, groups;
   float scale;         // times log2(e)
@@ -86,46 +88,50 @@ struct Cut {
 
 // All sequences lie side by side, each as long as its pages and OF_PART. The cut at a place: at a sequence's first page,
 // or amid it if that is wanted and leaves no crumb. `ends`: where the first b sequences end, from 0 on.
-__device__ inline Cut cut_at(const int *ends, int B, long long place, bool amid) {
+__device__ inline Cut cut_at(const int *ends, int B, int place, bool amid) {
   int from = 0, to = B;  // ends[from] <= place < ends[to], but for the end of all
   while (to - from > 1) {
     const int b = (from + to) / 2;
     (ends[b] <= place ? from : to) = b;
   }
-  const int into = static_cast<int>(place - ends[from]), left = ends[from + 1] - static_cast<int>(place);
+  const int into = place - ends[from], left = ends[from + 1] - place;
   if (!amid) return {into > left ? from + 1 : from, 0};
   if (left > 0 && into <= OF_PART) return {from, 0};  // the end of all is no sequence's first page
   return left <= OF_PART ? Cut{from + 1, 0} : Cut{from, into - OF_PART};
 }
 
-// Where this group begins and ends, from the lengths; the same in all threads. `ends` has room for B + 1 + THREADS.
+// Where this group begins and ends, from the lengths; the same in all threads. `ends` has room for B + 1 + THREADS / 32.
 __device__ inline void share_out(int *ends, const Sizes &sizes, int group, Cut &begin, Cut &end) {
-  const int t = threadIdx.x, each = (sizes.B + THREADS - 1) / THREADS, first = min(t * each, sizes.B);
-  int *totals = ends + sizes.B + 1;
-  int sum = 0;
-  for (int b = first; b < min(first + each, sizes.B); b++) sum += pages_in(length_of(sizes, b)) + OF_PART;
-  totals[t] = sum;
-  for (int step = 1; step < THREADS; step *= 2) {
-    __syncthreads();
-    const int before = t >= step ? totals[t - step] : 0;
-    __syncthreads();
-    totals[t] += before;
+  const int t = threadIdx.x, lane = t % 32, warp = t / 32;
+  const int each = (sizes.B + THREADS - 1) / THREADS, first = min(t * each, sizes.B), last = min(first + each, sizes.B);
+  int *of_warps = ends + sizes.B + 1;
+  int own = 0;
+  for (int b = first; b < last; b++) own += pages_in(length_of(sizes, b)) + OF_PART;
+  int upto = own;  // of this thread and those before it
+  for (int step = 1; step < 32; step *= 2) {
+    const int before = __shfl_sync(0xffffffffu, upto, max(lane - step, 0));
+    upto += lane >= step ? before : 0;
   }
-  int at = totals[t] - sum;
-  for (int b = first; b < min(first + each, sizes.B); b++) {
+  if (lane == 31) of_warps[warp] = upto;
+  __syncthreads();
+  for (int w = 0; w < warp; w++) upto += of_warps[w];
+  int at = upto - own;
+  for (int b = first; b < last; b++) {
     ends[b] = at;
     at += pages_in(length_of(sizes, b)) + OF_PART;
   }
-  if (t == THREADS - 1) ends[sizes.B] = at;
+  if (t == THREADS - 1) ends[sizes.B] = upto;
   __syncthreads();
-  const long long all = ends[sizes.B];
   // No more shares than pages: each then has one at least where a sequence is cut, and none amid it is empty.
-  const int shares = static_cast<int>(min(all, static_cast<long long>(sizes.groups)));
-  auto cut = [&](int share, bool amid) { return cut_at(ends, sizes.B, all * min(share, shares) / shares, amid); };
+  const int all = ends[sizes.B], shares = min(all, sizes.groups), share = all / shares, rest = all % shares;
+  auto cut = [&](int i, bool amid) {
+    i = min(i, shares);
+    return cut_at(ends, sizes.B, share * i + rest * i / shares, amid);
+  };
   bool is_long = false;
   if (t < shares) {
     const int load = ends[cut(t + 1, false).b] - ends[cut(t, false).b];
-    is_long = load > all / shares + UNEVEN;
+    is_long = load > share + UNEVEN;
   }
   const bool amid = __syncthreads_or(is_long);
   begin = cut(group, amid);
