@@ -140,7 +140,7 @@ def test_the_libraries_are_right_where_they_are_installed():
     """FlashInfer compiles for minutes the first time; where one is not installed, one line says so."""
     w = workload(B=4, N=16 * PAGE, full=True)
     generator = torch.Generator("cuda").manual_seed(0)
-    assert checked_error(library.sdpa_gathered, w, generator) <= 2 * PROBLEM.max_error(w)
+    assert checked_error(library.sdpa_gathered, w, generator) <= PROBLEM.max_error(w)
     for installed, function in (
         (library.flashinfer_version(), library.flashinfer_fa3),
         (library.flash_mla_version(), library.flash_mla),
