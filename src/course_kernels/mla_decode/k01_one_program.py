@@ -6,7 +6,8 @@ Idea      the loop of FlashAttention with heads as its rows: all 128 of them ask
 Cost      a block of 64 heads reads its sequence's rows once, two blocks twice: the second finds them in L2, if both
           run at once. Its answer, 64 x 512 float32, fills half the registers of a multiprocessor
 Limits    B * ceil(H / 64) programs, one to a multiprocessor: with few sequences most have nothing to do; and the
-          longest keeps its one busy when all others are done. All warps multiply, then all weigh: never at once
+          longest keeps its one busy when all others are done. All warps multiply, then all weigh: never at once.
+          147 KB of shared memory for 64 heads: cards that have 100 KB refuse the launch
 Next      k02_split cuts the sequence, too; k03_wgmma multiplies and weighs at once
 Source    DeepSeek-AI 2024, arXiv:2405.04434, section 2.1 and appendix C; Dao 2023, arXiv:2307.08691, algorithm 1
 """
