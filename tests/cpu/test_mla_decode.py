@@ -175,7 +175,7 @@ def test_equal_sequences_stay_whole_and_a_long_one_is_cut_for_all(hopper):
 
     uneven = *inputs_of(workload(B=4, N=1500, full=True))[:3], lengths(1500, 64, 0, 64)
     assert error(hopper(*uneven, groups=3), uneven) <= 1
-    assert parts_of(hopper) == [[0, 1], [2, 2], [2, 2], [2, 2]]  # what is left of the first is no crumb
+    assert parts_of(hopper) == [[0, 1], [2, 2], [2, 2], [2, 2]]  # nothing shorter is left of the first
 
 
 SHARES = """
@@ -231,7 +231,7 @@ def test_every_page_has_one_group_and_shares_are_equal(shares):
             if page > 0 and end_b >= b:  # where a sequence is cut, no group amid it has nothing
                 assert (b, page) < (end_b, end_page)
         all_pages = sum(pages) + 3 * B
-        # An equal share, what uncut sequences may be longer, or a crumb on either side.
+        # An equal share, what uncut sequences may be longer, or a short piece on either side.
         assert max(loads) <= all_pages / min(groups, all_pages) + 7
     assert cut > 50
 

@@ -12,7 +12,7 @@ A product of a key is a product with c, and a sum of values is one matrix times 
 So the matrices are applied once for a query, instead of once for a token: absorbed. The rotation stands between them:
 r is turned by the token's place, which no matrix of the head commutes with, and is kept beside c.
 
-Source  DeepSeek-AI 2024, arXiv:2405.04434, section 2.1 and appendix C
+Source  DeepSeek-AI 2024, arXiv:2405.04434, section 2.1
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Limits    B * ceil(H / 64) programs, one to a multiprocessor: with few sequences
           longest keeps its one busy when all others are done. All warps multiply, then all weigh: never at once.
           147 KB of shared memory for 64 heads: cards that have 100 KB refuse the launch
 Next      k02_split cuts the sequence, too; k03_wgmma multiplies and weighs at once
-Source    DeepSeek-AI 2024, arXiv:2405.04434, section 2.1 and appendix C; Dao 2023, arXiv:2307.08691, algorithm 1
+Source    DeepSeek-AI 2024, arXiv:2405.04434, section 2.1; Dao 2023, arXiv:2307.08691, algorithm 1
 """
 
 from __future__ import annotations

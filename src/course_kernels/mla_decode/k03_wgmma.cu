@@ -5,14 +5,14 @@
 //           no second to work on meanwhile. Each of two warpgroups keeps 256 of its columns, and scores every second
 //           page. A page's weights lie in thread t of one warpgroup as thread t of the other wants them for its own
 //           product: 64 bytes go through shared memory, and only the two warps that hold the same heads wait for each
-//           other. So one weighs while the other multiplies. What both have seen so far, the largest scores, goes to and
-//           fro with the weights, and answers are repaired only when it grew by much, as in attention's kernel 6
+//           other. So one weighs while the other multiplies. The largest scores so far go to and fro with the weights,
+//           and answers are repaired only when they grew by much, as in attention's kernel 6
 // Against   k02_split, where all warps multiply, then all weigh; and every sequence is cut alike
 // Cost      a page comes once for a cluster: of the two blocks that have its 128 heads each asks for half, and both get
 //           it. A block holds 64 rows of Q and two pages, 221 KB. Each cluster gets an equal share of all pages; where
 //           that cuts a sequence, two parts or more go to memory and a second kernel adds them
-// Limits    Hopper (sm_90a), 16-bit numbers, at most 128 heads. Fewer than 64 heads in a block: the other rows are zeros
-// Source    DeepSeek-AI 2025, FlashMLA, A Deep-Dive Into the New Flash MLA Kernel (two warpgroups, one answer, two pages)
+// Limits    Hopper (sm_90a), 16-bit numbers, at most 128 heads. Of fewer than 64 in a block the other rows are zeros
+// Source    Li & Liu 2025, A Deep-Dive Into the New Flash MLA Kernel (two warpgroups, one answer, two pages)
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
 
@@ -42,8 +42,8 @@ using Number = unsigned short;  // 16 bits that nobody here looks into
 
 constexpr int LATENT = 512, ROW = 576, PAGE = 64, ROWS = 64;  // ROWS: heads of a block, what one instruction multiplies
 constexpr int THREADS = 3 * 128;
-constexpr int PANELS = ROW / 64, OF_HALF = LATENT / 2 / 64;  // a panel: 64 numbers of 64 rows; half of the values has four
 constexpr int HALF = LATENT / 2;
+constexpr int PANELS = ROW / 64, OF_HALF = HALF / 64;  // a panel: 64 numbers of 64 rows; half of the values has four
 constexpr unsigned PANEL = 64 * 128, TILE = PANELS * PANEL;
 static_assert(CLUSTER == 1 || CLUSTER == BLOCKS, "all blocks of a page, or none");
 constexpr int SHARE = PAGE / CLUSTER;  // rows of a page that a block asks for
@@ -86,8 +86,8 @@ struct Cut {
   int b, page;
 };
 
-// All sequences lie side by side, each as long as its pages and OF_PART. The cut at a place: at a sequence's first page,
-// or amid it if that is wanted and leaves no crumb. `ends`: where the first b sequences end, from 0 on.
+// All sequences lie side by side, each as long as its pages and OF_PART. The cut at a place: at a sequence's first
+// page, or amid it if that is wanted and leaves no piece shorter than OF_PART. ends[b]: where the first b sequences end.
 __device__ inline Cut cut_at(const int *ends, int B, int place, bool amid) {
   int from = 0, to = B;  // ends[from] <= place < ends[to], but for the end of all
   while (to - from > 1) {
@@ -100,7 +100,7 @@ __device__ inline Cut cut_at(const int *ends, int B, int place, bool amid) {
   return left <= OF_PART ? Cut{from + 1, 0} : Cut{from, into - OF_PART};
 }
 
-// Where this group begins and ends, from the lengths; the same in all threads. `ends` has room for B + 1 + THREADS / 32.
+// Where this group begins and ends, from the lengths; the same in all threads. In `ends` is room for B + 1 + 12.
 __device__ inline void share_out(int *ends, const Sizes &sizes, int group, Cut &begin, Cut &end) {
   const int t = threadIdx.x, lane = t % 32, warp = t / 32;
   const int each = (sizes.B + THREADS - 1) / THREADS, first = min(t * each, sizes.B), last = min(first + each, sizes.B);
@@ -271,8 +271,8 @@ __device__ inline void repair_answer(float (&o)[HALF / 2], const Rows &rows) {
   for (int i = 0; i < HALF / 2; i++) o[i] *= rows.repair[i / 2 % 2];
 }
 
-// Zeros for the tokens from `there` on, in half of a page's values: a weight of zero times the NaN that may lie there is
-// NaN. By a warpgroup, which then has seen it all.
+// Zeros for the tokens from `there` on, in half of a page's values: a weight of zero times the NaN that may lie there
+// is NaN. By a warpgroup, which then has seen it all.
 __device__ inline void clear(char *values, int there, int barrier) {
   const int pieces = (PAGE - there) * 8;  // of 16 bytes, in a panel
   for (int i = threadIdx.x % 128; i < OF_HALF * pieces; i += 128)
@@ -287,6 +287,11 @@ struct Answer {
   float *part_lse;  // [2 * groups, H]: powers of two
   int *range;       // [B, 2]: the first and the last group that have a part of it
 };
+
+// Four numbers, in one store.
+__device__ inline void store_pairs(Number *to, unsigned first, unsigned second) {
+  *reinterpret_cast<float2 *>(to) = make_float2(__uint_as_float(first), __uint_as_float(second));
+}
 
 // This thread's rows and columns, `first_column` and on, of a part that is done.
 __device__ inline void store(const float (&o)[HALF / 2], const Rows &rows, const float (&sum)[2], const Answer &answer,
@@ -306,11 +311,7 @@ __device__ inline void store(const float (&o)[HALF / 2], const Rows &rows, const
         const unsigned right = rounded_pair<Type>(o[4 * j + 4 + 2 * half] * by, o[4 * j + 4 + 2 * half + 1] * by);
         const unsigned gets =
             __float_as_uint(__shfl_xor_sync(0xffffffffu, __uint_as_float(c % 2 ? left : right), 1));
-        if (head < sizes.H) {
-          unsigned *place = reinterpret_cast<unsigned *>(to + j * 8 + c % 2 * 8 + c / 2 * 4);
-          place[0] = c % 2 ? gets : left;
-          place[1] = c % 2 ? right : gets;
-        }
+        if (head < sizes.H) store_pairs(to + j * 8 + c % 2 * 8 + c / 2 * 4, c % 2 ? gets : left, c % 2 ? right : gets);
       }
     } else if (head < sizes.H) {
       const long long place = (2ll * group + (part.first == 0)) * sizes.H + head;
@@ -568,11 +569,10 @@ extern "C" __global__ __launch_bounds__(256) void mla_decode_add_parts(
       }
     }
     const float by = 1 / total;
-    unsigned *to = reinterpret_cast<unsigned *>(O + (static_cast<long long>(b) * H + head) * LATENT);
+    Number *to = O + (static_cast<long long>(b) * H + head) * LATENT;
 #pragma unroll
-    for (int i = 0; i < LATENT / 128; i++) {
-      to[(i * 32 + lane) * 2] = rounded_pair<Type>(sum[i].x * by, sum[i].y * by);
-      to[(i * 32 + lane) * 2 + 1] = rounded_pair<Type>(sum[i].z * by, sum[i].w * by);
-    }
+    for (int i = 0; i < LATENT / 128; i++)
+      store_pairs(to + (i * 32 + lane) * 4, rounded_pair<Type>(sum[i].x * by, sum[i].y * by),
+                  rounded_pair<Type>(sum[i].z * by, sum[i].w * by));
   }
 }
