@@ -67,6 +67,7 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     "grey": {"X": Bounds(most=32), "Y": Bounds(most=32)},
     # A row of very few columns may come out near 0 as a whole.
     "grouped_gemm": {"G": Bounds(most=32), "N": Bounds(from_=8), "K": Bounds(least=128, step=128)},
+    "mla_decode": {"B": ANY, "H": Bounds(most=128)},
     "paged_attention": HEADS,
     "qkv_rope": {"B": Bounds(most=32), "H": ANY, "KV": ANY, "P": ANY},
     "rms_norm": {"N": Bounds(most=16384)},

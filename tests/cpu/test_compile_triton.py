@@ -151,6 +151,17 @@ def test_the_last_program_is_found_by_one_atomic(compiled):
         assert "ATOMG" not in compiled[f"decode_attention-k01-2-4-128-{capability}"]
 
 
+@pytest.mark.parametrize("name", ["one_program_kernel-128", "split_kernel-128", "split_kernel-16"])
+def test_one_row_for_all_heads_spills_nothing_and_fits(compiled, name):
+    result = compiled[f"mla_decode-{name}-90"]
+
+    assert result["LDGSTS"] > 0
+    # 16 heads are too few rows for a warpgroup's product.
+    assert ("HGMMA" in result) == name.endswith("128")
+    assert result.get("LDL", 0) + result.get("STL", 0) == 0
+    assert result["shared"] <= SHARED_BYTES[90]
+
+
 BACKWARD = [("keys", 2, 128), ("rows", 2, 128), ("one_pass", 2, 128), ("one_pass", 2, 64)]
 
 

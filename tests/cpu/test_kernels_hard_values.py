@@ -55,6 +55,7 @@ WORKLOADS = {
         for dtype in ("float32", "float16")
         for plain in (False, True)
     ],
+    "mla_decode": [Workload.of("float16", B=3, H=2, N=70)],
     "paged_attention": [Workload.of("float16", B=3, H=3, KV=1, N=140, PAGE=16, D=D) for D in (64, 128)],
     "sampling": [Workload.of("int64", B=4, V=50, **more) for more in ({}, {"filtered": True, "bf16": True})],
     "sgemm": [Workload.of("float32", **size) for size in (ODD, EVEN, LOW)],

@@ -25,6 +25,7 @@ TYPES = {
     "decode_attention": {torch.bfloat16, torch.int32},
     "gemm_fp8": {torch.float8_e4m3fn, torch.float32},
     "grouped_gemm": {torch.float8_e4m3fn, torch.float32, torch.int32},
+    "mla_decode": {torch.bfloat16, torch.int32},
     "gemv_fp4": {torch.uint8, torch.float8_e4m3fn},
     "skinny_gemm_fp4": {torch.bfloat16, torch.int32, torch.uint8, torch.float32},
     "skinny_gemm_fp8": {torch.float8_e4m3fn, torch.float32},

@@ -27,6 +27,8 @@ from course_kernels.gemm import in_gluon
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
 from course_kernels.grouped_gemm import k01_triton as grouped
+from course_kernels.mla_decode import k01_one_program as mla_one_program
+from course_kernels.mla_decode import k02_split as mla_split
 from course_kernels.nvfp4 import blocks as four_bit_blocks
 from course_kernels.nvfp4 import dequantise, quantise
 from course_kernels.paged_attention import k01_gather, k03_even, k04_prefill
@@ -365,6 +367,17 @@ def paged_attention(capability, kernel, cache_bytes, share, D, page):
     return compiled(kernel, types, constants, capability, **options)
 
 
+def mla_decode(capability, kernel, H):
+    """One row for all heads, over pages: in one program a block of heads, or in parts."""
+    types = dict.fromkeys(("Q", "cache", "O"), "*bf16") | dict.fromkeys(("table_ptr", "lengths_ptr"), "*i32")
+    types |= {"H": "i32", "MOST": "i32", "scale": "fp32"}
+    if kernel is mla_split.split_kernel:
+        types |= dict.fromkeys(("parts", "part_lse"), "*fp32")
+    constants = mla_one_program.constants_of(H)
+    options = {name: constants.pop(name) for name in ("num_warps", "num_stages")}
+    return compiled(kernel, types, constants, capability, **options)
+
+
 def paged_prefill(capability, cache_bytes):
     """Many new tokens over pages."""
     types = dict.fromkeys("QO", "*bf16") | {"MOST": "i32", "M": "i32", "scale": "fp32"}
@@ -520,6 +533,12 @@ if __name__ == "__main__":
     ):
         name = f"paged_attention-{kernel.__name__}-{cache_bytes}-{share}-{D}-{page}-{capability}"
         results[name] = paged_attention(capability, kernel, cache_bytes, share, D, page)
+    for kernel, H in (
+        (mla_one_program.one_program_kernel, 128),
+        (mla_split.split_kernel, 128),
+        (mla_split.split_kernel, 16),
+    ):
+        results[f"mla_decode-{kernel.__name__}-{H}-90"] = mla_decode(90, kernel, H)
     for cache_bytes, capability in ((2, 90), (1, 90), (2, 89)):
         results[f"paged_prefill-{cache_bytes}-{capability}"] = paged_prefill(capability, cache_bytes)
     for kernel in (k01_gumbel.gumbel_kernel, k02_threshold.threshold_kernel):
