@@ -1,1 +1,1 @@
-"""Attention of one new query over the few tokens that an index has chosen, in the shape of DeepSeek Sparse Attention."""
+"""Attention of one new query over the few tokens that an index has chosen: DeepSeek Sparse Attention's shape."""

@@ -1,16 +1,16 @@
 """Sparse attention, kernel 1: attention over every token, whatever the index says; what a choice has to beat.
 
 Contract  problem.py, where it is right: every token is chosen, or those that are not have no weight
-Idea      all heads share one row of the cache, so that they are the rows of one product, and the row is fetched once for
-          its part in keys and values. The tokens of a sequence are cut into parts for many programs; a second kernel
-          merges the parts, as an online softmax merges its steps
+Idea      all heads share one row of the cache, so that they are the rows of one product, and the row is fetched once
+          for its part in keys and values. The tokens of a sequence are cut into parts for many programs; a second
+          kernel merges the parts, as an online softmax merges its steps
 Cost      every row of the cache crosses memory once, and L2 as often as there are blocks of heads. A part writes and
           reads back 514 numbers for each head
-Limits    at 128 heads some 240 operations for each byte: near the ridge of a Hopper, so a card is short of both. Nothing
-          of the index is read, and a row that nobody chose is: if it is NaN, so is the answer
+Limits    at 128 heads some 240 operations for each byte: near the ridge of a Hopper, so a card is short of both.
+          Nothing of the index is read, and a row that nobody chose is: if it is NaN, so is the answer
 Next      k02_in_pieces asks the index first
-Source    DeepSeek-AI 2024, arXiv:2405.04434, section 2.1 (the latent cache); Dao 2023, arXiv:2307.08691, algorithm 1; Dao,
-          Haziza, Massa & Sizov 2023, https://pytorch.org/blog/flash-decoding/ (parts)
+Source    DeepSeek-AI 2024, arXiv:2405.04434, section 2.1 (the latent cache); Dao 2023, arXiv:2307.08691, algorithm 1;
+          Dao, Haziza, Massa & Sizov 2023, https://pytorch.org/blog/flash-decoding/ (parts)
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ class Loop(NamedTuple):
 # Queries and two steps of 64 rows are 219 KB of the 227 KB of shared memory.
 WIDE = Loop(heads=64, step=64, warps=8, stages=2, resident=1)
 WIDE_CARDS = ((9, 0), (10, 0))
-# 16 heads: four times as many programs without one more part to merge, where there are few tokens; L2 is asked for a row
-# four times as often. Twice 92 KB, and one of them finds room on every card from Ampere on.
-NARROW = Loop(heads=16, step=32, warps=4, stages=2, resident=2)
+# 16 heads: four times as many programs without one more part to merge, where there are few tokens; L2 is asked for a
+# row four times as often. The buffers of its steps are 92 KB: two programs find room, and one on every card from Ampere
+# on.
+NARROW = Loop(heads=16, step=32, warps=4, stages=3, resident=2)
 # A card that is so full is full: 64 blocks of heads in two parts each are 128 programs for 132 multiprocessors.
 BUSY = 0.9
 # Tokens of a part, at least: what it leaves to be merged is then less than four times what it reads.
@@ -176,8 +177,8 @@ def takes(w: Workload) -> bool:
 
 
 def supports(w: Workload) -> bool:
-    """Return whether attention over everything is the answer: all tokens are chosen, or the others have no weight."""
-    return takes(w) and (w.TOP >= w.N or w.dims.get("peaked", False))
+    """Return whether attention over everything is the answer, whatever TOP is: tokens not chosen weigh nothing."""
+    return takes(w) and bool(w.dims.get("peaked", False))
 
 
 @cache
@@ -185,7 +186,8 @@ def loop_of(device: torch.device, B: int, H: int, tokens: int) -> Loop:
     """Return the wide loop where the card has room for it, and tokens enough to be full of it; else the narrow one."""
     large = device.type == "cuda" and torch.cuda.get_device_capability(device) in WIDE_CARDS
     programs = B * triton.cdiv(H, WIDE.heads) * (tokens // (2 * LEAST_PART))
-    return WIDE if large and H >= WIDE.heads and programs >= BUSY * multiprocessors(device) else NARROW
+    full = programs >= int(BUSY * multiprocessors(device))
+    return WIDE if large and WIDE.heads <= H and full else NARROW
 
 
 @cache

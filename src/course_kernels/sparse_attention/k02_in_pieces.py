@@ -2,16 +2,16 @@
 
 Contract  problem.py, but for `ties`: `torch.topk` takes any of equals
 Idea      the index has a narrow row for each token. All of them are read, and of the wide rows of the cache only those
-          whose score is among the TOP largest: `torch.topk` finds them, a copy lays them side by side, and kernel 1 goes
-          over the copy
+          whose score is among the TOP largest: `torch.topk` finds them, a copy lays them side by side, and kernel 1
+          goes over the copy
 Against   k01_dense, which reads every wide row
 Cost      N narrow rows and TOP wide ones; a score of 4 bytes for each token, written once and read by every pass of the
           choice. The copy writes the chosen rows, and attention reads them again: three trips instead of one
-Limits    four kernels of ours and those of `torch.topk`, each with a start and an end: with few tokens these are what it
-          takes. With few sequences the choice does not fill the card
+Limits    three kernels of ours, the copy, and those of `torch.topk`, each with a start and an end: with few tokens
+          these are what it takes. With few sequences the choice does not fill the card
 Next      k03_gathered leaves out the copy
-Source    DeepSeek-AI 2025, DeepSeek-V3.2-Exp, section 1, equations 1 and 2; its inference code, `Indexer` and `fp8_index`,
-          github.com/deepseek-ai/DeepSeek-V3.2-Exp
+Source    DeepSeek-AI 2025, DeepSeek-V3.2-Exp, section 1, equations 1 and 2; its inference code, `Indexer` and
+          `fp8_index`, github.com/deepseek-ai/DeepSeek-V3.2-Exp
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def scores_kernel(
 
 
 def supports(w: Workload) -> bool:
-    """Return whether the kernels that choose by `torch.topk` take a workload: one without equals where the choice ends."""
+    """Return whether the kernels that choose by `torch.topk` take a workload: no equals where the choice ends."""
     return takes(w) and not w.dims.get("ties", False)
 
 

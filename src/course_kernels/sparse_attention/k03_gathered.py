@@ -2,14 +2,15 @@
 
 Contract  problem.py, but for `ties`: `torch.topk` takes any of equals
 Idea      between a token of the loop and its address there is one more load, its position in the cache. A row is 1152
-          bytes, nine whole lines of memory, so rows that lie apart cost no more than rows side by side; and the positions
-          of a step are fetched while the step before is under way
+          bytes, nine whole lines of memory, so rows that lie apart are no more bytes than rows side by side; and the
+          positions of a step are fetched while the step before is under way
 Against   k02_in_pieces, which copies the chosen rows: it reads them, writes them and reads them again
-Cost      N narrow rows, TOP wide ones, 4 bytes a token for each pass over the scores, and 8 for each chosen position. The
-          chosen tokens are cut into parts as those of kernel 1 are, so a single sequence still fills most of the card
-Limits    the choice is still that of `torch.topk`: several kernels, and all tokens' scores pass by several times. With one
-          sequence a part has 128 tokens, and leaves more to be merged than it reads
-Next      a choice with the scores on chip; index keys in FP8, as DeepSeek has them
+Cost      N narrow rows, TOP wide ones, 4 bytes a token for each pass over the scores, and 8 for each chosen position.
+          The chosen tokens are cut into parts as those of kernel 1 are, so a single sequence still fills most of the
+          card
+Limits    the choice is still that of `torch.topk`: several kernels, and all tokens' scores pass by several times. With
+          one sequence a part has 128 tokens, and leaves more to be merged than it reads
+Next      k04_chosen chooses by itself
 Source    DeepSeek-AI 2025, DeepSeek-V3.2-Exp, section 1, equation 2; FlashMLA's README, `indices` of the sparse decode,
           github.com/deepseek-ai/FlashMLA
 """
