@@ -73,8 +73,12 @@ def test_every_size_is_right_and_reads_nothing_outside(kernel, w):
 
 @pytest.mark.parametrize("kernel", [k01_dense, k03_gathered])
 @pytest.mark.parametrize("splits", [1, 5, 100])
-def test_any_number_of_parts_is_right(kernel, splits):
-    """170 tokens are six steps, which five parts share unevenly; a hundred parts are cut down to six."""
+def test_any_number_of_parts_is_right(kernel, splits, monkeypatch):
+    """170 tokens are six steps, which five parts share unevenly; a hundred parts are cut down to six.
+
+    They are merged in several turns, two parts in each.
+    """
+    monkeypatch.setattr(k01_dense, "MERGED", 2)
     w = workload(B=1, H=3, H_I=2, N=200, TOP=170, peaked=True)
     inputs = inputs_of(w)
     out = kernel.sparse_attention(*inputs, top=w.TOP, splits=splits)

@@ -108,5 +108,7 @@ def sparse_attention(
     scores = index_scores(index_q, index_weight, index_k)
     chosen = torch.topk(scores, sizes.K, sorted=False).indices  # [B, K]
     chosen += torch.arange(0, sizes.B * sizes.N, sizes.N, device=q.device)[:, None]
-    rows = torch.index_select(latent.view(-1, WIDTH), 0, chosen.view(-1))
+    # Eight bytes at a time, whatever torch makes of numbers of two.
+    wide = latent.view(torch.int64).view(-1, WIDTH // 4)
+    rows = torch.index_select(wide, 0, chosen.view(-1)).view(q.dtype)
     return attend(dense_kernel, q, sizes.K, (rows,), None, None)

@@ -247,10 +247,13 @@ PROBLEM = Problem(
     rows_apart=True,
     hard=_hard,
     check_on=_check_on(),
-    # The heads and the choice of DeepSeek-V3.2, for one sequence, a few and many.
-    time_on=tuple(
-        Workload.of("bfloat16", B=B, H=128, H_I=64, N=N, TOP=2048, peaked=True)
-        for B in (1, 8, 32)
-        for N in (4096, 8192, 16384, 32768, 65536, 131072)
+    # The heads and the choice of DeepSeek-V3.2, for one sequence, a few and many; and everything, which dense is for.
+    time_on=(
+        *(
+            Workload.of("bfloat16", B=B, H=128, H_I=64, N=N, TOP=2048, peaked=True)
+            for B in (1, 8, 32)
+            for N in (4096, 8192, 16384, 32768, 65536, 131072)
+        ),
+        Workload.of("bfloat16", B=32, H=128, H_I=64, N=65536, TOP=65536, peaked=True),
     ),
 )
