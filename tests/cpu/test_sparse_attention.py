@@ -10,7 +10,14 @@ from course_judge.worker.interpreter import watched_memory
 from course_kernels.measure.check import WrongResult, checked_error
 from course_kernels.measure.competitor import Competitor
 from course_kernels.problem import Workload, worst_error
-from course_kernels.sparse_attention import arguments, k01_dense, k02_in_pieces, k03_gathered, k04_chosen
+from course_kernels.sparse_attention import (
+    arguments,
+    k01_dense,
+    k02_in_pieces,
+    k03_gathered,
+    k04_chosen,
+    parts,
+)
 from course_kernels.sparse_attention.problem import (
     LATENT,
     MARGIN,
@@ -78,7 +85,7 @@ def test_any_number_of_parts_is_right(kernel, splits, monkeypatch):
 
     They are merged in several turns, two parts in each.
     """
-    monkeypatch.setattr(k01_dense, "MERGED", 2)
+    monkeypatch.setattr(parts, "MERGED", 2)
     w = workload(B=1, H=3, H_I=2, N=200, TOP=170, peaked=True)
     inputs = inputs_of(w)
     out = kernel.sparse_attention(*inputs, top=w.TOP, splits=splits)
@@ -90,7 +97,7 @@ def test_any_number_of_parts_is_right(kernel, splits, monkeypatch):
 def test_64_heads_at_once_are_right_and_the_rest_of_70(kernel):
     w = workload(B=1, H=70, H_I=2, N=100, TOP=90, peaked=True)
     inputs = inputs_of(w)
-    out = kernel.sparse_attention(*inputs, top=w.TOP, loop=k01_dense.WIDE, splits=2)
+    out = kernel.sparse_attention(*inputs, top=w.TOP, loop=parts.WIDE, splits=2)
 
     assert error(out, w, inputs) <= PROBLEM.max_error(w)
 
@@ -200,30 +207,30 @@ def hopper(monkeypatch):
     card = SimpleNamespace(multi_processor_count=132)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: card)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
-    for function in (k01_dense.loop_of, k01_dense.splits_for):
+    for function in (parts.loop_of, parts.splits_for):
         function.cache_clear()
     yield torch.device("cuda")
-    for function in (k01_dense.loop_of, k01_dense.splits_for):
+    for function in (parts.loop_of, parts.splits_for):
         function.cache_clear()
 
 
 @pytest.mark.parametrize("B", [1, 2, 4, 8, 16, 32, 64, 256])
 @pytest.mark.parametrize("tokens", [1, 100, 2048, 131072])
 def test_the_card_is_full_where_there_are_tokens_for_it(hopper, B, tokens):
-    loop = k01_dense.loop_of(hopper, B, 128, tokens)
+    loop = parts.loop_of(hopper, B, 128, tokens)
     blocks = B * 128 // loop.heads
-    splits = k01_dense.splits_for(hopper, loop, blocks, tokens)
+    splits = parts.splits_for(hopper, loop, blocks, tokens)
 
-    assert 1 <= splits <= max(1, tokens // k01_dense.LEAST_PART)
+    assert 1 <= splits <= max(1, tokens // parts.LEAST_PART)
     if tokens >= 2048 and B <= 32:
         assert 0.85 * 132 <= splits * blocks <= 132 * loop.resident
 
 
 def test_few_tokens_of_one_sequence_take_the_narrow_loop(hopper):
-    assert k01_dense.loop_of(hopper, 1, 128, 2048) is k01_dense.NARROW
-    assert k01_dense.loop_of(hopper, 1, 128, 131072) is k01_dense.WIDE
-    assert k01_dense.loop_of(hopper, 32, 128, 2048) is k01_dense.WIDE
-    assert k01_dense.loop_of(hopper, 32, 16, 131072) is k01_dense.NARROW
+    assert parts.loop_of(hopper, 1, 128, 2048) is parts.NARROW
+    assert parts.loop_of(hopper, 1, 128, 131072) is parts.WIDE
+    assert parts.loop_of(hopper, 32, 128, 2048) is parts.WIDE
+    assert parts.loop_of(hopper, 32, 16, 131072) is parts.NARROW
 
 
 def faulty(name, change):

@@ -40,7 +40,7 @@ from course_kernels.skinny_gemm_fp4 import k01_one_program as few_rows_fp4
 from course_kernels.skinny_gemm_fp8 import k01_one_program as few_rows_fp8
 from course_kernels.skinny_gemm_fp8 import k02_shares as shares_fp8
 from course_kernels.skinny_gemm_w4 import k01_triton as few_rows_w4
-from course_kernels.sparse_attention import k01_dense, k02_in_pieces, k03_gathered, k04_chosen
+from course_kernels.sparse_attention import k01_dense, k02_in_pieces, k03_gathered, k04_chosen, parts
 from course_kernels.swiglu import k01_fused as swiglu_fused
 from course_kernels.vector_add import k02_triton
 
@@ -384,8 +384,8 @@ def sparse_attention(capability, kernel, loop=None, digit=None):
     elif kernel is k02_in_pieces.scores_kernel:
         constants = {"HEADS": 64, "TILE": k02_in_pieces.TILE, "INDEX_WIDTH": 128}
         options = {"num_warps": k02_in_pieces.WARPS, "num_stages": k02_in_pieces.STAGES}
-    elif kernel is k01_dense.merge_kernel:
-        constants = {"LATENT": 512, "MERGED": k01_dense.MERGED}
+    elif kernel is parts.merge_kernel:
+        constants = {"LATENT": 512, "MERGED": parts.MERGED}
     else:
         constants = {"CHUNK": k04_chosen.CHUNK, "ROWS": k04_chosen.ROWS}
         constants |= {"DIGITS": k04_chosen.DIGITS} if digit is None else {"DIGIT": digit}
@@ -533,13 +533,13 @@ if __name__ == "__main__":
     for cache_bytes, capability in ((2, 90), (1, 90), (2, 89)):
         results[f"paged_prefill-{cache_bytes}-{capability}"] = paged_prefill(capability, cache_bytes)
     for kernel, loop, capability in (
-        (k01_dense.dense_kernel, k01_dense.WIDE, 90),
-        (k03_gathered.gathered_kernel, k01_dense.WIDE, 90),
-        (k03_gathered.gathered_kernel, k01_dense.NARROW, 90),
-        (k03_gathered.gathered_kernel, k01_dense.NARROW, 89),
+        (k01_dense.dense_kernel, parts.WIDE, 90),
+        (k03_gathered.gathered_kernel, parts.WIDE, 90),
+        (k03_gathered.gathered_kernel, parts.NARROW, 90),
+        (k03_gathered.gathered_kernel, parts.NARROW, 89),
         (k02_in_pieces.scores_kernel, None, 90),
         (k02_in_pieces.scores_kernel, None, 89),
-        (k01_dense.merge_kernel, None, 90),
+        (parts.merge_kernel, None, 90),
         (k04_chosen.place_kernel, None, 90),
     ):
         name = f"sparse_attention-{kernel.__name__}-{loop.heads if loop else 0}-{capability}"

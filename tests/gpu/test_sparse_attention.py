@@ -6,7 +6,7 @@ import torch
 from course_kernels.measure import count_many
 from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload, worst_error
-from course_kernels.sparse_attention import k01_dense, k02_in_pieces, k03_gathered, k04_chosen
+from course_kernels.sparse_attention import k01_dense, k02_in_pieces, k03_gathered, k04_chosen, parts
 from course_kernels.sparse_attention.problem import (
     PROBLEM,
     best_first,
@@ -51,12 +51,12 @@ def test_nan_that_nobody_chose_shows_nowhere(kernel, B, N, TOP):
     assert error(kernel.sparse_attention(*inputs, top=TOP), w, inputs) <= PROBLEM.max_error(w)
 
 
-@pytest.mark.parametrize("loop", [k01_dense.WIDE, k01_dense.NARROW])
+@pytest.mark.parametrize("loop", [parts.WIDE, parts.NARROW])
 @pytest.mark.parametrize("splits", [1, 2, 7, 16, 66])
 @pytest.mark.parametrize(("dtype", "H"), [("bfloat16", 128), ("float16", 80), ("bfloat16", 5)])
 def test_any_loop_and_any_number_of_parts_is_right(dtype, H, splits, loop):
-    if loop is k01_dense.WIDE and torch.cuda.get_device_capability() not in k01_dense.WIDE_CARDS:
-        loop = k01_dense.NARROW  # elsewhere nobody takes it
+    if loop is parts.WIDE and torch.cuda.get_device_capability() not in parts.WIDE_CARDS:
+        loop = parts.NARROW  # elsewhere nobody takes it
     w = workload(dtype, H=H, N=3000, TOP=2000, peaked=True)
     inputs = inputs_of(w)
     for kernel in (k01_dense, k03_gathered):

@@ -23,7 +23,8 @@ import triton.language as tl
 
 from course_kernels.problem import Workload
 from course_kernels.sparse_attention.arguments import sizes_of
-from course_kernels.sparse_attention.k01_dense import attend, dense_kernel, multiprocessors, takes
+from course_kernels.sparse_attention.k01_dense import dense_kernel, takes
+from course_kernels.sparse_attention.parts import attend, multiprocessors
 from course_kernels.sparse_attention.problem import INDEX_WIDTH, WIDTH
 
 # 128 index keys are 32 KB; three tiles and the queries are 112 KB of shared memory, so two programs find room.

@@ -23,15 +23,9 @@ import triton
 import triton.language as tl
 
 from course_kernels.sparse_attention.arguments import sizes_of
-from course_kernels.sparse_attention.k01_dense import (
-    Loop,
-    attend,
-    fold,
-    load_queries,
-    steps_of_part,
-    store_part,
-)
+from course_kernels.sparse_attention.k01_dense import fold, load_queries
 from course_kernels.sparse_attention.k02_in_pieces import index_scores, supports
+from course_kernels.sparse_attention.parts import Loop, attend, steps_of_part, store_part
 
 __all__ = ["attend_chosen", "sparse_attention", "supports"]
 
@@ -110,7 +104,7 @@ def sparse_attention(
         q: (B, H, 576), the same type, contiguous.
         latent: (B, N, 576), the same type, contiguous.
         top: how many tokens are chosen, at least 1; more than N count as N.
-        loop: `WIDE` or `NARROW` of kernel 1; without it, what suits the card and the shapes.
+        loop: `WIDE` or `NARROW` of parts.py; without it, what suits the card and the shapes.
         splits: into how many parts the chosen tokens are cut, at most; without it, what suits the card and the shapes.
     Returns:
         (B, H, 512), the same type: every row a weighted mean of the first 512 numbers of chosen rows of latent.

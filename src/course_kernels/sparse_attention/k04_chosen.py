@@ -23,10 +23,10 @@ import triton
 import triton.language as tl
 
 from course_kernels.sparse_attention.arguments import sizes_of
-from course_kernels.sparse_attention.k01_dense import Loop
 from course_kernels.sparse_attention.k01_dense import takes as supports
 from course_kernels.sparse_attention.k02_in_pieces import index_scores
 from course_kernels.sparse_attention.k03_gathered import attend_chosen
+from course_kernels.sparse_attention.parts import Loop
 
 __all__ = ["choose", "sparse_attention", "supports"]
 
