@@ -72,6 +72,7 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     "qkv_rope": {"B": Bounds(most=32), "H": ANY, "KV": ANY, "P": ANY},
     "rms_norm": {"N": Bounds(most=16384)},
     "sampling": {"B": ANY},
+    "sparse_attention": {"B": ANY, "H": ANY, "H_I": Bounds(most=64)},
     "skinny_gemm": {"M": Bounds(most=128)},
     "skinny_gemm_fp8": {"M": Bounds(most=128)},
     "skinny_gemm_w4": {

@@ -16,6 +16,7 @@ from course_kernels.qkv_rope import k02_fused
 from course_kernels.rms_norm import k03_ahead
 from course_kernels.sampling import k01_gumbel, k02_threshold
 from course_kernels.skinny_gemm import k01_one_program as k01_few_rows
+from course_kernels.sparse_attention import k02_in_pieces, parts
 
 COMPILER = Path(__file__).with_name("triton_compiler.py")
 SHARED_BYTES = {80: 163 * 1024, 86: 99 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024, 120: 99 * 1024}
@@ -390,6 +391,33 @@ def test_many_new_tokens_take_the_product_of_a_warpgroup(compiled):
         assert result["LDGSTS"] == result["LDGSTS.E.BYPASS.128"] > 0
         assert result.get("LDL", 0) + result.get("STL", 0) == 0
     assert compiled["paged_prefill-2-89"]["HMMA"] > 0
+
+
+@pytest.mark.parametrize("kernel", ["dense", "gathered"])
+def test_64_heads_multiply_by_warpgroup_with_two_steps_on_chip(compiled, kernel):
+    result = compiled[f"sparse_attention-{kernel}_kernel-64-90"]
+    of_queries, of_steps = 2 * 64 * 576, 2 * 2 * parts.WIDE.step * 576
+
+    assert result["HGMMA"] > 0
+    assert result["LDGSTS"] == result[WIDE] > 0  # rows of the cache, sixteen bytes at a time, past L1
+    assert of_queries + of_steps <= result["shared"] < 1.01 * (of_queries + of_steps)
+    assert result.get("LDL", 0) + result.get("STL", 0) == 0
+    assert resident(result, parts.WIDE.warps) == parts.WIDE.resident
+
+
+def test_the_small_kernels_of_sparse_attention_find_room(compiled):
+    narrow = compiled["sparse_attention-gathered_kernel-16-90"]
+    scores = compiled["sparse_attention-scores_kernel-0-90"]
+
+    assert narrow["HMMA"] > 0
+    assert scores["HGMMA"] > 0
+    for result in (narrow, scores):
+        assert result["LDGSTS"] == result[WIDE] > 0
+    assert resident(narrow, parts.NARROW.warps) == parts.NARROW.resident
+    assert resident(scores, k02_in_pieces.WARPS) == k02_in_pieces.RESIDENT
+    for name in ("gathered_kernel-16", "scores_kernel-0", "merge_kernel-0", "place_kernel-0", "digit_kernel"):
+        result = compiled[f"sparse_attention-{name}-90"]
+        assert result.get("LDL", 0) + result.get("STL", 0) == 0, name
 
 
 @pytest.mark.parametrize("short", ["bf16", "fp32"])

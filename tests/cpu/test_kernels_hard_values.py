@@ -60,6 +60,9 @@ WORKLOADS = {
     "sampling": [Workload.of("int64", B=4, V=50, **more) for more in ({}, {"filtered": True, "bf16": True})],
     "sgemm": [Workload.of("float32", **size) for size in (ODD, EVEN, LOW)],
     "softmax": [Workload.of("float32", M=13, N=781)],
+    "sparse_attention": [
+        Workload.of("float16", B=2, H=3, H_I=5, N=70, TOP=9, **more) for more in ({}, {"peaked": True})
+    ],
     "swiglu": [
         Workload.of(dtype, M=5, F=97, merged=merged)
         for dtype in ("float32", "float16")

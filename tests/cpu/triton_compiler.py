@@ -43,6 +43,7 @@ from course_kernels.skinny_gemm_fp4 import k01_one_program as few_rows_fp4
 from course_kernels.skinny_gemm_fp8 import k01_one_program as few_rows_fp8
 from course_kernels.skinny_gemm_fp8 import k02_shares as shares_fp8
 from course_kernels.skinny_gemm_w4 import k01_triton as few_rows_w4
+from course_kernels.sparse_attention import k01_dense, k02_in_pieces, k03_gathered, k04_chosen, parts
 from course_kernels.swiglu import k01_fused as swiglu_fused
 from course_kernels.vector_add import k02_triton
 
@@ -395,6 +396,30 @@ def paged_prefill(capability, cache_bytes):
     return compiled(k04_prefill.prefill_kernel, types, constants, capability, **options)
 
 
+def sparse_attention(capability, kernel, loop=None, digit=None):
+    """A kernel of attention over chosen tokens: one that attends, scores, merges, or chooses."""
+    types = dict.fromkeys(("Q", "C", "O", "IQ", "IK"), "*bf16") | dict.fromkeys(("K", "N", "H", "H_I"), "i32")
+    types |= dict.fromkeys(("W", "parts", "scores"), "*fp32") | {"scale": "fp32"}
+    types |= dict.fromkeys(("tokens", "splits"), "i32")
+    types |= dict.fromkeys(("counts", "larger", "found"), "*i32")
+    types["chosen"] = "*i64" if kernel is k03_gathered.gathered_kernel else "*i32"
+    options = {"num_warps": 4}
+    if loop:
+        constants = {"HEADS": loop.heads, "STEP": loop.step, "LATENT": 512, "POSITION": 64, "ALONE": False}
+        options = {"num_warps": loop.warps, "num_stages": loop.stages}
+    elif kernel is k02_in_pieces.scores_kernel:
+        constants = {"HEADS": 64, "TILE": k02_in_pieces.TILE, "INDEX_WIDTH": 128}
+        options = {"num_warps": k02_in_pieces.WARPS, "num_stages": k02_in_pieces.STAGES}
+    elif kernel is parts.merge_kernel:
+        constants = {"LATENT": 512, "MERGED": parts.MERGED}
+    else:
+        constants = {"CHUNK": k04_chosen.CHUNK, "ROWS": k04_chosen.ROWS}
+        constants |= {"DIGITS": k04_chosen.DIGITS} if digit is None else {"DIGIT": digit}
+        options = {"num_warps": k04_chosen.WARPS}
+    types = {name: kind for name, kind in types.items() if name in kernel.arg_names}
+    return compiled(kernel, types, constants, capability, look=capability == 90, **options)
+
+
 def sampling(capability, kernel, short):
     """A kernel of sampling, for logits of such a type."""
     types = {"X": f"*{short}", "temperature_ptr": "*fp32", "seeds_ptr": "*i64", "steps_ptr": "*i32"}
@@ -541,6 +566,20 @@ if __name__ == "__main__":
         results[f"mla_decode-{kernel.__name__}-{H}-90"] = mla_decode(90, kernel, H)
     for cache_bytes, capability in ((2, 90), (1, 90), (2, 89)):
         results[f"paged_prefill-{cache_bytes}-{capability}"] = paged_prefill(capability, cache_bytes)
+    for kernel, loop, capability in (
+        (k01_dense.dense_kernel, parts.WIDE, 90),
+        (k03_gathered.gathered_kernel, parts.WIDE, 90),
+        (k03_gathered.gathered_kernel, parts.NARROW, 90),
+        (k03_gathered.gathered_kernel, parts.NARROW, 89),
+        (k02_in_pieces.scores_kernel, None, 90),
+        (k02_in_pieces.scores_kernel, None, 89),
+        (parts.merge_kernel, None, 90),
+        (k04_chosen.place_kernel, None, 90),
+    ):
+        name = f"sparse_attention-{kernel.__name__}-{loop.heads if loop else 0}-{capability}"
+        results[name] = sparse_attention(capability, kernel, loop)
+    last = k04_chosen.DIGITS - 1
+    results["sparse_attention-digit_kernel-90"] = sparse_attention(90, k04_chosen.digit_kernel, digit=last)
     for kernel in (k01_gumbel.gumbel_kernel, k02_threshold.threshold_kernel):
         for short in ("bf16", "fp32"):
             results[f"sampling-{kernel.__name__}-{short}-90"] = sampling(90, kernel, short)
