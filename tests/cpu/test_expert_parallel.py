@@ -22,6 +22,7 @@ from course_kernels.expert_parallel import (
 )
 from course_kernels.expert_parallel.experts import Tokens, multiply
 from course_kernels.expert_parallel.layer import ALLOWED, LOADS, Layer, experts_of, tokens, truth
+from course_kernels.expert_parallel.link import AboveTheLink, check_link, link_gb_per_s
 from course_kernels.expert_parallel.mailbox import ROWS, SUMS, box_in, parts_of
 from course_kernels.problem import worst_error
 
@@ -403,3 +404,14 @@ def test_the_slower_card_decides():
     assert found.us == {"stored": [3.0, 7.0]}
     assert found.sent_rows == {"by_card": 9}
     assert found.errors["stored"] != found.errors["stored"]
+
+
+def test_what_the_link_cannot_carry_is_refused():
+    rate = link_gb_per_s("NVIDIA H200")
+    check_link("a copy", 450e6, [999.0, 1001.0, 1000.0], rate)
+    with pytest.raises(AboveTheLink, match=r"^a copy: 999 µs, and its bytes take 1000 µs on the link"):
+        check_link("a copy", 450e6, [999.0, 1001.0, 900.0], rate)
+    with pytest.raises(AboveTheLink):
+        check_link("a copy", 450e6, [float("nan")], rate)
+    with pytest.raises(ValueError, match=r"^NVIDIA L40S: expected a card with NVLink out of NVIDIA H200"):
+        link_gb_per_s("NVIDIA L40S")

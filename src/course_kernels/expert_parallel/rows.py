@@ -25,6 +25,7 @@ from course_kernels.arguments import check_tensor
 BLOCK, WARPS = 2048, 4
 
 
+# region place_rows
 @triton.jit
 def place_rows_kernel(source_ptr, place_ptr, target_ptr, W, EACH, BLOCK: tl.constexpr):
     """Copy one row, if it has a place."""
@@ -34,6 +35,9 @@ def place_rows_kernel(source_ptr, place_ptr, target_ptr, W, EACH, BLOCK: tl.cons
         w = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
         row = tl.load(source_ptr + i // EACH * W + w, mask=w < W)
         tl.store(target_ptr + place * W + w, row, mask=w < W)
+
+
+# endregion
 
 
 @triton.jit

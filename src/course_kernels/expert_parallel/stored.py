@@ -39,6 +39,7 @@ def check_box(box: Box, T: int, D: int, TOP_K: int) -> None:
         )
 
 
+# region send
 def send(
     x: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor, experts: Experts, mailbox: Mailbox
 ) -> torch.Tensor:
@@ -56,6 +57,9 @@ def send(
     box.count.copy_(plan.counts[other : other + 1])
     mailbox.signal(ROWS)
     return place
+
+
+# endregion
 
 
 def arrived(mailbox: Mailbox, TOP_K: int) -> Tokens:
