@@ -78,8 +78,8 @@ import math
 import torch
 from course_kernels.expert_parallel.layer import Layer
 from course_kernels.expert_parallel.link import check_link, link_gb_per_s
-from course_kernels.expert_parallel.together import Case, link, race
 from course_kernels.measure import quantity, record, samples
+from course_kernels.two_cards.together import Case, link, race
 
 LAYER = Layer(D=2048, F=768, E=128, TOP_K=8)
 LINK = link_gb_per_s(torch.cuda.get_device_name())
@@ -150,12 +150,17 @@ record(
 # With both directions in use a copy gets {{ carried.both_ways / carried.one_way:.0%}} of what it has alone.
 # ///
 #
+# /// define | least_us = large.tokens * layer.row_kb / sheet.link
+# unit: µs
+# what: least time on the link, by its data sheet, of all tokens of a card, 4096 of them
+# ///
+#
 # /// exercise | The least journey | 3 minutes
 # A row of this layer has 2048 bf16 numbers. All {{ large.tokens:,.0f}} tokens of a card travel. How many µs does dispatch take at least, on a link
 # that carries 450 kB in a µs? And why do the two cards not need twice that?
 # /// answer
-# 4096 · 2048 · 2 bytes are 16,777 kB, and 16,777 ÷ 450 = 37.3 µs. Each card sends on a lane of its own: the link is as wide in both
-# directions.
+# 4096 · 2048 · 2 bytes are 16,777 kB, and divided by 450 kB in a µs that is {{ least_us:.1f}} µs. Each card sends on a lane of its own: the
+# link is as wide in both directions.
 # ///
 
 # %% [markdown]
@@ -318,10 +323,10 @@ for name, raced in found.items():
 # ///
 #
 # /// claim | few.multiply.stored < 0.95 * few.whole.replicated
-# The multiply alone is shorter on a card with half of the experts, {{ few.multiply.stored:.0f}} µs: fewer weights to read. The journey then
+# The multiply alone is shorter where experts are shared out, {{ few.multiply.stored:.0f}} µs: fewer weights to read. The journey then
 # takes {{ few.whole.stored - few.multiply.stored:.0f}} µs more.
 # /// otherwise
-# The multiply alone takes {{ few.multiply.stored:.0f}} µs on a card with half of the experts, and the journey {{ few.whole.stored - few.multiply.stored:.0f}} µs more.
+# The multiply alone takes {{ few.multiply.stored:.0f}} µs where experts are shared out, and the journey {{ few.whole.stored - few.multiply.stored:.0f}} µs more.
 # ///
 #
 # /// claim | few.whole.by_card > 1.2 * few.whole.stored
@@ -379,7 +384,7 @@ record(
 )
 
 # %% [markdown]
-# /// predict | As many tokens, as many choices, half of the link unused. How much longer does the whole layer take than with even choices?
+# /// predict | As many tokens and as many choices as before. How much longer does the whole layer take than with even choices?
 # - [first.whole.stored / large.whole.stored < 1.3] Less than a third longer
 # - [1.3 <= first.whole.stored / large.whole.stored < 2.5] About twice as long
 # - [first.whole.stored / large.whole.stored >= 2.5] Longer than that

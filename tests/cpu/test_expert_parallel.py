@@ -18,13 +18,13 @@ from course_kernels.expert_parallel import (
     replicated,
     rows,
     stored,
-    together,
 )
 from course_kernels.expert_parallel.experts import Tokens, multiply
 from course_kernels.expert_parallel.layer import ALLOWED, LOADS, Layer, experts_of, tokens, truth
 from course_kernels.expert_parallel.link import AboveTheLink, check_link, link_gb_per_s
 from course_kernels.expert_parallel.mailbox import ROWS, SUMS, box_in, parts_of
 from course_kernels.problem import worst_error
+from course_kernels.two_cards import together
 
 SMALL = Layer(D=16, F=8, E=8, TOP_K=3)
 CAPACITY = 8

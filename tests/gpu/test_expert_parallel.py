@@ -8,8 +8,8 @@ import torch
 from course_kernels.expert_parallel import replicated, rows
 from course_kernels.expert_parallel.layer import ALLOWED, Layer, experts_of, tokens, truth
 from course_kernels.expert_parallel.link import check_link, link_gb_per_s
-from course_kernels.expert_parallel.together import WAYS, CardsFailed, Case, check, link, race
 from course_kernels.problem import worst_error
+from course_kernels.two_cards.together import WAYS, CardsFailed, Case, check, link, race
 
 GROUPS = ("expert_parallel",)
 GPUS = 2

@@ -1,8 +1,8 @@
 """A process for each card: start them, wait, and hand back what each found.
 
-    from course_kernels.expert_parallel.together import Case, check, race
+    from course_kernels.two_cards.together import Case, check, race
 
-A collective takes one process a card. Each is `python -m course_kernels.expert_parallel`; they meet through a file, so
+A collective takes one process a card. Each is `python -m course_kernels.two_cards`; they meet through a file, so
 no network is needed, and whoever fails ends both.
 """
 
@@ -47,7 +47,7 @@ class Case:
         layer: its sizes.
         T: tokens of each card, one number a card.
         load: which experts they choose, one of `layer.LOADS`.
-        ways: which files of this folder take part.
+        ways: which files of expert_parallel/ take part.
         rounds: of a race, in three blocks with tokens of their own.
         seed: draws experts, tokens, and the order of every round.
     """
@@ -166,7 +166,7 @@ def _run(task: str, asked: Mapping[str, Any], device: str, limit_s: float) -> li
         children = []
         try:
             for card in range(CARDS):
-                command = [sys.executable, "-m", "course_kernels.expert_parallel", str(folder), str(card)]
+                command = [sys.executable, "-m", "course_kernels.two_cards", str(folder), str(card)]
                 with (folder / f"said{card}").open("wb") as said:
                     children.append(
                         subprocess.Popen(command, env=environment, stdout=said, stderr=subprocess.STDOUT)

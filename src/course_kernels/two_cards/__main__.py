@@ -1,4 +1,4 @@
-"""One card's part of a check or a race: `python -m course_kernels.expert_parallel FOLDER CARD`; see together.py."""
+"""One card's part of a check or a race: `python -m course_kernels.two_cards FOLDER CARD`; see together.py."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from course_kernels.expert_parallel.clock import Clock
 from course_kernels.expert_parallel.layer import ALLOWED, Experts, experts_of, tokens, truth
 from course_kernels.expert_parallel.mailbox import FileMailbox, Mailbox, SymmetricMailbox
 from course_kernels.expert_parallel.plan import outgoing, rows_for_each_choice
-from course_kernels.expert_parallel.together import CARDS, Case
 from course_kernels.problem import worst_error
+from course_kernels.two_cards.clock import Clock
+from course_kernels.two_cards.together import CARDS, Case
 
 BLOCKS = 3  # of a race, each with tokens and memory of its own
 PACKAGE = "course_kernels.expert_parallel"
@@ -168,7 +168,7 @@ TASKS = {"check": check, "race": race, "link": link}
 def main(arguments: list[str]) -> int:
     """Join the other card's process, do the task, write what was found."""
     if len(arguments) != 2:
-        print("usage: python -m course_kernels.expert_parallel FOLDER CARD (together.py starts it)")
+        print("usage: python -m course_kernels.two_cards FOLDER CARD (together.py starts it)")
         return 2
     folder, card = Path(arguments[0]), int(arguments[1])
     asked = json.loads((folder / "asked.json").read_text())
