@@ -1,4 +1,4 @@
-"""What a card does with the tokens it has: sort their choices by expert, multiply, gate, multiply.
+"""Work of a card on the tokens that it has: sort their choices by expert, multiply, gate, multiply.
 
 The same in every way to travel, so that a race between two ways is about the journey. Where the rows of each expert end
 is told to the multiply on the card: the host need not know.

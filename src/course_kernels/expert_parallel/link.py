@@ -1,4 +1,4 @@
-"""What NVLink carries from a card to its neighbours, one way, by the data sheets; and the refusal of more."""
+"""The rate of NVLink from a card to its neighbours, one way, by the data sheets; and the refusal of more."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ALIGNED = 256  # bytes at which a part of the buffer begins
 
 @dataclass(frozen=True)
 class Box:
-    """What a card receives: views of one buffer.
+    """Parts of what a card receives: views of one buffer.
 
     Attributes:
         rows: (CAPACITY, D) bfloat16, the neighbour's tokens.

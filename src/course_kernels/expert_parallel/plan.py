@@ -1,4 +1,4 @@
-"""Who sends what where: counts and places, worked out from the choices alone, on the card and without asking the host.
+"""The plan of who sends what where: counts and places, from the choices alone, on the card, without asking the host.
 
 A *place* is a row of some target, or -1: this one does not go there.
 """
@@ -13,7 +13,7 @@ import torch
 
 @dataclass(frozen=True)
 class Outgoing:
-    """What leaves a card.
+    """Rows that leave a card.
 
     Attributes:
         place: (T, CARDS) int64: in which row of what that card gets a token stands; -1 where no expert of that card is
