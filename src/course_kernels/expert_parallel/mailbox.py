@@ -113,7 +113,9 @@ class SymmetricMailbox:
         self._buffer = symmetric_memory.empty(size, dtype=torch.uint8, device=f"cuda:{here}")
         self._handle: Any = symmetric_memory.rendezvous(self._buffer, group)
         self._other = 1 - self._handle.rank
-        theirs = self._handle.get_buffer(self._other, (size,), torch.uint8)
+        # `get_buffer` begins where an allocation does, which tensors of a pool share.
+        mapped = getattr(self._handle, "get_remote_tensor", self._handle.get_buffer)
+        theirs = mapped(self._other, (size,), torch.uint8)
         self.mine = box_in(self._buffer, CAPACITY, D, TOP_K)
         self.theirs = box_in(theirs, CAPACITY, D, TOP_K)
 
