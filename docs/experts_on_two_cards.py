@@ -159,7 +159,7 @@ record(
 # A row of this layer has 2048 bf16 numbers. All {{ large.tokens:,.0f}} tokens of a card travel. How many µs does dispatch take at least, on a link
 # that carries 450 kB in a µs? And why do the two cards not need twice that?
 # /// answer
-# 4096 · 2048 · 2 bytes are 16,777 kB, and divided by 450 kB in a µs that is {{ least_us:.1f}} µs. Each card sends on a lane of its own: the
+# 4096 · 2048 · 2 = 16,777,216 bytes. With 450 kB in a µs that is {{ least_us:.1f}} µs. Each card sends on a lane of its own: the
 # link is as wide in both directions.
 # ///
 
