@@ -14,8 +14,7 @@
 #
 # - say, from the choices of its tokens alone, which rows leave a card, how many bytes they are, and how long a link needs for them at least;
 # - tell what a library's all-to-all does for you, what it asks of the host, and what plain stores into the neighbour's memory do instead;
-# - read a journey against the link and against the multiply beside it, and say for which batches a second card is worth it;
-# - name what one popular expert does to both cards.
+# - read a journey against the link and against the multiply beside it, and say for which batches a second card is worth it.
 #
 # You need to know [how an expert multiplies](one_token.py#swiglu-a-door-that-opens-by-itself), and what
 # [streams](lectures/l2_the_cuda_model.py#two-things-at-once-streams) are. All of it runs on two cards of one machine, a process for each.
@@ -23,13 +22,12 @@
 # %% [markdown]
 # ## Who has which experts
 #
-# A mixture of experts has many feed-forward blocks in a layer, and a token meets only a few of them. So a model can have far more weights
-# than a token uses, and the weights are what no longer fits. The usual cure is **expert parallelism**: every card keeps some of
-# the experts, for all tokens. DeepSeek-V3 has 256 experts in a layer, of which a token meets 8; its makers read prompts with 32 GPUs
-# that hold 8 experts each, and one more that is popular just then [^deepseek2024].
+# A mixture of experts has many feed-forward blocks in a layer, of which a token meets a few. Their weights soon fill more than one card. With
+# **expert parallelism** every card keeps some of the experts, for all tokens. DeepSeek-V3 has 256 in a layer, a token meets 8, and prompts
+# are read by 32 GPUs with 8 experts each [^deepseek2024].
 #
-# Every card also has tokens of its own, and now the experts of a token may be elsewhere. Two journeys follow. **Dispatch** brings
-# the token to its experts. **Combine** brings their answers back and adds them up, each with the weight that the router gave it.
+# So the experts of a token may be elsewhere. **Dispatch** brings the token to them. **Combine** brings their answers back and adds
+# them up, each with the weight that the router gave it.
 #
 # /// figure | docs/assets/figures/two_cards_experts.svg
 # alt: >-
@@ -40,8 +38,7 @@
 # ///
 #
 # Look at token c. It needs both experts of card 1, and still travels **once**. Its two answers are added up over there, with their weights,
-# and one sum comes back. DeepEP, DeepSeek's library for this, asks the same question of every token and card: *is it in that
-# card at all?* [^deepep]
+# and one sum comes back. DeepEP, DeepSeek's library for this, does the same [^deepep].
 #
 # /// exercise | Rows with a pencil | 3 minutes
 # In the picture:
@@ -55,21 +52,19 @@
 # 3. There are 6 pairs, and one of them has both at home: 1 in 6.
 # ///
 #
-# The layer of this page has the sizes of Qwen3-30B-A3B: tokens of 2048 numbers, 128 experts that are 768 wide inside, and 8
-# of them for a token [^qwen3-moe]. Weights and tokens are random numbers, and a token's experts are drawn alike, so this page
-# is about bytes and time; nothing here makes sense as text. {{ layer.experts_each:.0f}} experts, {{ layer.half_gb:.2f}} GB, lie on
-# each card.
+# Our layer has the sizes of Qwen3-30B-A3B: tokens of 2048 numbers, 128 experts that are 768 wide inside, and 8
+# of them for a token [^qwen3-moe]. Weights and tokens are random, and every expert is as likely as any other. {{ layer.experts_each:.0f}} experts,
+# {{ layer.half_gb:.2f}} GB, lie on each card.
 #
 # /// predict | 8 of 128 experts, half of them on the other card. Of a thousand tokens, about how many need not travel at all?
 # - [layer.stay > 100] More than a hundred
 # - [10 <= layer.stay <= 100] Ten to a hundred
 # - [layer.stay < 10] Fewer than ten
 # /// reveal
-# {{ layer.stay:.1f}}. All eight must happen to be at home, and that is like throwing eight heads in a row. So nearly every token travels, and
-# on average it has four experts over there.
+# {{ layer.stay:.1f}}. That is like throwing eight heads in a row. So nearly every token travels, and on average it has four experts over there.
 #
-# What does *once to a card* save? On the busier card, from {{ large.tokens:,.0f}} tokens, {{ large.rows.by_choice:,.0f}} rows would leave by choices, and
-# {{ large.rows.by_card:,.0f}} leave by cards: {{ large.rows.by_choice / large.rows.by_card:.2f}} times fewer bytes, there and back.
+# Of {{ large.tokens:,.0f}} tokens on the busier card, {{ large.rows.by_choice:,.0f}} rows would leave by choices, and {{ large.rows.by_card:,.0f}} leave by
+# cards: {{ large.rows.by_choice / large.rows.by_card:.2f}} times fewer bytes, there and back.
 # ///
 
 # %% tags=["fold"]
@@ -118,9 +113,8 @@ record(
 # %% [markdown]
 # ## What the link gives
 #
-# The two cards are joined by NVLink. Of this generation it carries 450 GB/s from a card, and as much the other way at the same time; data
-# sheets print 900 [^bekman-network]. That is the ceiling of every journey below. The practical one we measure: one copy of {{ copy.mb:.0f}} MB
-# into the other card's memory, with nothing else to do.
+# NVLink of a Hopper carries 450 GB/s from a card, and as much the other way at the same time; data sheets print 900 [^bekman-network]. That
+# is the ceiling of every journey below. The practical ceiling is a large copy into the other card's memory, with nothing else to do.
 #
 # /// define | carried.one_way = 1000 * copy.mb / copy.one_way
 # unit: GB/s
@@ -166,41 +160,32 @@ record(
 # %% [markdown]
 # ## Three ways to travel
 #
-# **By choice, through NCCL.** NCCL is NVIDIA's library of collectives, and the one for this is an *all-to-all*: every card hands over a piece for every
-# other card. The pieces have different lengths, so the cards exchange *counts* first. And then something happens that hurts: the call that
-# moves the rows wants the counts as Python numbers. The host waits for the card, reads them, and only then
-# asks for the rows. This is `by_choice.py`, all in PyTorch.
+# **By choice, through NCCL.** In an *all-to-all* every card hands over a piece for every other card. The pieces have different lengths, so
+# the cards exchange *counts* first. Then the call that moves the rows wants the counts as Python numbers: the host waits for the card,
+# reads them, and only then asks for the rows. This is `by_choice.py`.
 #
 # **By card, through NCCL.** `by_card.py` sends a token once, with its choices and weights, and gets one sum back. The host waits all the same, and the
-# rows must be packed into a buffer first, sorted by where they go: one more trip to memory.
+# rows must be packed into a buffer first: one more trip to memory.
 #
 # **Stored.** An address is an address. With *symmetric memory* each process has mapped a buffer of the other card, and a kernel that stores
-# there stores over NVLink. So dispatch is this kernel, the same one that sorts rows at home:
+# there stores over NVLink. So this kernel, which sorts rows at home as well, is all of dispatch; `stored.py` calls it:
 #
 # /// source | src/course_kernels/expert_parallel/rows.py#place_rows
 # ///
 #
-# and this is all that a card does before it waits for the other one's rows:
-#
-# /// source | src/course_kernels/expert_parallel/stored.py#send
-# ///
-#
-# No packing, and the count travels beside the rows: only cards read it. What it costs is room. The box holds all tokens of the
-# neighbour, whether they come or not. And somebody must say when the rows are there: `signal` sets a flag in the other card's memory, behind the
-# stores, and a kernel over there waits for it.
+# Nothing is packed, and the count travels beside the rows: only cards read it. What it costs is room, since the box must hold all tokens of the
+# neighbour. Behind the stores comes a *signal*, a flag in the other card's memory for which a kernel over there waits.
 #
 # /// callout | trip
-# **Who may overwrite the box?** Nobody locks it. A card sends its next tokens only after it has received the sums of the last ones, and those were
-# made behind the last read of the box. Take the order apart, say to send two batches at once, and you need a second box.
+# **Who may overwrite the box?** Nobody locks it. A card sends its next tokens after it has received the sums of the last ones, and those were
+# made behind the last read of the box. Two batches at once need a second box.
 # ///
 #
-# In all three the multiply is the same: the choices of all tokens on a card are sorted by expert, and one grouped multiply
-# reads each expert's weights once. An opponent does not travel at all: *replicated* holds all the experts on every card.
-#
-# Each way's answers are held against a float64 truth of one card, token by token, before and after its time is taken. The tests ask
-# uglier things: one token, no token that travels, none that stays, all of them to one card.
+# In all three the multiply is the same: choices sorted by expert, and one grouped multiply that reads each expert's weights once. An opponent
+# does not travel at all: *replicated* holds all the experts on every card. Every answer is held against the float64 truth of one card, token by
+# token, before and after its time is taken.
 
-# %%
+# %% tags=["fold"]
 cases = [Case(LAYER, T=(T, T)) for T in TOKENS.values()]
 to_the_first = Case(LAYER, T=(4096, 4096), load="first", ways=("stored",))
 *even, skewed = race([*cases, to_the_first])
@@ -291,20 +276,15 @@ record(
 # ///
 #
 # Against the link: {{ speed.by_choice:.0f}} GB/s by choice, {{ speed.by_card:.0f}} GB/s by card and {{ speed.stored:.0f}} GB/s stored, of {{ sheet.link:.0f}} GB/s
-# on the sheet. By choice most bytes move, and most of them need not: a high rate is no merit of its own. What is left
-# between the stored way and the link are the plan and the signals. The multiply beside it takes {{ large.multiply.stored:.0f}} µs in each case.
-#
-# DeepEP's kernels come close to the link: with 8 cards of one machine, of a kind whose link carries about 160 GB/s, dispatch moved 153 and combine 158
-# [^deepep].
+# on the sheet. By choice most bytes move, and most of them need not: a high rate is no merit of its own. Between the stored way and the link
+# lie the plan and the signals. DeepEP gets closer: with 8 cards whose links carry about 160 GB/s, dispatch moved 153 and combine 158 [^deepep].
 
 # %% [markdown]
 # ## A few tokens
 #
-# Now a step of decoding, where each card has {{ few.tokens:.0f}} tokens, or {{ middle.tokens:.0f}}. Few bytes travel: {{ few.mb.by_card:.3f}} MB from a card that
-# has {{ few.tokens:.0f}}. On the link that is next to nothing, so what you see is everything else: launches, signals, the host.
-#
-# There is another side to it. The multiply of few tokens is bound by the weights that it reads. The replicated card reads every expert that one of
-# *its* tokens has chosen, out of all 128. A card that shares reads only its own 64, for the tokens of both.
+# In a step of decoding a card has few tokens, and {{ few.tokens:.0f}} of them are {{ few.mb.by_card:.3f}} MB: what you see is launches, signals and the host.
+# But the multiply is then bound by the weights that it reads. A replicated card reads every expert that one of *its* tokens has chosen, out of
+# all 128. A card that shares reads only its own 64, for the tokens of both.
 #
 # /// predict | With {{ few.tokens:.0f}} tokens a card, is the layer done earlier with the experts shared out and the rows stored, or replicated?
 # - [few.whole.stored < 0.9 * few.whole.replicated] Earlier when shared out
@@ -331,21 +311,37 @@ record(
 # ///
 #
 # /// claim | few.whole.by_card > 1.2 * few.whole.stored
-# And here the host is dear: NCCL by card takes {{ few.whole.by_card / few.whole.stored:.1f}} times as long as the stored way, with the same rows. The host reads the counts, and the card
-# has nothing to do until it has asked for the rest.
+# Here the host is dear: NCCL by card takes {{ few.whole.by_card / few.whole.stored:.1f}} times as long as the stored way, with the same rows. While the host reads the counts,
+# the card has nothing to do.
 # /// otherwise
 # NCCL by card takes {{ few.whole.by_card:.0f}} µs, stores {{ few.whole.stored:.0f}} µs, with the same rows.
 # ///
 # ///
 #
-# None of these is tuned for so few rows. Many small kernels plan, sort and signal; a serving engine would put them into a
-# [graph](an_engine.py) or into a kernel of its own, as DeepEP does for decoding [^deepep].
+# None of these is tuned for so few rows: many small kernels plan, sort and signal. DeepEP has kernels of their own for decoding [^deepep].
+
+# %% [markdown]
+# ## When all want the same card {.beyond}
+#
+# So far all experts were drawn alike. A router does not draw. Let all tokens of both cards choose experts of card 0, eight of its 64.
+#
+# /// predict | As many tokens and as many choices as before. How much longer does the whole layer take than with even choices?
+# - [first.whole.stored / large.whole.stored < 1.3] Less than a third longer
+# - [1.3 <= first.whole.stored / large.whole.stored < 2.5] About twice as long
+# - [first.whole.stored / large.whole.stored >= 2.5] Longer than that
+# /// reveal
+# {{ first.whole.stored / large.whole.stored:.2f}} times as long: {{ first.whole.stored:.0f}} µs. The journey is not to blame; dispatch took {{ first.dispatch:.0f}} µs. One card multiplies
+# everything, and the other one waits for it.
+# ///
+#
+# That is why serving keeps copies of popular experts: DeepSeek-V3's prefill had 32 redundant ones, chosen anew about every ten minutes from
+# what was asked of them [^deepseek2024]. The least possible whole is that of an even load, and no link changes it.
 
 # %% [markdown]
 # ## While the others travel
 #
-# The multiply of the tokens that stay needs nothing of what is on its way. So send on one stream, multiply the own tokens on another, and look
-# at the mailbox afterwards: `overlapped.py`.
+# The multiply of a card's own tokens needs nothing of what is on its way. So send on one stream, and multiply the own tokens on another:
+# `overlapped.py`.
 #
 # /// predict | {{ large.tokens:,.0f}} tokens a card. Does it pay?
 # - [large.whole.overlapped < 0.95 * large.whole.stored] Yes: the whole takes less time
@@ -363,8 +359,8 @@ record(
 # ///
 # ///
 #
-# What it hides is at most the dispatch, {{ large.dispatch.stored:.0f}} µs. What it costs is a second multiply: one for the own tokens, one for those that have arrived, and each
-# reads the weights of nearly all the experts. With many tokens that is little beside the arithmetic.
+# What it hides is at most the dispatch, {{ large.dispatch.stored:.0f}} µs. What it costs is a second multiply, for the tokens that have arrived, which reads the weights once
+# more. With many tokens that is little beside the arithmetic.
 #
 # /// claim | few.whole.overlapped > few.whole.stored
 # With {{ few.tokens:.0f}} tokens the weights *are* the cost, and overlapping loses: {{ few.whole.overlapped:.0f}} µs instead of {{ few.whole.stored:.0f}}.
@@ -372,25 +368,8 @@ record(
 # With {{ few.tokens:.0f}} tokens the weights are the cost, and still it takes {{ few.whole.overlapped:.0f}} µs beside {{ few.whole.stored:.0f}}.
 # ///
 #
-# DeepSeek overlaps something larger: two micro-batches, of which one is in attention and multiplies while the other travels [^deepseek2024]. Nothing is
-# multiplied twice then. But whoever sends and receives needs SMs for it, 20 of the 132 of their card in training [^deepseek2024].
-
-# %% [markdown]
-# ## When all want the same card
-#
-# So far all experts were drawn alike. A router does not draw. Let all tokens of both cards choose experts of card 0, eight of its 64.
-#
-# /// predict | As many tokens and as many choices as before. How much longer does the whole layer take than with even choices?
-# - [first.whole.stored / large.whole.stored < 1.3] Less than a third longer
-# - [1.3 <= first.whole.stored / large.whole.stored < 2.5] About twice as long
-# - [first.whole.stored / large.whole.stored >= 2.5] Longer than that
-# /// reveal
-# {{ first.whole.stored / large.whole.stored:.2f}} times as long: {{ first.whole.stored:.0f}} µs. The journey is not to blame; dispatch took {{ first.dispatch:.0f}} µs. One card multiplies
-# everything, and the other one waits for it.
-# ///
-#
-# That is why serving keeps copies of popular experts: DeepSeek-V3's prefill had 32 redundant ones, chosen anew about every ten minutes from
-# what was asked of them [^deepseek2024]. The least possible whole is that of an even load, and no link changes it.
+# DeepSeek overlaps two micro-batches: one is in attention and multiplies while the other travels [^deepseek2024]. But who sends and receives
+# needs SMs for it, 20 of the 132 of their card [^deepseek2024].
 #
 # /// exercise | Hide the way back | 5 minutes
 # `overlapped.py` hides dispatch, and combine still comes at the very end. Rearrange the work so that part of combine is hidden as well, on the
