@@ -280,45 +280,24 @@ record(
 # lie the plan and the signals. DeepEP gets closer: with 8 cards whose links carry about 160 GB/s, dispatch moved 153 and combine 158 [^deepep].
 
 # %% [markdown]
-# ## A few tokens
+# ## While the others travel
 #
-# In a step of decoding a card has few tokens, and {{ few.tokens:.0f}} of them are {{ few.mb.by_card:.3f}} MB: what you see is launches, signals and the host.
-# But the multiply is then bound by the weights that it reads. A replicated card reads every expert that one of *its* tokens has chosen, out of
-# all 128. A card that shares reads only its own 64, for the tokens of both.
+# The multiply of a card's own tokens needs nothing of what is on its way. So send on one stream, and multiply the own tokens on another:
+# `overlapped.py`.
 #
-# /// predict | With {{ few.tokens:.0f}} tokens a card, is the layer done earlier with the experts shared out and the rows stored, or replicated?
-# - [few.whole.stored < 0.9 * few.whole.replicated] Earlier when shared out
-# - [0.9 * few.whole.replicated <= few.whole.stored <= 1.1 * few.whole.replicated] About the same: no more than a tenth apart
-# - [few.whole.stored > 1.1 * few.whole.replicated] Earlier when replicated
+# /// predict | {{ large.tokens:,.0f}} tokens a card. Does it pay?
+# - [large.whole.overlapped < 0.95 * large.whole.stored] Yes: the whole takes less time
+# - [0.95 * large.whole.stored <= large.whole.overlapped <= 1.05 * large.whole.stored] Hardly: no more than 5 % either way
+# - [large.whole.overlapped > 1.05 * large.whole.stored] No: it takes longer
 # /// reveal
-# {{ few.whole.stored:.0f}} µs shared out, {{ few.whole.replicated:.0f}} µs replicated.
+# {{ large.whole.overlapped:.0f}} µs overlapped, {{ large.whole.stored:.0f}} µs one after the other.
 #
-# /// table
-# columns: ["µs, whole layer", "{{ few.tokens:.0f}} tokens a card", "{{ middle.tokens:.0f}}", "{{ large.tokens:,.0f}}"]
-# rows:
-#   - ["replicated, all experts on both cards", "{{ few.whole.replicated:.0f}}", "{{ middle.whole.replicated:.0f}}", "{{ large.whole.replicated:.0f}}"]
-#   - ["NCCL, by choice", "{{ few.whole.by_choice:.0f}}", "{{ middle.whole.by_choice:.0f}}", "{{ large.whole.by_choice:.0f}}"]
-#   - ["NCCL, by card", "{{ few.whole.by_card:.0f}}", "{{ middle.whole.by_card:.0f}}", "{{ large.whole.by_card:.0f}}"]
-#   - ["stored", "{{ few.whole.stored:.0f}}", "{{ middle.whole.stored:.0f}}", "{{ large.whole.stored:.0f}}"]
-# caption: "Medians of 60 rounds, cold L2."
+# What it hides is at most the dispatch, {{ large.dispatch.stored:.0f}} µs. What it costs is a second multiply, for the tokens that have arrived, which reads the weights once
+# more. With many tokens that is little beside the arithmetic.
 # ///
 #
-# /// claim | few.multiply.stored < 0.95 * few.whole.replicated
-# The multiply alone is shorter where experts are shared out, {{ few.multiply.stored:.0f}} µs: fewer weights to read. The journey then
-# takes {{ few.whole.stored - few.multiply.stored:.0f}} µs more.
-# /// otherwise
-# The multiply alone takes {{ few.multiply.stored:.0f}} µs where experts are shared out, and the journey {{ few.whole.stored - few.multiply.stored:.0f}} µs more.
-# ///
-#
-# /// claim | few.whole.by_card > 1.2 * few.whole.stored
-# Here the host is dear: NCCL by card takes {{ few.whole.by_card / few.whole.stored:.1f}} times as long as the stored way, with the same rows. While the host reads the counts,
-# the card has nothing to do.
-# /// otherwise
-# NCCL by card takes {{ few.whole.by_card:.0f}} µs, stores {{ few.whole.stored:.0f}} µs, with the same rows.
-# ///
-# ///
-#
-# None of these is tuned for so few rows: many small kernels plan, sort and signal. DeepEP has kernels of their own for decoding [^deepep].
+# DeepSeek overlaps two micro-batches: one is in attention and multiplies while the other travels [^deepseek2024]. But who sends and receives
+# needs SMs for it, 20 of the 132 of their card [^deepseek2024].
 
 # %% [markdown]
 # ## When all want the same card {.beyond}
@@ -338,38 +317,52 @@ record(
 # what was asked of them [^deepseek2024]. The least possible whole is that of an even load, and no link changes it.
 
 # %% [markdown]
-# ## While the others travel
+# ## A few tokens
 #
-# The multiply of a card's own tokens needs nothing of what is on its way. So send on one stream, and multiply the own tokens on another:
-# `overlapped.py`.
+# In a step of decoding a card has few tokens, and {{ few.tokens:.0f}} of them are {{ few.mb.by_card:.3f}} MB: what you see is launches, signals and the host.
+# But the multiply is then bound by the weights that it reads. A replicated card reads every expert that one of *its* tokens has chosen, out of
+# all 128. A card that shares reads only its own 64, for the tokens of both.
 #
-# /// predict | {{ large.tokens:,.0f}} tokens a card. Does it pay?
-# - [large.whole.overlapped < 0.95 * large.whole.stored] Yes: the whole takes less time
-# - [0.95 * large.whole.stored <= large.whole.overlapped <= 1.05 * large.whole.stored] Hardly: no more than 5 % either way
-# - [large.whole.overlapped > 1.05 * large.whole.stored] No: it takes longer
+# /// predict | With {{ few.tokens:.0f}} tokens a card, is the layer done earlier with the experts shared out and the rows stored, or replicated?
+# - [few.whole.stored < 0.9 * few.whole.replicated] Earlier when shared out
+# - [0.9 * few.whole.replicated <= few.whole.stored <= 1.1 * few.whole.replicated] About the same: no more than a tenth apart
+# - [few.whole.stored > 1.1 * few.whole.replicated] Earlier when replicated
 # /// reveal
-# {{ large.whole.overlapped:.0f}} µs overlapped, {{ large.whole.stored:.0f}} µs one after the other.
+# {{ few.whole.stored:.0f}} µs shared out, {{ few.whole.replicated:.0f}} µs replicated.
 #
 # /// table
-# columns: ["µs, whole layer", "{{ few.tokens:.0f}} tokens a card", "{{ middle.tokens:.0f}}", "{{ large.tokens:,.0f}}"]
+# columns: ["µs, whole layer", "{{ few.tokens:.0f}} tokens a card", "{{ middle.tokens:.0f}}"]
 # rows:
-#   - ["stored", "{{ few.whole.stored:.0f}}", "{{ middle.whole.stored:.0f}}", "{{ large.whole.stored:.0f}}"]
-#   - ["stored, overlapped", "{{ few.whole.overlapped:.0f}}", "{{ middle.whole.overlapped:.0f}}", "{{ large.whole.overlapped:.0f}}"]
-# caption: "The same race, medians of 60 rounds, cold L2."
-# ///
+#   - ["replicated, all experts on both cards", "{{ few.whole.replicated:.0f}}", "{{ middle.whole.replicated:.0f}}"]
+#   - ["NCCL, by choice", "{{ few.whole.by_choice:.0f}}", "{{ middle.whole.by_choice:.0f}}"]
+#   - ["NCCL, by card", "{{ few.whole.by_card:.0f}}", "{{ middle.whole.by_card:.0f}}"]
+#   - ["stored", "{{ few.whole.stored:.0f}}", "{{ middle.whole.stored:.0f}}"]
+#   - ["stored, overlapped", "{{ few.whole.overlapped:.0f}}", "{{ middle.whole.overlapped:.0f}}"]
+# caption: "Medians of 60 rounds, cold L2."
 # ///
 #
-# What it hides is at most the dispatch, {{ large.dispatch.stored:.0f}} µs. What it costs is a second multiply, for the tokens that have arrived, which reads the weights once
-# more. With many tokens that is little beside the arithmetic.
+# /// claim | few.multiply.stored < 0.95 * few.whole.replicated
+# The multiply alone is shorter where experts are shared out, {{ few.multiply.stored:.0f}} µs: fewer weights to read. The journey then
+# takes {{ few.whole.stored - few.multiply.stored:.0f}} µs more.
+# /// otherwise
+# The multiply alone takes {{ few.multiply.stored:.0f}} µs where experts are shared out, and the journey {{ few.whole.stored - few.multiply.stored:.0f}} µs more.
+# ///
+#
+# /// claim | few.whole.by_card > 1.2 * few.whole.stored
+# Here the host is dear: NCCL by card takes {{ few.whole.by_card / few.whole.stored:.1f}} times as long as the stored way, with the same rows. While the host reads the counts,
+# the card has nothing to do.
+# /// otherwise
+# NCCL by card takes {{ few.whole.by_card:.0f}} µs, stores {{ few.whole.stored:.0f}} µs, with the same rows.
+# ///
 #
 # /// claim | few.whole.overlapped > few.whole.stored
 # With {{ few.tokens:.0f}} tokens the weights *are* the cost, and overlapping loses: {{ few.whole.overlapped:.0f}} µs instead of {{ few.whole.stored:.0f}}.
 # /// otherwise
 # With {{ few.tokens:.0f}} tokens the weights are the cost, and still it takes {{ few.whole.overlapped:.0f}} µs beside {{ few.whole.stored:.0f}}.
 # ///
+# ///
 #
-# DeepSeek overlaps two micro-batches: one is in attention and multiplies while the other travels [^deepseek2024]. But who sends and receives
-# needs SMs for it, 20 of the 132 of their card [^deepseek2024].
+# None of these is tuned for so few rows: many small kernels plan, sort and signal. DeepEP has kernels of their own for decoding [^deepep].
 #
 # /// exercise | Hide the way back | 5 minutes
 # `overlapped.py` hides dispatch, and combine still comes at the very end. Rearrange the work so that part of combine is hidden as well, on the
