@@ -1007,6 +1007,21 @@ def test_gpu_tests_for_another_card_are_listed_and_left(root, ran, monkeypatch, 
     assert "none of them" not in out
 
 
+def test_gpu_tests_that_need_two_devices_are_left_where_there_is_one(root, ran, monkeypatch, capsys):
+    tested_groups(root)
+    one = next((root / "tests" / "gpu").glob("test_*.py"))
+    one.write_text(f"{one.read_text()}\nGPUS = 2\n")
+    assert docs.main(["--plan", "--tests"], root) == 0
+    out = capsys.readouterr().out
+    assert "1 group of GPU tests" in out
+    assert "needs 2 GPUs, and there is 1, which collects none of them" in out
+    monkeypatch.setenv("COURSE_FAKE_GPUS", json.dumps([H200, H200]))
+    assert docs.main(["--plan", "--tests"], root) == 0
+    out = capsys.readouterr().out
+    assert "2 groups of GPU tests" in out
+    assert "none of them" not in out
+
+
 def test_pages_are_measured_before_the_gpu_tests_and_the_forecast_counts_both(root, ran, capsys):
     tested_groups(root)
     write_page(root, "a", "1")

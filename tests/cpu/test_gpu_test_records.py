@@ -503,6 +503,19 @@ def test_a_group_needs_the_card_that_one_of_its_files_names(tmp_path):
     }
 
 
+def test_a_group_has_as_many_devices_as_one_of_its_files_names(tmp_path):
+    folder = tmp_path / "tests" / "gpu"
+    folder.mkdir(parents=True)
+    (folder / "test_a.py").write_text('GROUPS = ("one", "two")\n')
+    (folder / "test_b.py").write_text('GROUPS = ("two",)\nGPUS = 2\n__test__ = False\n')
+
+    found = gpu_test_records.verdicts(tmp_path, "nvidia-h200", clean=True)
+    assert {verdict.group: (verdict.gpus, verdict.awaits_its_card) for verdict in found} == {
+        "one": (1, False),
+        "two": (2, False),  # a card of this kind can run them: its record is missed
+    }
+
+
 def test_a_language_of_the_ladder_is_no_matter_of_its_problem(tmp_path):
     folder = tmp_path / gpu_test_records.KERNELS / "gemm"
     folder.mkdir(parents=True)

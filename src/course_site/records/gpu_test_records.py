@@ -174,6 +174,14 @@ class Project:
         named = {_assigned(file, "CAPABILITY") for file in self.files_of(group)} - {None}
         return f"capability {max(map(str, named))}" if named else ""
 
+    def gpus_of(self, group: str) -> int:
+        """Return how many GPUs of one host a group uses at once.
+
+        A test file says it, and has no tests where there are fewer: GPUS = 2, `__test__ = …`.
+        """
+        named = {_assigned(file, "GPUS") for file in self.files_of(group)} - {None}
+        return max((int(number) for number in named), default=1)
+
     def coverage(self, group: str) -> dict[str, str]:
         """Return files that a group's outcome depends on, repository-relative, and the digest of what it means."""
         own = set(self._own(group))
@@ -451,6 +459,7 @@ class Verdict:
         edition: of what the record is; None without one.
         failed: its tests failed on these very files: no other card's pass stands in for that.
         needs: the card that its tests are for, "capability 10.0"; "" for any. Other cards collect none of them.
+        gpus: how many of one host it uses at once; where there are fewer, none of its tests is collected.
     """
 
     group: str
@@ -459,6 +468,7 @@ class Verdict:
     edition: dict[str, str] | None = None
     failed: bool = False
     needs: str = ""
+    gpus: int = 1
 
     @property
     def awaits_its_card(self) -> bool:
@@ -478,7 +488,11 @@ def verdicts(root: Path | Project, slug: str, *, clean: bool) -> list[Verdict]:
     """
     project = root if isinstance(root, Project) else Project(root)
     return [
-        replace(_verdict(project, slug, group, clean), needs=project.capability_of(group))
+        replace(
+            _verdict(project, slug, group, clean),
+            needs=project.capability_of(group),
+            gpus=project.gpus_of(group),
+        )
         for group in project.groups
     ]
 

@@ -43,7 +43,7 @@ _HINTS = re.compile(
 _USUAL = "Path(__file__).with_"  # in most of them
 # Rooms of the harness, and what lies beside the problems: they read errors and the environment to tell of them, and no
 # kernel lies in them.
-HARNESS = frozenset({"cuda", "measure", "error_demos"})
+HARNESS = frozenset({"cuda", "measure", "error_demos", "two_cards"})
 
 
 def faults_of(name: str, text: str) -> Iterator[tuple[int, str]]:

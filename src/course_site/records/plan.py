@@ -87,7 +87,7 @@ class GroupJob:
     @property
     def gpus(self) -> int:
         """GPUs of one host that it uses at once."""
-        return 1
+        return self.verdict.gpus
 
     @property
     def kind(self) -> str:
@@ -118,8 +118,8 @@ def unmet(page: Page, gpus: Sequence[Gpu], *, here: bool = True) -> str | None:
         here: the cards are in this machine: whether their counters can be read is asked as well.
     """
     gpu, together = gpus[0], gpus_of(page.needs)
-    if len(gpus) < together:
-        return f"needs {together} GPUs, and there {'is' if len(gpus) == 1 else 'are'} {len(gpus)}"
+    if too_few := _too_few(together, gpus):
+        return too_few
     for need in page.needs:
         card = card_of(need)
         if card and not re.fullmatch(card.pattern, gpu.name):
@@ -134,6 +134,12 @@ def unmet(page: Page, gpus: Sequence[Gpu], *, here: bool = True) -> str | None:
         if missing:
             return f"{need}: {missing}"
     return None
+
+
+def _too_few(together: int, gpus: Sequence[Gpu]) -> str | None:
+    if len(gpus) >= together:
+        return None
+    return f"needs {together} GPUs, and there {'is' if len(gpus) == 1 else 'are'} {len(gpus)}"
 
 
 def _of_another_capability(need: str, gpu: Gpu) -> str | None:
@@ -341,7 +347,7 @@ def _is_for_these_cards(verdict: Verdict, gpus: Sequence[Gpu], slug: str) -> boo
     Without a card here it is for that of the edition, if this has a record of it.
     """
     if gpus:
-        why = _of_another_capability(verdict.needs, gpus[0])
+        why = _of_another_capability(verdict.needs, gpus[0]) or _too_few(verdict.gpus, gpus)
     else:
         of_another = f"needs {verdict.needs}, and records/{slug} is of another card"
         why = of_another if verdict.awaits_its_card else None

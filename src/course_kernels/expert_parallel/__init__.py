@@ -1,0 +1,1 @@
+"""Expert parallelism: the experts of a layer shared out among cards, and tokens that travel to them and back."""
