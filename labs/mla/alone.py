@@ -6,7 +6,7 @@
 
 Shapes    Q (B, H, D + R), Wk and Wv (H, D, C), cache (B, N, C + R), scale (B, N), O (B, H, D), row-major
 Types     float32; the truth is computed in float64
-Cost      read all inputs, write O; operations as in latent_attention, and two for each number of the scale and each head
+Cost      read all inputs, write O; operations as in latent_attention, and two for each scale and each head
 """
 
 from __future__ import annotations

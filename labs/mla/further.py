@@ -17,13 +17,14 @@ def all_scores(times: float) -> Any:
     """All scores far from 0, and as far: the first number of the position takes care of that.
 
     Whoever begins with a largest score of 0, or gives a token that does not exist a score of 0, sees nothing or sees
-    that; whoever subtracts no largest score has infinity.
+    that; whoever subtracts no largest score has infinity. At a few thousand a sum in float32 is rounded to some
+    ten-thousandths.
     """
 
     def change(q: Any, w_k: Any, w_v: Any, cache: Any, *scale: Any) -> None:
         D, C = w_k.shape[1:]
-        q[:, :, D] = 16.0
-        cache[:, :, C] = 16.0 * times
+        q[:, :, D] = 64.0
+        cache[:, :, C] = 64.0 * times
 
     return change
 
@@ -86,10 +87,12 @@ def drawn(draw: random.Random, slow: bool) -> list[Further]:
         # More of the position than of the latent, and a head wider than the latent.
         Further(size(N=few, D=draw.randint(13, 15), R=draw.randint(9, 12), C=draw.randint(3, 5))),
         *(
-            Further(size(N=N, H=3), f"all scores far {where} 0", slack=4, change=all_scores(times))
+            Further(size(N=N, H=3), f"all scores far {where} 0", slack=64, change=all_scores(times))
             for where, times, N in (("above", 1.0, few), ("below", -1.0, few + 28))
         ),
-        Further(size(N=few + 12, H=4), "heads that ask by position alone", change=some_heads_only_by_position),
+        Further(
+            size(N=few + 12, H=4), "heads that ask by position alone", change=some_heads_only_by_position
+        ),
         Further(size(N=few + 60), "one token far ahead of the others", slack=4, change=one_token_ahead),
         # Scores of some thousands.
         Further(size(N=draw.randint(9, 20), D=8, C=12), times=16),

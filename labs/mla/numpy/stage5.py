@@ -9,7 +9,7 @@ TILE = 64  # tokens of the list that are looked at together
 
 def one_sequence(q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray, cache: np.ndarray) -> np.ndarray:
     """The answer [H, D] of one sequence: q is [H, D + R], w_k and w_v are [H, D, C], cache is [N, C + R]."""
-    H, D, C = w_k.shape
+    H, D, C = len(w_k), w_k.shape[1], w_k.shape[2]
     latent, position = cache[:, :C], cache[:, C:]  # [N, C] and [N, R], no copies
     absorbed = (q[:, None, :D] @ w_k)[:, 0]  # [H, C]: the query, as a latent sees it
     m = np.full((H, 1), -np.inf)  # largest score so far, for each head

@@ -21,7 +21,9 @@ def latent_attention_kernel(
     r = tl.arange(0, BLOCK_R)  # [BLOCK_R] places in a position
     q_row = q_ptr + (b * H + h) * (D + R)  # [BLOCK_H] where the query of each head begins
     o_row = o_ptr + (b * H + h) * D  # [BLOCK_H]
-    w_row = h[:, None] * D * C + c[None, :]  # [BLOCK_H, BLOCK_C] row 0 of each head's matrix; row d is d * C further
+    w_row = (
+        h[:, None] * D * C + c[None, :]
+    )  # [BLOCK_H, BLOCK_C] row 0 of each head's matrix; row d is d * C further
     there = (h[:, None] < H) & (c[None, :] < C)
     n = tl.arange(0, BLOCK_N)  # [BLOCK_N] tokens; from N on there is none
     row = cache_ptr + (b * N + n[:, None]) * (C + R)  # [BLOCK_N, 1]
@@ -49,7 +51,9 @@ def latent_attention(
     (B, H, _), (_, D, C), N = q.shape, w_k.shape, cache.shape[1]
     R = cache.shape[2] - C
     o = torch.empty((B, H, D), dtype=q.dtype, device=q.device)
-    BLOCK_R, BLOCK_C = (max(16, triton.next_power_of_2(size)) for size in (R, C))  # 16: what tl.dot takes at least
+    BLOCK_R, BLOCK_C = (
+        max(16, triton.next_power_of_2(size)) for size in (R, C)
+    )  # 16: what tl.dot takes at least
     BLOCK_N = max(16, triton.next_power_of_2(N))  # room for the whole list
     latent_attention_kernel[(B, triton.cdiv(H, BLOCK_H))](
         q, w_k, w_v, cache, o, H, N, D, R, C, 1 / sqrt(D + R),

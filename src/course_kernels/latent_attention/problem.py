@@ -26,7 +26,7 @@ from course_kernels.problem import Problem, Workload
 def make_inputs(
     w: Workload, generator: torch.Generator, device: torch.device | str
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Queries (B, H, D + R), weights (H, D, C) twice, list (B, N, C + R): normal; keys and values have variance 1."""
+    """Draw queries (B, H, D + R), weights (H, D, C) twice, list (B, N, C + R), normal; keys then have variance 1."""
     shapes = ((w.B, w.H, w.D + w.R), (w.H, w.D, w.C), (w.H, w.D, w.C), (w.B, w.N, w.C + w.R))
     q, w_k, w_v, cache = (
         torch.randn(*shape, generator=generator, dtype=w.torch_dtype, device=device) for shape in shapes
@@ -35,11 +35,13 @@ def make_inputs(
 
 
 def reference(q: torch.Tensor, w_k: torch.Tensor, w_v: torch.Tensor, cache: torch.Tensor) -> torch.Tensor:
-    """The answer in float64: (B, H, D); keys and values are made."""
+    """Return the answer in float64, (B, H, D); keys and values are made."""
     q, w_k, w_v = q.double(), w_k.double(), w_v.double()
     _, D, C = w_k.shape
     out = torch.empty((*q.shape[:2], D), dtype=torch.float64, device=q.device)
-    for query, one, answer in zip(q, cache, out, strict=True):  # the keys and values of one sequence at a time
+    for query, one, answer in zip(
+        q, cache, out, strict=True
+    ):  # the keys and values of one sequence at a time
         latent, position = one[:, :C].double(), one[:, C:].double()
         keys, values = latent @ w_k.mT, latent @ w_v.mT  # [H, N, D]
         scores = (keys @ query[:, :D, None])[:, :, 0] + query[:, D:] @ position.T  # [H, N]
@@ -49,7 +51,7 @@ def reference(q: torch.Tensor, w_k: torch.Tensor, w_v: torch.Tensor, cache: torc
 
 
 def flops(w: Workload) -> int:
-    """Operations that are needed, in whichever form takes fewer."""
+    """Return the operations that are needed, in whichever form takes fewer."""
     absorbed = 2 * w.D * w.C + w.N * (2 * w.C + w.R)
     made = 2 * w.N * w.D * w.C + w.N * (2 * w.D + w.R)
     return int(2 * w.B * w.H * min(absorbed, made))
