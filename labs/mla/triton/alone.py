@@ -61,9 +61,8 @@ def latent_attention(
     (B, H, _), (_, D, C), N = q.shape, w_k.shape, cache.shape[1]
     R = cache.shape[2] - C
     o = torch.empty((B, H, D), dtype=q.dtype, device=q.device)
-    BLOCK_R, BLOCK_C = (
-        max(16, triton.next_power_of_2(size)) for size in (R, C)
-    )  # 16: what tl.dot takes at least
+    # 16 is the least that `tl.dot` takes.
+    BLOCK_R, BLOCK_C = (max(16, triton.next_power_of_2(size)) for size in (R, C))
     latent_attention_kernel[(B, triton.cdiv(H, BLOCK_H))](
         q, w_k, w_v, cache, o, H, N, D, R, C, 1 / sqrt(D + R),
         BLOCK_H=BLOCK_H, BLOCK_N=BLOCK_N, BLOCK_R=BLOCK_R, BLOCK_C=BLOCK_C, num_warps=8, num_stages=1,
@@ -106,9 +105,8 @@ def scaled_kernel(
         shares = tl.exp(scores - now[:, None])
         total = total * tl.exp(largest - now) + tl.sum(shares, axis=1)
         mix *= tl.exp(largest - now)[:, None]
-        mix += tl.dot(
-            shares * times[None, :], latent, input_precision="ieee"
-        )  # the scale of a value, not of a share
+        # The scale of a value, not of a share: the sum of the shares has none.
+        mix += tl.dot(shares * times[None, :], latent, input_precision="ieee")
         largest = now
     mix = mix / total[:, None]
     for d in range(D):

@@ -61,9 +61,8 @@ def latent_attention(
     (B, H, _), (_, D, C), N = q.shape, w_k.shape, cache.shape[1]
     R = cache.shape[2] - C
     o = torch.empty((B, H, D), dtype=q.dtype, device=q.device)
-    BLOCK_R, BLOCK_C = (
-        max(16, triton.next_power_of_2(size)) for size in (R, C)
-    )  # 16: what tl.dot takes at least
+    # 16 is the least that `tl.dot` takes.
+    BLOCK_R, BLOCK_C = (max(16, triton.next_power_of_2(size)) for size in (R, C))
     latent_attention_kernel[(B, triton.cdiv(H, BLOCK_H))](
         q, w_k, w_v, cache, o, H, N, D, R, C, 1 / sqrt(D + R),
         BLOCK_H=BLOCK_H, BLOCK_N=BLOCK_N, BLOCK_R=BLOCK_R, BLOCK_C=BLOCK_C, num_warps=8, num_stages=1,
