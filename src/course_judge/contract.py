@@ -68,6 +68,8 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     # A row of very few columns may come out near 0 as a whole.
     "grouped_gemm": {"G": Bounds(most=32), "N": Bounds(from_=8), "K": Bounds(least=128, step=128)},
     "mla_decode": {"B": ANY, "H": Bounds(most=128)},
+    # Of a mean over tokens little may be left; with one number there is none beside it to hold its rounding against.
+    "latent_attention": {"B": ANY, "H": ANY, "D": Bounds(from_=4), "R": ANY, "C": Bounds(from_=4)},
     "paged_attention": HEADS,
     "qkv_rope": {"B": Bounds(most=32), "H": ANY, "KV": ANY, "P": ANY},
     "rms_norm": {"N": Bounds(most=16384)},

@@ -1,0 +1,1 @@
+"""Attention of one token over a list of latents, of which every head makes its own keys and values."""
