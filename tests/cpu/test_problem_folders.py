@@ -31,6 +31,7 @@ TYPES = {
     "qkv_rope": {torch.bfloat16, torch.int32, torch.float32},
     "paged_attention": {torch.bfloat16, torch.int32},
     "sampling": {torch.bfloat16, torch.float32, torch.int64, torch.int32},
+    "speculative_sampling": {torch.float32, torch.int32},
 }  # of inputs, where the workload names that of the answer
 
 
