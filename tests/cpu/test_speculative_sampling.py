@@ -130,10 +130,31 @@ class TestRules:
 
         assert found.tolist() == cold.tolist() == [[0, -1]]
 
+    def test_an_edge_belongs_to_the_word_behind_it(self, kernel):
+        row = [0.5, 0.25, 0.25]
+        for uniform, token in ((0.0, 0), (0.5, 1), (0.75, 2)):
+            assert kernel(*one([row] * 2, [row], [-1], [0.0, uniform]))[0].tolist() == [[token, -1]]
+
+    def test_a_product_has_all_its_digits(self, kernel):
+        """The target has what the product rounds to: whether it is below that, float32 cannot say."""
+        of = torch.Generator().manual_seed(0)
+        u, q = torch.rand(16, generator=of), torch.rand(16, generator=of)
+        p = u * q
+        expected = u.double() * q.double() < p.double()
+        rows = [torch.stack((x, 1 - x), -1) for x in (p, q)]
+        target, draft = rows[0][:, None].repeat(1, 2, 1), rows[1][:, None]
+        drafted = torch.zeros(16, 1, dtype=torch.int32)
+        _, count = kernel(target, draft, drafted, torch.ones(16), u[:, None].repeat(1, 2))
+
+        assert count.tolist() == expected.int().tolist()
+        assert 3 < expected.sum() < 13
+
     def test_a_nan_counts_as_nothing(self, kernel):
         found, count = kernel(*one([[NAN, 0.5, 0.5], TARGET], [[NAN, 0.4, 0.6]], [0], [0.0, 0.9]))
 
         assert (found.tolist(), count.tolist()) == ([[1, -1]], [0])
+        _, count = kernel(*one([TARGET, TARGET], [[0.5, NAN, 0.5]], [1], [0.99, 0.0]))
+        assert count.tolist() == [1]
 
     def test_a_row_hangs_on_its_own_numbers_alone(self, kernel):
         inputs = inputs_of(Workload.of("int32", B=7, K=3, V=50, mixed=True))
@@ -156,6 +177,21 @@ def test_the_token_lies_in_any_block(at):
 
     assert k02_one_launch.speculative_sampling(*inputs)[0].tolist() == [[at, -1]]
     assert same(k02_one_launch.speculative_sampling(*inputs), reference(*inputs))
+
+
+def test_the_first_of_equals_is_found_in_any_block():
+    target = torch.zeros(1, 2, 20_000)
+    target[0, 0, [5, 8197, 16_389]] = 1.0  # the same thread's, block after block
+    target[0, 1, [9000, 17_192]] = 1.0
+    given = (
+        target,
+        target[:, :1].contiguous(),
+        torch.tensor([[5]], dtype=torch.int32),
+        torch.zeros(1),
+        torch.zeros(1, 2),
+    )
+
+    assert k02_one_launch.speculative_sampling(*given)[0].tolist() == [[5, 9000]]
 
 
 def test_random_numbers_that_nobody_chose_give_the_truth():

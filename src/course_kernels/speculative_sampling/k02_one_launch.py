@@ -112,14 +112,14 @@ def speculative_sampling_kernel(
     x = tl.load(drafted + b * K + place, mask=is_draft, other=-1)
     P, Q = target + b * (K + 1) * V, draft + b * K * V
     if tl.load(temperature + b) > 0.0:
-        there = (x >= 0) & (x < V)  # and is no draft's end
+        there = (x >= 0) & (x < V)  # where not, nothing is read, and zero is not below zero
         number = place.to(tl.int64) * V + x
         p = tl.load(P + number, mask=there, other=0.0)
         q = tl.load(Q + number, mask=there, other=0.0)
         u = tl.load(uniforms + b * (K + 1) + place, mask=is_draft, other=0.0)
         # In float64 the product has all its digits: the edge is where the contract has it.
-        passes = u.to(tl.float64) * tl.where(q > 0.0, q, 0.0).to(tl.float64) < tl.where(p > 0.0, p, 0.0)
-        a = tl.min(tl.where(passes & there, K, place), 0).to(tl.int64)
+        passes = u.to(tl.float64) * tl.where(q > 0.0, q, 0.0).to(tl.float64) < p
+        a = tl.min(tl.where(passes, K, place), 0).to(tl.int64)
         at = tl.minimum(a, K - 1)
         refused = (a < K) & (tl.max(tl.where((place == at) & there, 1, 0), 0) > 0)
         y = draw(P + a * V, Q + at * V, V, refused, tl.load(uniforms + b * (K + 1) + K), BLOCK, BLOCKS)
