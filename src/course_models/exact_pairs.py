@@ -41,6 +41,12 @@ class Chain:
     temperature: float
 
     @property
+    def pairs(self) -> Tensor:
+        """The probability of every pair behind the first token: (V, V) float64."""
+        rows = self.target.double() / self.target.double().sum(-1, keepdim=True)
+        return rows[FIRST][:, None] * rows
+
+    @property
     def passing(self) -> float:
         """The probability that a first drafted token passes: the sum of the smaller of each pair."""
         return float(torch.minimum(self.target[FIRST], self.draft[FIRST]).double().sum())
@@ -106,21 +112,21 @@ def _round(rule: Rule, language: Chain, start: Tensor, generator: torch.Generato
     return tokens.long()
 
 
-def p_value(counts: Tensor, language: Chain) -> float:
-    """Return how often a right rule has counts as far from the target's pairs as these, or farther: Pearson's test.
+def p_value(counts: Tensor, shares: Tensor) -> float:
+    """Return how often a right rule has counts as far from what is due as these, or farther: Pearson's test.
 
     Args:
-        counts: (V, V), as `pairs` returns them.
+        counts: whole numbers, as `pairs` returns them.
+        shares: of the same shape, the probability of each, such as `Chain.pairs`.
     Raises:
         ValueError: too few to tell.
     """
-    target = language.target.double()
-    target = (target / target.sum(-1, keepdim=True)).cpu()
-    due = target[FIRST][:, None] * target * counts.sum().cpu()
+    counts, shares = counts.cpu().double(), shares.cpu().double()
+    due = shares / shares.sum() * counts.sum()
     if float(due.min()) < LEAST_DUE:
         raise ValueError(
             f"counts: expected {LEAST_DUE} of the rarest pair or more, got {float(due.min()):.2g}: count more"
         )
-    statistic = ((counts.cpu() - due) ** 2 / due).sum()
+    statistic = ((counts - due) ** 2 / due).sum()
     freedom = torch.tensor(counts.numel() - 1, dtype=torch.float64)
     return float(torch.special.gammaincc(freedom / 2, statistic / 2))

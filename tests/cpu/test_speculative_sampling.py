@@ -226,7 +226,7 @@ def test_pairs_of_tokens_are_distributed_as_the_target_says(temperature):
 
     assert counts.sum() == PAIRS
     assert 0.6 < language.passing < 0.95  # both ways are taken often
-    assert p_value(counts, language) > LEAST_P
+    assert p_value(counts, language.pairs) > LEAST_P
 
 
 def with_rest(rule):
@@ -316,7 +316,7 @@ def test_a_wrong_rule_is_rejected_by_what_it_says(rule):
     for temperature in TEMPERATURES:
         language = chain(temperature)
         counts = pairs(WRONG[rule], language, PAIRS // 16, torch.Generator().manual_seed(1))
-        found.append(p_value(counts, language))
+        found.append(p_value(counts, language.pairs))
 
     assert min(found) < LEAST_P / 1000
 
@@ -336,7 +336,7 @@ def test_too_few_pairs_tell_nothing():
     with pytest.raises(
         ValueError, match=r"^counts: expected 10 of the rarest pair or more, got 0.53: count more$"
     ):
-        p_value(pairs(reference, language, 1000, torch.Generator().manual_seed(0)), language)
+        p_value(pairs(reference, language, 1000, torch.Generator().manual_seed(0)), language.pairs)
 
 
 def test_a_p_value_is_that_of_the_tables():
@@ -345,7 +345,7 @@ def test_a_p_value_is_that_of_the_tables():
     for statistic, expected in ((7.8147, 0.05), (16.266, 0.001)):
         off = (statistic * 2500 / 2) ** 0.5
         counts = torch.tensor([[2500 + off, 2500 - off], [2500.0, 2500.0]])
-        assert p_value(counts, Chain(half, half, 1.0)) == pytest.approx(expected, rel=1e-3)
+        assert p_value(counts, Chain(half, half, 1.0).pairs) == pytest.approx(expected, rel=1e-3)
 
 
 # --- the inputs -------------------------------------------------------------------------------------------
