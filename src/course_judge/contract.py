@@ -82,6 +82,7 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
         "N": Bounds(least=16, step=16),
         "K": Bounds(least=128, step=128),
     },
+    "speculative_sampling": {"B": ANY, "K": ANY},
     "strided_read": {"S": ANY},
 }
 # A dimension that is a multiple of another, and that other: a vector and its stride, heads of queries and of keys.

@@ -20,6 +20,8 @@ from course_kernels.problem import Problem, Workload
 GRID = {torch.float32: 2.0**-12, torch.float16: 2.0**-6, torch.bfloat16: 2.0**-4}
 # Where a grid is too coarse for what is put on it, or decides what is chosen.
 NO_GRID = ("fused_multiply_add", "qkv_rope", "sampling", "sparse_attention")
+# Where a grid is too coarse for what is put on it.
+NO_GRID = ("fused_multiply_add", "qkv_rope", "sampling", "speculative_sampling")
 PICKED = 16  # places in the middle, of which the largest and the smallest number change places
 LEAST = 4  # a shorter input has no middle
 # Inputs that cannot be changed by themselves: what a forward pass left, angles, where sequences lie, an index.
@@ -28,6 +30,7 @@ FIXED: dict[str, tuple[int, ...]] = {
     "qkv_rope": (4, 5),
     "sampling": (1, 2, 3, 4, 5),
     "sparse_attention": (0, 1, 2),
+    "speculative_sampling": (3, 4),
 }
 MAY_CHANGE: dict[str, tuple[int, ...]] = {"qkv_rope": (3,), "skinny_gemm_w4": (1,)}  # among whole numbers
 SURELY_DRAWN = 60.0  # what is added to a logit

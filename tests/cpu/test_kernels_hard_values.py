@@ -59,6 +59,9 @@ WORKLOADS = {
     "paged_attention": [Workload.of("float16", B=3, H=3, KV=1, N=140, PAGE=16, D=D) for D in (64, 128)],
     "sampling": [Workload.of("int64", B=4, V=50, **more) for more in ({}, {"filtered": True, "bf16": True})],
     "sgemm": [Workload.of("float32", **size) for size in (ODD, EVEN, LOW)],
+    "speculative_sampling": [
+        Workload.of("int32", B=7, K=3, V=50, **more) for more in ({}, {"mixed": True}, {"greedy": True})
+    ],
     "softmax": [Workload.of("float32", M=13, N=781)],
     "sparse_attention": [
         Workload.of("float16", B=2, H=3, H_I=5, N=70, TOP=9, **more) for more in ({}, {"peaked": True})

@@ -34,6 +34,7 @@ TYPES = {
     "paged_attention": {torch.bfloat16, torch.int32},
     "sampling": {torch.bfloat16, torch.float32, torch.int64, torch.int32},
     "sparse_attention": {torch.bfloat16, torch.float32},
+    "speculative_sampling": {torch.float32, torch.int32},
 }  # of inputs, where the workload names that of the answer
 # Inputs that the least cost leaves out: where every token is chosen, nobody needs the index.
 NOT_READ = {"sparse_attention": (0, 1, 2)}

@@ -44,6 +44,7 @@ from course_kernels.skinny_gemm_fp8 import k01_one_program as few_rows_fp8
 from course_kernels.skinny_gemm_fp8 import k02_shares as shares_fp8
 from course_kernels.skinny_gemm_w4 import k01_triton as few_rows_w4
 from course_kernels.sparse_attention import k01_dense, k02_in_pieces, k03_gathered, k04_chosen, parts
+from course_kernels.speculative_sampling import k02_one_launch as accept
 from course_kernels.swiglu import k01_fused as swiglu_fused
 from course_kernels.vector_add import k02_triton
 
@@ -68,7 +69,7 @@ def compiled(kernel, types, constants, capability, source=ASTSource, look=True, 
     places = {(names.index(n),): value for n, value in constants.items()}
     # As at a launch: torch's addresses, and the lengths used here, are multiples of 16.
     lengths = (*EVEN, "each") if kernel is k01_gumbel.gumbel_kernel else EVEN
-    even = [n for n, t in signature.items() if t.startswith("*") or n in lengths]
+    even = [n for n, t in signature.items() if t[0] == "*" or (n in lengths and t != "constexpr")]
     attributes = {(names.index(n),): [["tt.divisibility", 16]] for n in even}
     given = source(kernel, signature, places, attributes)
     target = GPUTarget("cuda", capability, 32)
@@ -434,6 +435,16 @@ def sampling(capability, kernel, short):
     return compiled(kernel, types, constants, capability, num_warps=warps)
 
 
+def speculative_sampling(capability, V):
+    """The kernel that accepts drafts, of four drafted tokens."""
+    pointers = {"drafted": "*i64", "tokens": "*i64", "accepted": "*i64"}
+    pointers |= dict.fromkeys(("target", "draft", "temperature", "uniforms"), "*fp32")
+    block = min(accept.BLOCK, max(triton.next_power_of_2(V), 128))
+    constants = {"K": 4, "PLACES": 8, "BLOCK": block, "BLOCKS": triton.next_power_of_2(triton.cdiv(V, block))}
+    kernel = accept.speculative_sampling_kernel
+    return compiled(kernel, pointers | {"V": "i32"}, constants, capability, num_warps=accept.WARPS)
+
+
 def attention_backward(capability, which, element_bytes, D, causal):
     """A kernel of attention's backward pass, with the tile that such a card would get: of keys, of rows, or in one."""
     module = backward_one_pass if which == "one_pass" else backward_teaching
@@ -583,6 +594,8 @@ if __name__ == "__main__":
     for kernel in (k01_gumbel.gumbel_kernel, k02_threshold.threshold_kernel):
         for short in ("bf16", "fp32"):
             results[f"sampling-{kernel.__name__}-{short}-90"] = sampling(90, kernel, short)
+    for V in (128256, 264):
+        results[f"speculative_sampling-{V}-90"] = speculative_sampling(90, V)
     for element_bytes, D, capability in ((2, 96, 90), (4, 256, 89)):
         name = f"attention_general-{element_bytes}-{D}-{capability}"
         results[name] = attention_general(capability, element_bytes, D)
