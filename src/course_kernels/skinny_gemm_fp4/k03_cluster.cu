@@ -1,0 +1,242 @@
+// NVFP4 weights, kernel 3: the blocks of a cluster share K, so that x is there before memory has to wait for it.
+//
+// Contract  problem.py, M <= 16      Launcher  k03_cluster.py
+// Idea      a block multiplies with a part of K only, and needs that part of x only: its bytes, from L2 for every block
+//           anew, are divided by the blocks of a cluster. The copy engine brings them, asked before the weights; the
+//           sums of all tiles wait in shared memory, and the blocks of the cluster meet once, at the end
+// Against   k02_fragments, where each block fetches all of x, behind a ring of weights, and the memory rests until x has
+//           come. There every lane asks for its own 16 bytes, here one for its warp; there all warps of a block meet after
+//           two tiles, here a warp waits for sums that are a tile old
+// Cost      shared memory for the sums of TILES tiles; a meeting of the cluster for each TILES, and one before it ends
+// Limits    Hopper; 16 rows of x; K up to 32768, for 16 warps in each of 8 blocks
+// Source    CUDA C++ Programming Guide, clusters and distributed shared memory; PTX ISA, cp.async.bulk; the fragments
+//           are those of k02_fragments
+#include "asynchronous_copy.cuh"
+#include "hopper/other_blocks.cuh"
+#include "hopper/tma.cuh"
+#include "hopper/warpgroup.cuh"
+#include "matrix_instructions.cuh"
+#include "pairs.cuh"
+
+// Of the launcher: EIGHTS (times 8 rows of x), BLOCKS (of a cluster, along K), SHARES (warps of a team, along K), TEAMS
+// (of a block, each with tiles of its own), STAGES (tiles that a warp copies ahead), TILES (of a team, whose sums have a
+// place), X_FIRST (0: weights are asked for before the last grid has ended, and x after), and BULK (2: the copy engine
+// brings weights and scales; 1: weights; 0: lanes copy).
+constexpr int WARP = 32;
+constexpr int WARPS = SHARES * TEAMS, THREADS = WARPS * WARP;
+constexpr int SUMS = EIGHTS * 4 * WARP;                 // 16 rows of weights times those of x
+constexpr int SLOTS = 2;  // for the sums of a team's warps: of a tile that is written, and of one that is added
+constexpr int X_BYTES = GROUPS * 256 + 16;  // a row of x: eight lanes meet all banks
+constexpr int ADDERS = SHARES < SUMS / WARP ? SHARES : SUMS / WARP;  // warps that add the sums of a tile
+constexpr int TURNS = SHARES / ADDERS;                  // and how many such there are, who take turns
+constexpr int EXCHANGE = TEAMS * TILES * SUMS;
+constexpr float LEFT = 128.0f;                          // 2**7: of the weights' 2**-126 and the scales' 2**119
+
+struct alignas(16) Stage {  // what a warp has of a tile
+  uint4 words[HELD][2][WARP];   // of 64 columns each
+  unsigned scales[HELD][WARP];  // of rows r and r + 8, of the first 64 columns and of the others
+};
+
+struct alignas(128) Barriers {
+  Barrier x_came, full[WARPS][STAGES], written[TEAMS][SLOTS], added[TEAMS][SLOTS];
+};
+
+// Eight weights of a word to the four registers of a multiply: 2**-126 of each.
+__device__ inline void unpack(unsigned (&registers)[4], unsigned word) {
+  constexpr unsigned CODES = 0x81c081c0u;  // sign, exponent and mantissa, twice
+  registers[0] = word << 6 & CODES;
+  registers[1] = word << 2 & CODES;
+  registers[2] = (word >> 4 | word << 28) & CODES;
+  registers[3] = (word & 0x81808180u) | (word >> 8 & 0x00400040u);
+}
+
+// Byte `which` of four scales as 2**119 of it, twice.
+__device__ inline unsigned scale_pair(unsigned scales, int which) {
+  return (scales >> 8 * which & 0xff) * 0x00100010u + 0x70007000u;
+}
+
+// grid: clusters of BLOCKS      block: THREADS      dynamic shared memory: see the launcher
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    skinny_gemm_fp4_cluster(const unsigned short *x,              // [M, 128 * groups]
+                            const uint4 *__restrict__ words,      // [tiles, groups, 2, 32]
+                            const unsigned *__restrict__ scales,  // [tiles, groups, 32]
+                            const float *__restrict__ second,     // [1]
+                            unsigned short *__restrict__ y,       // [M, 16 * tiles]
+                            int M, int tiles, int groups) {
+  extern __shared__ __align__(128) char room[];
+  const int lane = threadIdx.x % WARP, warp = same_in_warp(threadIdx.x / WARP), team = warp / SHARES, share = warp % SHARES;
+  const int rank = blockIdx.x % BLOCKS, cluster = blockIdx.x / BLOCKS, step = gridDim.x / BLOCKS * TEAMS;
+  Barriers &barriers = *reinterpret_cast<Barriers *>(room);
+  Barrier *full = barriers.full[warp], *written = barriers.written[team], *added = barriers.added[team];
+  Stage *ring = reinterpret_cast<Stage *>(room + sizeof(Barriers)) + warp * STAGES;
+  char *rows = room + sizeof(Barriers) + WARPS * STAGES * sizeof(Stage);  // [M, X_BYTES]; once they are in registers, sums:
+  float *exchange = reinterpret_cast<float *>(rows);   // [TEAMS, TILES, SUMS]
+  float *slots = exchange + EXCHANGE + team * SLOTS * SHARES * SUMS;  // [SLOTS, SHARES, SUMS]
+
+  // The groups of this warp, of all tiles of its team: at the end of K one may be missing, or both.
+  const int block_first = rank * GROUPS, of_block = max(min(groups - block_first, GROUPS), 0);
+  const int first = block_first + share * HELD, mine = max(min(of_block - share * HELD, HELD), 0);
+
+  auto ask_for_x = [&] {  // by the first warp
+    const int bytes = of_block * 256;
+    if (lane == 0) arrive_and_expect_bytes(&barriers.x_came, M * bytes);
+    __syncwarp();
+    if (lane < M && bytes) load_bytes(rows + lane * X_BYTES, x + lane * groups * 128LL + block_first * 128, bytes, &barriers.x_came);
+  };
+  int tile_asked = cluster * TEAMS + team;
+  long long next = static_cast<long long>(tile_asked) * groups + first;
+  const long long next_step = static_cast<long long>(step) * groups;
+  auto ask = [&](int stage) {  // for the next tile; nothing past the last
+    Stage *to = ring + stage;
+    if (tile_asked < tiles) {
+      if (BULK && elect_one()) {
+        Barrier *b = &full[stage];
+        arrive_and_expect_bytes(b, mine * (BULK == 2 ? 1024 + 128 : 1024));
+        if (mine) load_bytes(to->words, words + next * 64, mine * 1024, b);
+        if (mine && BULK == 2) load_bytes(to->scales, scales + next * WARP, mine * 128, b);
+      }
+#pragma unroll
+      for (int group = 0; group < HELD; group++) {
+        if (BULK == 2 || group >= mine) break;
+        copy_4_bytes(&to->scales[group][lane], scales + (next + group) * WARP + lane);
+        if (BULK) continue;
+        copy_16_bytes(&to->words[group][0][lane], words + (next + group) * 64 + lane);
+        copy_16_bytes(&to->words[group][1][lane], words + (next + group) * 64 + WARP + lane);
+      }
+    }
+    if (BULK < 2) close_group();
+    next += next_step, tile_asked += step;
+  };
+
+  // Barriers: x's first, then those of each warp's ring, then those between warps.
+  let_next_grid_begin();
+  if (X_FIRST) wait_for_last_grid();
+  if (lane == 0) {
+    if (warp == 0) barrier_init(&barriers.x_came, 1);
+#pragma unroll 1
+    for (int i = 0; BULK && i < STAGES; i++) barrier_init(&full[i], 1);
+    fence_barrier_init();
+  }
+  __syncwarp();
+  if (X_FIRST && warp == 0) ask_for_x();
+  // What is never asked for: zeros. So the product needs no branch, and its loads need not wait behind one.
+#pragma unroll 1
+  for (int i = 0; i < STAGES * HELD; i++) {
+    const int group = i % HELD;
+    if (group < mine) continue;
+    ring[i / HELD].words[group][0][lane] = ring[i / HELD].words[group][1][lane] = {0, 0, 0, 0};
+    ring[i / HELD].scales[group][lane] = 0;
+  }
+  __syncwarp();
+#pragma unroll 1
+  for (int i = 0; i < STAGES; i++) ask(i);
+  if (!X_FIRST) wait_for_last_grid();  // weights were there before; x may be the work of the last grid
+  if (!X_FIRST && warp == 0) ask_for_x();
+  if (lane == 0 && share == 0) {
+#pragma unroll
+    for (int i = 0; i < SLOTS; i++) barrier_init(&written[i], SHARES), barrier_init(&added[i], ADDERS);
+  }
+  const float factor = *second * LEFT;
+  __syncthreads();  // the barriers are there
+
+  wait(&barriers.x_came, 0);
+  unsigned held[HELD][2][EIGHTS][8];
+#pragma unroll
+  for (int part = 0; part < HELD * 4 * EIGHTS; part++) {
+    const int half = part % 2, eight = part / 2 % EIGHTS, tile_k = part / 2 / EIGHTS % 2, group = part / 4 / EIGHTS;
+    const int m = eight * 8 + lane / 4;
+    uint4 eight_numbers = {0, 0, 0, 0};  // rows that x has not
+    const char *from = rows + m * X_BYTES + (share * HELD + group) * 256 + tile_k * 128 + lane % 4 * 32 + half * 16;
+    if (m < M && group < mine) eight_numbers = *reinterpret_cast<const uint4 *>(from);
+    unsigned *to = &held[group][tile_k][eight][half * 4];
+    to[0] = eight_numbers.x, to[1] = eight_numbers.y, to[2] = eight_numbers.z, to[3] = eight_numbers.w;
+  }
+  __syncthreads();  // x has been read, and sums take its place
+
+  auto tile_of = [&](int i, int of_team) { return cluster * TEAMS + of_team + i * step; };
+  auto store = [&](int tile, int i, float total) {  // number i % 4 of lane i / 4 % 32
+    const int m = i / 128 * 8 + i / 4 % 4 * 2 + i % 2, n = i % 128 / 16 + i % 4 / 2 * 8;
+    if (m < M) y[m * 16LL * tiles + tile * 16LL + n] = static_cast<unsigned short>(Bf16::pair(total * factor, 0.0f));
+  };
+  // The sums of all warps of the team, of its tile i, place `here` of the exchange: by those whose turn it is.
+  auto add = [&](unsigned i, int here) {
+    const unsigned slot = i % SLOTS;
+    if (share / ADDERS != i % TURNS) return;
+    wait(&written[slot], i / SLOTS & 1);
+#pragma unroll
+    for (int e = 0; e < (SUMS / WARP + ADDERS - 1) / ADDERS; e++) {
+      const int j = (e * ADDERS + share % ADDERS) * WARP + lane;
+      if (SUMS / WARP % ADDERS && j >= SUMS) break;
+      float total = 0.0f;
+#pragma unroll
+      for (int w = 0; w < SHARES; w++) total += slots[(slot * SHARES + w) * SUMS + j];
+      exchange[(team * TILES + here) * SUMS + j] = total;
+    }
+    __syncwarp();
+    if (lane == 0) arrive(&added[slot]);
+  };
+
+  unsigned i = 0, stage = 0, side = 0;
+  for (int begin = 0; tile_of(begin, 0) < tiles; begin += TILES) {
+    int here = 0;
+#pragma unroll 1
+    for (; here < TILES && tile_of(i, team) < tiles; here++, i++) {
+      if (BULK) wait(&full[stage], side);
+      if (BULK < 2) wait_for_all_but<STAGES - 1>();
+      float sum[EIGHTS][4] = {};  // rows r, r + 8 of the weights, two rows of x
+#pragma unroll
+      for (int group = 0; group < HELD; group++) {
+        const unsigned four_scales = ring[stage].scales[group][lane];
+#pragma unroll
+        for (int tile_k = 0; tile_k < 2; tile_k++) {
+          const uint4 four = ring[stage].words[group][tile_k][lane];
+          const unsigned word[4] = {four.x, four.y, four.z, four.w};
+          const unsigned scale[2] = {scale_pair(four_scales, 2 * tile_k), scale_pair(four_scales, 2 * tile_k + 1)};
+#pragma unroll
+          for (int j = 0; j < 4; j++) {
+            unsigned a[4];
+            unpack(a, word[j]);
+#pragma unroll
+            for (int k = 0; k < 4; k++) a[k] = bf16_product(a[k], scale[k % 2]);
+#pragma unroll
+            for (int eight = 0; eight < EIGHTS; eight++) {
+              Bf16::multiply(sum[eight], a, &held[group][tile_k][eight][2 * j]);
+            }
+          }
+        }
+      }
+      if (BULK) __syncwarp();  // all lanes have read the stage
+      ask(stage);
+      if (++stage == STAGES) stage = 0, side ^= 1;
+      const unsigned slot = i % SLOTS;
+      if (SHARES > 1) wait(&added[slot], i / SLOTS + 1 & 1);  // the sums that were here
+      float *own = SHARES > 1 ? slots + (slot * SHARES + share) * SUMS : exchange + (team * TILES + here) * SUMS;
+#pragma unroll
+      for (int eight = 0; eight < EIGHTS; eight++) {
+        const float *s = sum[eight];
+        reinterpret_cast<float4 *>(own)[eight * WARP + lane] = make_float4(s[0], s[1], s[2], s[3]);
+      }
+      if (SHARES == 1) continue;
+      __syncwarp();
+      if (lane == 0) arrive(&written[slot]);
+      if (here) add(i - 1, here - 1);
+    }
+    if (SHARES > 1 && here) add(i - 1, here - 1);
+    cluster_arrive();
+    cluster_wait();  // the sums of all blocks are there
+    for (int u = rank + warp * BLOCKS; u < TEAMS * TILES; u += BLOCKS * WARPS) {
+      const int tile = tile_of(begin + u % TILES, u / TILES);
+      if (tile >= tiles) continue;
+      float total[SUMS / WARP] = {};
+#pragma unroll
+      for (int b = 0; b < BLOCKS; b++) {
+#pragma unroll
+        for (int j = 0; j < SUMS / WARP; j++) total[j] += float_of_block(exchange + u * SUMS + j * WARP + lane, b);
+      }
+#pragma unroll
+      for (int j = 0; j < SUMS / WARP; j++) store(tile, j * WARP + lane, total[j]);
+    }
+    cluster_arrive();  // nobody ends, or writes the next sums, while another reads here
+    cluster_wait();
+  }
+}
