@@ -16,6 +16,7 @@
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
 #include "matrix_instructions.cuh"
+#include "halves.cuh"
 #include "pairs.cuh"
 
 // Of the launcher: EIGHTS (times 8 rows of x), BLOCKS (of a cluster, along K), SHARES (warps of a team, along K), TEAMS
@@ -48,11 +49,6 @@ __device__ inline void unpack(unsigned (&registers)[4], unsigned word) {
   registers[1] = word << 2 & CODES;
   registers[2] = (word >> 4 | word << 28) & CODES;
   registers[3] = (word & 0x81808180u) | (word >> 8 & 0x00400040u);
-}
-
-// Byte `which` of four scales as 2**119 of it, twice.
-__device__ inline unsigned scale_pair(unsigned scales, int which) {
-  return (scales >> 8 * which & 0xff) * 0x00100010u + 0x70007000u;
 }
 
 // grid: clusters of BLOCKS      block: THREADS      dynamic shared memory: see the launcher
@@ -119,6 +115,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   }
   __syncwarp();
   if (X_FIRST && warp == 0) ask_for_x();
+#pragma unroll 1
+  for (int i = 0; i < STAGES; i++) ask(i);
+  if (!X_FIRST) wait_for_last_grid();  // weights were there before; x may be the work of the last grid
+  if (!X_FIRST && warp == 0) ask_for_x();
   // What is never asked for: zeros. So the product needs no branch, and its loads need not wait behind one.
 #pragma unroll 1
   for (int i = 0; i < STAGES * HELD; i++) {
@@ -127,11 +127,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     ring[i / HELD].words[group][0][lane] = ring[i / HELD].words[group][1][lane] = {0, 0, 0, 0};
     ring[i / HELD].scales[group][lane] = 0;
   }
-  __syncwarp();
-#pragma unroll 1
-  for (int i = 0; i < STAGES; i++) ask(i);
-  if (!X_FIRST) wait_for_last_grid();  // weights were there before; x may be the work of the last grid
-  if (!X_FIRST && warp == 0) ask_for_x();
   if (lane == 0 && share == 0) {
 #pragma unroll
     for (int i = 0; i < SLOTS; i++) barrier_init(&written[i], SHARES), barrier_init(&added[i], ADDERS);
@@ -176,6 +171,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (lane == 0) arrive(&added[slot]);
   };
 
+  // The second number is always 0, but the compiler cannot know: a LOP3 has room for one constant, and this stays in a
+  // register.
+  const unsigned base = 0x70007000u | threadIdx.y;
   unsigned i = 0, stage = 0, side = 0;
   for (int begin = 0; tile_of(begin, 0) < tiles; begin += TILES) {
     int here = 0;
@@ -183,24 +181,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     for (; here < TILES && tile_of(i, team) < tiles; here++, i++) {
       if (BULK) wait(&full[stage], side);
       if (BULK < 2) wait_for_all_but<STAGES - 1>();
-      float sum[EIGHTS][4] = {};  // rows r, r + 8 of the weights, two rows of x
+      float sum[2][EIGHTS][4] = {};  // rows r, r + 8 of the weights, two rows of x; in two chains that need not wait
 #pragma unroll
       for (int group = 0; group < HELD; group++) {
         const unsigned four_scales = ring[stage].scales[group][lane];
+        // 2**119 of a scale, of rows r and of rows r + 8, of both tiles of columns.
+        const unsigned scale[2] = {(four_scales << 4 & 0x0ff00ff0u) | base, (four_scales >> 4 & 0x0ff00ff0u) | base};
 #pragma unroll
         for (int tile_k = 0; tile_k < 2; tile_k++) {
           const uint4 four = ring[stage].words[group][tile_k][lane];
           const unsigned word[4] = {four.x, four.y, four.z, four.w};
-          const unsigned scale[2] = {scale_pair(four_scales, 2 * tile_k), scale_pair(four_scales, 2 * tile_k + 1)};
 #pragma unroll
           for (int j = 0; j < 4; j++) {
             unsigned a[4];
             unpack(a, word[j]);
 #pragma unroll
-            for (int k = 0; k < 4; k++) a[k] = bf16_product(a[k], scale[k % 2]);
+            for (int k = 0; k < 4; k++) {
+              a[k] = tile_k ? bf16_times_second(a[k], scale[k % 2]) : bf16_times_first(a[k], scale[k % 2]);
+            }
 #pragma unroll
             for (int eight = 0; eight < EIGHTS; eight++) {
-              Bf16::multiply(sum[eight], a, &held[group][tile_k][eight][2 * j]);
+              Bf16::multiply(sum[tile_k][eight], a, &held[group][tile_k][eight][2 * j]);
             }
           }
         }
@@ -213,8 +214,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
       float *own = SHARES > 1 ? slots + (slot * SHARES + share) * SUMS : exchange + (team * TILES + here) * SUMS;
 #pragma unroll
       for (int eight = 0; eight < EIGHTS; eight++) {
-        const float *s = sum[eight];
-        reinterpret_cast<float4 *>(own)[eight * WARP + lane] = make_float4(s[0], s[1], s[2], s[3]);
+        const float *one = sum[0][eight], *other = sum[1][eight];
+        reinterpret_cast<float4 *>(own)[eight * WARP + lane] =
+            make_float4(one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]);
       }
       if (SHARES == 1) continue;
       __syncwarp();
