@@ -12,7 +12,7 @@
 // Source    CUDA C++ Programming Guide, clusters and distributed shared memory; PTX ISA, cp.async.bulk; the fragments
 //           are those of k02_fragments
 #include "asynchronous_copy.cuh"
-#include "hopper/other_blocks.cuh"
+#include "hopper/send.cuh"
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
 #include "matrix_instructions.cuh"
@@ -28,9 +28,8 @@ constexpr int WARPS = SHARES * TEAMS, THREADS = WARPS * WARP;
 constexpr int SUMS = EIGHTS * 4 * WARP;                 // 16 rows of weights times those of x
 constexpr int SLOTS = 2;  // for the sums of a team's warps: of a tile that is written, and of one that is added
 constexpr int X_BYTES = GROUPS * 256 + 16;  // a row of x: eight lanes meet all banks
-constexpr int ADDERS = SHARES < SUMS / WARP ? SHARES : SUMS / WARP;  // warps that add the sums of a tile
-constexpr int TURNS = SHARES / ADDERS;                  // and how many such there are, who take turns
-constexpr int EXCHANGE = TEAMS * TILES * SUMS;
+constexpr int TURNS = SHARES > EIGHTS ? SHARES / EIGHTS : 1;  // warps of a team that add the sums of 8 rows of x: one for a tile
+constexpr int UNITS = (TEAMS * TILES + BLOCKS - 1) / BLOCKS;  // tiles whose last sums a block adds
 constexpr float LEFT = 128.0f;                          // 2**7: of the weights' 2**-126 and the scales' 2**119
 
 struct alignas(16) Stage {  // what a warp has of a tile
@@ -39,8 +38,10 @@ struct alignas(16) Stage {  // what a warp has of a tile
 };
 
 struct alignas(128) Barriers {
-  Barrier x_came, full[WARPS][STAGES], written[TEAMS][SLOTS], added[TEAMS][SLOTS];
+  Barrier x_came, full[WARPS][STAGES], written[TEAMS][SLOTS], added[TEAMS][SLOTS], inbox[UNITS];
 };
+
+__device__ inline void add_to(float4 &sum, float4 x) { sum.x += x.x, sum.y += x.y, sum.z += x.z, sum.w += x.w; }
 
 // Eight weights of a word to the four registers of a multiply: 2**-126 of each.
 __device__ inline void unpack(unsigned (&registers)[4], unsigned word) {
@@ -66,8 +67,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   Barrier *full = barriers.full[warp], *written = barriers.written[team], *added = barriers.added[team];
   Stage *ring = reinterpret_cast<Stage *>(room + sizeof(Barriers)) + warp * STAGES;
   char *rows = room + sizeof(Barriers) + WARPS * STAGES * sizeof(Stage);  // [M, X_BYTES]; once they are in registers, sums:
-  float *exchange = reinterpret_cast<float *>(rows);   // [TEAMS, TILES, SUMS]
-  float *slots = exchange + EXCHANGE + team * SLOTS * SHARES * SUMS;  // [SLOTS, SHARES, SUMS]
+  float4 *inbox = reinterpret_cast<float4 *>(rows);     // [UNITS, BLOCKS, SUMS / 4]
+  float4 *slots = inbox + (UNITS * BLOCKS + team * SLOTS * SHARES) * (SUMS / 4);  // [SLOTS, SHARES, SUMS / 4]
 
   // The groups of this warp, of all tiles of its team: at the end of K one may be missing, or both.
   const int block_first = rank * GROUPS, of_block = max(min(groups - block_first, GROUPS), 0);
@@ -127,9 +128,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     ring[i / HELD].words[group][0][lane] = ring[i / HELD].words[group][1][lane] = {0, 0, 0, 0};
     ring[i / HELD].scales[group][lane] = 0;
   }
-  if (lane == 0 && share == 0) {
+  if (lane == 0 && share == 0 && SHARES > 1) {
 #pragma unroll
-    for (int i = 0; i < SLOTS; i++) barrier_init(&written[i], SHARES), barrier_init(&added[i], ADDERS);
+    for (int i = 0; i < SLOTS; i++) barrier_init(&written[i], SHARES), barrier_init(&added[i], EIGHTS);
+  }
+  auto tile_of = [&](int i, int of_team) { return cluster * TEAMS + of_team + i * step; };
+  auto tile_of_unit = [&](int begin, int unit) {
+    const int u = unit * BLOCKS + rank;
+    return u < TEAMS * TILES ? tile_of(begin + u / TEAMS, u % TEAMS) : tiles;
+  };
+  auto announce = [&](int begin, int unit) {  // the sums of all blocks
+    if (tile_of_unit(begin, unit) < tiles) arrive_and_expect_bytes(&barriers.inbox[unit], BLOCKS * SUMS * 4);
+  };
+  for (int unit = threadIdx.x; unit < UNITS; unit += THREADS) {
+    barrier_init(&barriers.inbox[unit], 1);
+    fence_barrier_init();
+    announce(0, unit);
   }
   const float factor = *second * LEFT;
   __syncthreads();  // the barriers are there
@@ -146,36 +160,34 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     unsigned *to = &held[group][tile_k][eight][half * 4];
     to[0] = eight_numbers.x, to[1] = eight_numbers.y, to[2] = eight_numbers.z, to[3] = eight_numbers.w;
   }
-  __syncthreads();  // x has been read, and sums take its place
+  cluster_arrive();  // x has been read, and sums may take its place
 
-  auto tile_of = [&](int i, int of_team) { return cluster * TEAMS + of_team + i * step; };
-  auto store = [&](int tile, int i, float total) {  // number i % 4 of lane i / 4 % 32
-    const int m = i / 128 * 8 + i / 4 % 4 * 2 + i % 2, n = i % 128 / 16 + i % 4 / 2 * 8;
+  auto store = [&](int tile, int m, int n, float total) {
     if (m < M) y[m * 16LL * tiles + tile * 16LL + n] = static_cast<unsigned short>(Bf16::pair(total * factor, 0.0f));
   };
-  // The sums of all warps of the team, of its tile i, place `here` of the exchange: by those whose turn it is.
+  // Sums of 8 rows of x to the block that adds all of them: one of the cluster after the other has a tile.
+  auto send = [&](int here, int eight, float4 sums) {
+    const int u = here * TEAMS + team, unit = u / BLOCKS;
+    send_16_bytes(inbox + (unit * BLOCKS + rank) * (SUMS / 4) + eight * WARP + lane, sums, &barriers.inbox[unit], u % BLOCKS);
+  };
+  // The sums of all warps of the team, of its tile i: by those whose turn it is.
   auto add = [&](unsigned i, int here) {
-    const unsigned slot = i % SLOTS;
-    if (share / ADDERS != i % TURNS) return;
+    const unsigned slot = i % SLOTS, eight = share % EIGHTS;
+    if (share / EIGHTS != i % TURNS) return;
     wait(&written[slot], i / SLOTS & 1);
+    float4 total = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
-    for (int e = 0; e < (SUMS / WARP + ADDERS - 1) / ADDERS; e++) {
-      const int j = (e * ADDERS + share % ADDERS) * WARP + lane;
-      if (SUMS / WARP % ADDERS && j >= SUMS) break;
-      float total = 0.0f;
-#pragma unroll
-      for (int w = 0; w < SHARES; w++) total += slots[(slot * SHARES + w) * SUMS + j];
-      exchange[(team * TILES + here) * SUMS + j] = total;
-    }
+    for (int w = 0; w < SHARES; w++) add_to(total, slots[(slot * SHARES + w) * (SUMS / 4) + eight * WARP + lane]);
     __syncwarp();
     if (lane == 0) arrive(&added[slot]);
+    send(here, eight, total);
   };
 
   // The second number is always 0, but the compiler cannot know: a LOP3 has room for one constant, and this stays in a
   // register.
   const unsigned base = 0x70007000u | threadIdx.y;
   unsigned i = 0, stage = 0, side = 0;
-  for (int begin = 0; tile_of(begin, 0) < tiles; begin += TILES) {
+  for (int begin = 0, round = 0;; begin += TILES, round ^= 1) {
     int here = 0;
 #pragma unroll 1
     for (; here < TILES && tile_of(i, team) < tiles; here++, i++) {
@@ -210,13 +222,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
       ask(stage);
       if (++stage == STAGES) stage = 0, side ^= 1;
       const unsigned slot = i % SLOTS;
+      if (i == 0) cluster_wait();  // all blocks have read x, and their barriers are there
       if (SHARES > 1) wait(&added[slot], i / SLOTS + 1 & 1);  // the sums that were here
-      float *own = SHARES > 1 ? slots + (slot * SHARES + share) * SUMS : exchange + (team * TILES + here) * SUMS;
 #pragma unroll
       for (int eight = 0; eight < EIGHTS; eight++) {
         const float *one = sum[0][eight], *other = sum[1][eight];
-        reinterpret_cast<float4 *>(own)[eight * WARP + lane] =
-            make_float4(one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]);
+        const float4 both = {one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]};
+        if (SHARES == 1) send(here, eight, both);
+        else slots[(slot * SHARES + share) * (SUMS / 4) + eight * WARP + lane] = both;
       }
       if (SHARES == 1) continue;
       __syncwarp();
@@ -224,21 +237,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
       if (here) add(i - 1, here - 1);
     }
     if (SHARES > 1 && here) add(i - 1, here - 1);
-    cluster_arrive();
-    cluster_wait();  // the sums of all blocks are there
-    for (int u = rank + warp * BLOCKS; u < TEAMS * TILES; u += BLOCKS * WARPS) {
-      const int tile = tile_of(begin + u % TILES, u / TILES);
+    for (int unit = warp; unit < UNITS; unit += WARPS) {
+      const int tile = tile_of_unit(begin, unit);
       if (tile >= tiles) continue;
-      float total[SUMS / WARP] = {};
+      wait_for_cluster(&barriers.inbox[unit], round);
 #pragma unroll
-      for (int b = 0; b < BLOCKS; b++) {
+      for (int eight = 0; eight < EIGHTS; eight++) {
+        float4 total = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
-        for (int j = 0; j < SUMS / WARP; j++) total[j] += float_of_block(exchange + u * SUMS + j * WARP + lane, b);
+        for (int b = 0; b < BLOCKS; b++) add_to(total, inbox[(unit * BLOCKS + b) * (SUMS / 4) + eight * WARP + lane]);
+        const int m = eight * 8 + lane % 4 * 2, n = lane / 4;
+        store(tile, m, n, total.x), store(tile, m + 1, n, total.y);
+        store(tile, m, n + 8, total.z), store(tile, m + 1, n + 8, total.w);
       }
-#pragma unroll
-      for (int j = 0; j < SUMS / WARP; j++) store(tile, j * WARP + lane, total[j]);
+      if (lane == 0) announce(begin + TILES, unit);
     }
-    cluster_arrive();  // nobody ends, or writes the next sums, while another reads here
+    if (begin == 0 && i == 0) cluster_wait();  // a team without a tile
+    if (tile_of(begin + TILES, 0) >= tiles) break;
+    cluster_arrive();  // all have been read: the next ones may come
     cluster_wait();
   }
 }

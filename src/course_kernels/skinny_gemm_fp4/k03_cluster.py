@@ -81,11 +81,13 @@ class Cut(NamedTuple):
 
     def shared_bytes(self, eights: int) -> int:
         """Return what a block has of shared memory: its ring, and x's part of K or, later, sums."""
-        barriers = 1 + self.shares * self.teams * self.stages + 2 * self.teams * SLOTS
-        ring = self.shares * self.teams * self.stages * self.held * GROUP_BYTES
-        of_warps = SLOTS * self.shares if self.shares > 1 else 0
-        sums = self.teams * (self.tiles + of_warps) * eights * 512
-        return -(-8 * barriers // 128) * 128 + ring + max(8 * eights * (2 * GROUP * self.groups + 16), sums)
+        warps, units = self.shares * self.teams, -(-self.teams * self.tiles // self.blocks)
+        of_teams = SLOTS * self.teams if self.shares > 1 else 0
+        barriers = 1 + warps * self.stages + 2 * self.teams * SLOTS + units
+        ring = warps * self.stages * self.held * GROUP_BYTES
+        sums = (units * self.blocks + of_teams * self.shares) * eights * 512
+        rows = 8 * eights * (2 * GROUP * self.groups + 16)
+        return -(-8 * barriers // 128) * 128 + ring + max(rows, sums)
 
 
 def supports(w: Workload) -> bool:
