@@ -1,4 +1,4 @@
-"""A few rows times NVFP4 weights: the packer, every code and scale, both kernels without a card, machine code."""
+"""A few rows times NVFP4 weights: the packer, every code and scale, the kernels without a card, machine code."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ from hopper_on_cpu import prepare_in
 from course_judge.worker.interpreter import watched_memory
 from course_kernels.nvfp4 import blocks, formats
 from course_kernels.problem import Workload, worst_error
-from course_kernels.skinny_gemm_fp4 import k01_one_program, k02_fragments, library
+from course_kernels.skinny_gemm_fp4 import k01_one_program, k02_fragments, k03_cluster, library
 from course_kernels.skinny_gemm_fp4 import problem as contract
 from course_kernels.skinny_gemm_fp4.k02_fragments import GROUP_BYTES, ROOM, Cut, cut_of
 from course_kernels.skinny_gemm_fp4.layout import (
@@ -178,9 +178,8 @@ def test_triton_reads_and_writes_nothing_outside(interpreted):
 # --- kernel 2 ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """run(*inputs, text=…, **options) -> y, its memory full of NaN before; on a card of three multiprocessors."""
+def without_a_card(kernel, multiprocessors, tmp_path_factory):
+    """Yield run(*inputs, text=…, **options) -> y, its memory full of NaN before; on a card of so many."""
     made = {}
 
     def run(*inputs, text=None, **options):
@@ -190,12 +189,14 @@ def run(tmp_path_factory):
                 made[key] = prepare_in(tmp_path_factory.mktemp(name))(path, name, text=text, **how)
             return made[key]
 
-        for kept in (k02_fragments._cut, k02_fragments._prepared):
+        for kept in (kernel._cut, kernel._prepared):
             kept.cache_clear()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(k02_fragments, "prepare", prepare)
+            patch.setattr(kernel, "prepare", prepare)
             patch.setattr(
-                torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=3)
+                torch.cuda,
+                "get_device_properties",
+                lambda device: SimpleNamespace(multi_processor_count=multiprocessors),
             )
             patch.setattr(
                 torch,
@@ -204,11 +205,16 @@ def run(tmp_path_factory):
                     size if isinstance(size, tuple) else (size,), torch.nan, **how
                 ),
             )
-            return k02_fragments.skinny_gemm_fp4(*inputs, **options)
+            return kernel.skinny_gemm_fp4(*inputs, **options)
 
     yield run
-    for kept in (k02_fragments._cut, k02_fragments._prepared):
+    for kept in (kernel._cut, kernel._prepared):
         kept.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    yield from without_a_card(k02_fragments, 3, tmp_path_factory)
 
 
 # One warp and several, an odd number of groups, one more than a block takes; rows of x in one, two and four eights.
@@ -322,6 +328,105 @@ def test_how_an_h200_shares_out_the_work(N, K, eights, cut):
     assert found.blocks * found.splits <= 132 * room.resident
     assert (found.splits - 1) * found.warps < shares <= found.splits * found.warps
     assert room.shared_bytes(eights, found.warps, found.stages) <= 226 * 1024 // room.resident
+
+
+# --- kernel 3 ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory):
+    yield from without_a_card(k03_cluster, 48, tmp_path_factory)
+
+
+# One warp, two blocks of which one has no columns; an odd number of groups; several warps along a block's columns.
+@pytest.mark.parametrize(("M", "N", "K"), [(1, 16, 128), (16, 112, 640), (2, 32, 4224)])
+def test_clusters_are_right(clusters, M, N, K):
+    inputs = inputs_of(M, N, K)
+
+    assert error(clusters(*inputs), inputs) <= ROUNDED
+
+
+# Teams with and without a tile, a share that has no columns, one meeting and several; and who copies.
+CUTS = [
+    (9, k03_cluster.Cut(1, 2, 4, 1, 2, 2, 2)),
+    (9, k03_cluster.Cut(1, 2, 4, 2, 2, 2, 3, 1)),
+    (8, k03_cluster.Cut(2, 4, 2, 4, 4, 1, 1, 0)),
+    (16, k03_cluster.Cut(1, 8, 1, 1, 1, 3, 2)),
+]
+
+
+@pytest.mark.parametrize(("M", "cut"), CUTS, ids=str)
+def test_any_cut_of_clusters_is_right(clusters, M, cut):
+    inputs = inputs_of(M, 80, 896)
+
+    assert error(clusters(*inputs, cut=cut), inputs) <= ROUNDED
+
+
+def test_weights_may_be_asked_for_before_x(clusters):
+    inputs = inputs_of(9, 80, 896)
+
+    assert error(clusters(*inputs, cut=CUTS[0][1], early=True), inputs) <= ROUNDED
+
+
+AHEAD = "a warp's sums go where others are not added yet"
+CLUSTER_FAULTS = {
+    "a multiply takes the next columns of x": ("[eight][2 * j]", "[eight][2 * j ^ 2]"),
+    "rows of the weights change places": (
+        "bf16_times_first(a[k], scale[k % 2])",
+        "bf16_times_first(a[k], scale[1 - k % 2])",
+    ),
+    "the scale of the next columns": ("a[k] = tile_k ?", "a[k] = !tile_k ?"),
+    "nobody waits for a copy": ("if (BULK) wait(&full[stage], side);", ""),
+    "nobody waits for x": ("wait(&barriers.x_came, 0);", ""),
+    "no zeros where there is no group": ("scales[group][lane] = 0;", "scales[group][lane] = ~0u;"),
+    AHEAD: ("if (SHARES > 1) wait(&added[slot]", "if (0) wait(&added[slot]"),
+    "sums of warps are added before they are there": ("wait(&written[slot], i / SLOTS & 1);", ""),
+    "sums of blocks are added before they are there": ("wait_for_cluster(&barriers.inbox[unit], round);", ""),
+    "the last tile is not sent": ("if (SHARES > 1 && here) add", "if (0) add"),
+    "one block too few": ("b < BLOCKS; b++) add_to", "b < BLOCKS - 1; b++) add_to"),
+    "sums that nobody announces": ("if (lane == 0) announce(begin + TILES, unit);", ""),
+    "all tiles to one block": ("&barriers.inbox[unit], u % BLOCKS)", "&barriers.inbox[unit], 0)"),
+    "nobody meets before the next sums": ("cluster_arrive();  // all have been read", "continue;  //"),
+    "the second scale is forgotten": ("*second * LEFT", "LEFT"),
+}
+
+
+@pytest.mark.parametrize("fault", CLUSTER_FAULTS)
+def test_a_fault_planted_in_clusters_is_seen(clusters, fault):
+    right, wrong = CLUSTER_FAULTS[fault]
+    text = k03_cluster.SOURCE.read_text()
+    assert text.count(right) == 1
+    M, cut = CUTS[0]
+    if fault == AHEAD:  # so far a warp only comes where nothing else makes it wait
+        cut = cut._replace(tiles=6, bulk=0)
+    inputs = inputs_of(M, 176, 896)
+    try:
+        seen = not error(clusters(*inputs, cut=cut, text=text.replace(right, wrong)), inputs) <= ROUNDED
+    except RuntimeError:
+        seen = True
+    assert seen
+
+
+@pytest.mark.parametrize(
+    ("N", "K", "eights", "cut"),
+    [
+        (28672, 4096, 1, k03_cluster.Cut(16, 8, 4, 4, 16, 2, 7)),
+        (28672, 4096, 2, k03_cluster.Cut(16, 8, 4, 4, 8, 2, 14)),
+        (6144, 4096, 1, k03_cluster.Cut(16, 8, 4, 4, 12, 2, 2)),  # twelve teams with two tiles, not sixteen
+        (4096, 14336, 1, k03_cluster.Cut(16, 8, 14, 4, 4, 2, 4)),
+        (128256, 4096, 1, k03_cluster.Cut(16, 8, 4, 4, 16, 2, 8)),  # four meetings
+        (1024, 512, 2, k03_cluster.Cut(64, 2, 2, 4, 1, 2, 1)),
+        (4096, 32768, 2, k03_cluster.Cut(16, 8, 32, 4, 1, 2, 16)),
+    ],
+)
+def test_how_clusters_share_out_the_work(N, K, eights, cut):
+    found = k03_cluster.cut_of(N, K, eights, 132)
+
+    assert found == cut
+    assert found.clusters * found.blocks <= 132
+    assert found.threads <= 32 * k03_cluster.WARPS[eights]
+    assert found.shared_bytes(eights) <= k03_cluster.SHARED_BYTES
+    assert found.blocks * found.groups * GROUP >= K
 
 
 # --- its machine code -------------------------------------------------------------------------------------

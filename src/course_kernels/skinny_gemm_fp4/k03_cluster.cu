@@ -154,9 +154,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   for (int part = 0; part < HELD * 4 * EIGHTS; part++) {
     const int half = part % 2, eight = part / 2 % EIGHTS, tile_k = part / 2 / EIGHTS % 2, group = part / 4 / EIGHTS;
     const int m = eight * 8 + lane / 4;
-    uint4 eight_numbers = {0, 0, 0, 0};  // rows that x has not
+    uint4 eight_numbers = {0, 0, 0, 0};
     const char *from = rows + m * X_BYTES + (share * HELD + group) * 256 + tile_k * 128 + lane % 4 * 32 + half * 16;
-    if (m < M && group < mine) eight_numbers = *reinterpret_cast<const uint4 *>(from);
+    // Rows that x has not are whatever lay there, and their sums are stored nowhere.
+    if (group < mine) eight_numbers = *reinterpret_cast<const uint4 *>(from);
     unsigned *to = &held[group][tile_k][eight][half * 4];
     to[0] = eight_numbers.x, to[1] = eight_numbers.y, to[2] = eight_numbers.z, to[3] = eight_numbers.w;
   }
