@@ -481,6 +481,44 @@ def test_older_cards_have_these_instructions_too():
     assert loop["HMMA"] == 32
 
 
+def sorts_of_a_tile(code):
+    """How many of each instruction: from a warp's wait for its copies to its sums on their way; and in all."""
+    all_of_it = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", code.text, re.M)
+    first = next(i for i, name in enumerate(all_of_it) if name.startswith("HMMA"))
+    start = max(i for i in range(first) if all_of_it[i].startswith("SYNCS.PHASECHK"))
+    end = next(i for i, name in enumerate(all_of_it) if i > first and name.startswith("STAS"))
+    halves = len(re.findall(r"HMUL2\.BF16_V2 [^;]*\.H[01]_H[01]", code.text))
+    return Counter(name.split(".")[0] for name in all_of_it[start : end + 1]), Counter(all_of_it), halves
+
+
+def cluster_defines(eights):
+    return k03_cluster.cut_of(28672, 4096, eights, 132).defines(eights, True)
+
+
+@pytest.mark.parametrize("eights", [1, 2])
+def test_clusters_of_blocks_need_fewer_instructions_for_a_word(eights):
+    tile, all_of_it, halves = seen(sorts_of_a_tile, k03_cluster.SOURCE, "sm_90a", cluster_defines(eights))
+    tile, words = Counter(tile), 8 * k03_cluster.HELD
+
+    assert tile["HMMA"] == words * eights
+    # A scale is half of an operand: none is made twice, and four of them cost six instructions.
+    assert tile["HMUL2"] + tile["HFMA2"] == halves == 4 * words
+    assert 5 * words <= tile["LOP3"] <= 5.5 * words
+    assert tile["SHF"] <= 2.25 * words
+    assert tile.total() <= (15 + eights) * words + 64
+    # A lane asks for a warp: all weights of a tile, and all their scales.
+    assert (tile["UBLKCP"], tile["STAS"], tile["LDGSTS"]) == (2, 1, 0)
+    assert not [name for name in all_of_it if name.split(".")[0] in ("LDL", "STL")]
+
+
+def test_clusters_leave_an_h200_time_to_issue():
+    """Less than the ring of k02_fragments for the same bytes, although the sums of blocks are sent."""
+    for eights in (1, 2):
+        tile, _, _ = seen(sorts_of_a_tile, k03_cluster.SOURCE, "sm_90a", cluster_defines(eights))
+
+        assert Counter(tile).total() / 4 <= 0.70 * k03_cluster.HELD * GROUP_BYTES / BYTES_A_CLOCK
+
+
 # --- what launchers refuse --------------------------------------------------------------------------------
 
 
@@ -523,13 +561,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("refusal", "says", "other"), REFUSED, ids=[says for _, says, _ in REFUSED])
-@pytest.mark.parametrize("kernel", [k01_one_program, k02_fragments], ids=["k01", "k02"])
+@pytest.mark.parametrize("kernel", [k01_one_program, k02_fragments, k03_cluster], ids=["k01", "k02", "k03"])
 def test_what_a_launcher_refuses(kernel, refusal, says, other):
     with pytest.raises(refusal, match=f"^{re.escape(says)}$"):
         kernel.skinny_gemm_fp4(**given() | other)
 
 
-@pytest.mark.parametrize(("kernel", "most"), [(k01_one_program, 128), (k02_fragments, 32)])
+@pytest.mark.parametrize(("kernel", "most"), [(k01_one_program, 128), (k02_fragments, 32), (k03_cluster, 16)])
 def test_rows_past_the_most(kernel, most):
     with pytest.raises(ValueError, match=f"^x: expected M <= {most}, got M={most + 1}$"):
         kernel.skinny_gemm_fp4(**given(M=most + 1))
@@ -542,6 +580,50 @@ def test_other_tickets_are_refused():
     ):
         with pytest.raises(refusal, match=f"^{re.escape(says)}$"):
             k02_fragments.skinny_gemm_fp4(**given(), tickets=tickets)
+
+
+@pytest.mark.parametrize(
+    ("K", "cut", "says"),
+    [
+        (32896, None, "x: expected K <= 32768, got K=32896"),
+        (640, (1, 2, 2, 4, 1, 2, 1), "cut: expected blocks * groups * 128 >= K=640, got 2 and 2"),
+        (256, (1, 2, 1, 4, 33, 1, 1), "cut: expected at most 1024 threads, got 1056"),
+        (
+            256,
+            (1, 2, 1, 8, 16, 2, 1),
+            "cut: expected at most 232448 bytes of shared memory, got 304000",
+        ),
+    ],
+)
+def test_what_clusters_do_not_do(K, cut, says):
+    with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
+        k03_cluster.skinny_gemm_fp4(**given(K=K), cut=cut and k03_cluster.Cut(*cut))
+
+
+def test_clusters_are_made_ready_as_their_cut_wants_it(monkeypatch):
+    """On an H200, with a stand-in for the driver: shared memory, macros, grid, and when it may begin."""
+    asked = []
+
+    def prepare(path, name, **how):
+        return lambda grid, *args: asked.append((grid, args[5:], how))
+
+    for kept in (k03_cluster._cut, k03_cluster._prepared):
+        kept.cache_clear()
+    monkeypatch.setattr(k03_cluster, "prepare", prepare)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=132)
+    )
+    k03_cluster.skinny_gemm_fp4(**given(M=9, N=4096, K=4096), early=True)
+    (grid, sizes, how) = asked[0]
+    for kept in (k03_cluster._cut, k03_cluster._prepared):
+        kept.cache_clear()
+
+    assert (grid, sizes) == ((128, 1, 1), (9, 256, 32))
+    assert (how["block"], how["cluster"], how["before_the_last_grid_ended"]) == (256, 8, True)
+    macros = {"EIGHTS": 2, "BLOCKS": 8, "GROUPS": 4, "HELD": 4, "SHARES": 1, "TEAMS": 8, "STAGES": 2}
+    assert how["defines"] == macros | {"TILES": 2, "X_FIRST": 0, "BULK": 2}
+    # 51 barriers, eight rings, and rows of x; sums of two tiles take less.
+    assert how["shared_bytes"] == 512 + 8 * 2 * 4 * 1152 + 16 * (512 * 2 + 16)
 
 
 def test_the_kernel_is_made_ready_as_its_cut_wants_it(monkeypatch):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 
 from course_kernels.arguments import check_size
+from course_kernels.cuda.hopper_card import is_hopper
 from course_kernels.cuda.prepared import Prepared, prepare
 from course_kernels.problem import Workload
 from course_kernels.skinny_gemm_fp4.arguments import sizes_of
@@ -114,7 +115,11 @@ def cut_of(N: int, K: int, eights: int, multiprocessors: int) -> Cut:
     teams = -(-tiles // (places * each))
     one = Cut(-(-tiles // (teams * each)), blocks, of_block, HELD, teams, STAGES, 1)
     sums = teams * eights * 512
-    room = (SHARED_BYTES - one.shared_bytes(eights)) // sums + 1 if one.shared_bytes(eights) < SHARED_BYTES else 1
+    room = (
+        (SHARED_BYTES - one.shared_bytes(eights)) // sums + 1
+        if one.shared_bytes(eights) < SHARED_BYTES
+        else 1
+    )
     meetings = -(-each // room)
     return one._replace(tiles=-(-each // meetings))
 
@@ -141,11 +146,13 @@ def skinny_gemm_fp4(
     Returns:
         (M, N) bfloat16; sums in float32, rounded once. The same bits every time on one kind of card.
     Raises:
-        TypeError, ValueError: see `sizes_of`; or K > 32768; or a cut that leaves columns out, or needs more warps or
-            shared memory than a block has.
+        TypeError, ValueError: see `sizes_of`; or K > 32768, or a GPU that is no Hopper; or a cut that leaves columns
+            out, or needs more warps or shared memory than a block has.
     """
     M, N, K = sizes_of(x, words, scales, second, MOST_ROWS)
     check_size("x", "K", K, MOST_COLUMNS)
+    if x.get_device() >= 0 and not is_hopper(x.device):
+        raise ValueError(f"x: expected a GPU of compute capability 9.0, got {x.device}")
     eights = 1 if M <= 8 else 2
     cut = _checked(cut, K, eights) if cut else _cut(N, K, eights, x.get_device())
     y = torch.empty((M, N), dtype=x.dtype, device=x.device)
