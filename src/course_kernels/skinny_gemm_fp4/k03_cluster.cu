@@ -1,16 +1,19 @@
 // NVFP4 weights, kernel 3: the blocks of a cluster share K, so that x is there before memory has to wait for it.
 //
 // Contract  problem.py, M <= 16      Launcher  k03_cluster.py
-// Idea      a block multiplies with a part of K only, and needs that part of x only: its bytes, from L2 for every block
-//           anew, are divided by the blocks of a cluster. The copy engine brings them, asked before the weights; the
-//           sums of all tiles wait in shared memory, and the blocks of the cluster meet once, at the end
-// Against   k02_fragments, where each block fetches all of x, behind a ring of weights, and the memory rests until x has
-//           come. There every lane asks for its own 16 bytes, here one for its warp; there all warps of a block meet after
-//           two tiles, here a warp waits for sums that are a tile old
-// Cost      shared memory for the sums of TILES tiles; a meeting of the cluster for each TILES, and one before it ends
-// Limits    Hopper; 16 rows of x; K up to 32768, for 16 warps in each of 8 blocks
-// Source    CUDA C++ Programming Guide, clusters and distributed shared memory; PTX ISA, cp.async.bulk; the fragments
-//           are those of k02_fragments
+// Idea      the blocks of a cluster divide K, so that a block needs a part of x only, and a warp can hold all of that part:
+//           warps go through tiles of their own and meet nobody. Each sends its sums, a tile's at a time, to the block of
+//           the cluster that adds them, and goes on
+// Against   k02_fragments, where sixteen warps divide K, add their sums in shared memory and meet after two tiles; where
+//           each block fetches all of x, behind a ring full of weights; and where every lane asks for its own 16 bytes:
+//           here one lane asks for the warp. A scale there is made twice for a multiply; here it is half of an operand
+// Cost      a word, eight weights: four shifts, five masks, four multiplies, and less than one for the scales. Shared
+//           memory for the sums of TILES tiles of each team from all blocks; a meeting of the cluster for each TILES
+// Limits    Hopper; 16 rows of x; 32768 columns. A warp holds 512 columns of x, so beyond 4096 several warps of a block
+//           divide its part of K, as a team
+// Next      wgmma, with x in shared memory; weights of which fewer are left over when three sets of bits fill a word
+// Source    CUDA C++ Programming Guide, clusters and distributed shared memory; PTX ISA, st.async and cp.async.bulk; the
+//           fragments are those of k02_fragments
 #include "asynchronous_copy.cuh"
 #include "hopper/send.cuh"
 #include "hopper/tma.cuh"
@@ -19,18 +22,19 @@
 #include "halves.cuh"
 #include "pairs.cuh"
 
-// Of the launcher: EIGHTS (times 8 rows of x), BLOCKS (of a cluster, along K), SHARES (warps of a team, along K), TEAMS
-// (of a block, each with tiles of its own), STAGES (tiles that a warp copies ahead), TILES (of a team, whose sums have a
-// place), X_FIRST (0: weights are asked for before the last grid has ended, and x after), and BULK (2: the copy engine
-// brings weights and scales; 1: weights; 0: lanes copy).
-constexpr int WARP = 32;
-constexpr int WARPS = SHARES * TEAMS, THREADS = WARPS * WARP;
-constexpr int SUMS = EIGHTS * 4 * WARP;                 // 16 rows of weights times those of x
-constexpr int SLOTS = 2;  // for the sums of a team's warps: of a tile that is written, and of one that is added
+// Of the launcher: EIGHTS (times 8 rows of x), BLOCKS (of a cluster), GROUPS (of 128 columns, of a block), HELD (of these,
+// of a warp: each takes 16 registers for 8 rows of x), SHARES (warps of a team), TEAMS (of a block, each with tiles of its
+// own), STAGES (tiles that a warp copies ahead), TILES (of a team, before the cluster meets), X_FIRST (0: weights are
+// asked for before the last grid has ended, x after), and BULK (2: the copy engine brings weights and scales; 1: weights;
+// 0: lanes copy both).
+constexpr int WARP = 32, WARPS = SHARES * TEAMS, THREADS = WARPS * WARP;
+constexpr int SUMS = EIGHTS * 4 * WARP;     // 16 rows of weights times those of x
+constexpr int FOURS = SUMS / 4;             // four of a lane at a time
 constexpr int X_BYTES = GROUPS * 256 + 16;  // a row of x: eight lanes meet all banks
-constexpr int TURNS = SHARES > EIGHTS ? SHARES / EIGHTS : 1;  // warps of a team that add the sums of 8 rows of x: one for a tile
-constexpr int UNITS = (TEAMS * TILES + BLOCKS - 1) / BLOCKS;  // tiles whose last sums a block adds
-constexpr float LEFT = 128.0f;                          // 2**7: of the weights' 2**-126 and the scales' 2**119
+constexpr int SLOTS = 2;  // for the sums of a team's warps: of a tile that is written, and of one that is added
+constexpr int TURNS = SHARES > EIGHTS ? SHARES / EIGHTS : 1;  // tiles after which a warp adds sums again
+constexpr int UNITS = (TEAMS * TILES + BLOCKS - 1) / BLOCKS;  // tiles whose sums a block adds, between two meetings
+constexpr float LEFT = 128.0f;  // 2**7: of the weights' 2**-126 and the scales' 2**119
 
 struct alignas(16) Stage {  // what a warp has of a tile
   uint4 words[HELD][2][WARP];   // of 64 columns each
@@ -61,14 +65,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                             unsigned short *__restrict__ y,       // [M, 16 * tiles]
                             int M, int tiles, int groups) {
   extern __shared__ __align__(128) char room[];
-  const int lane = threadIdx.x % WARP, warp = same_in_warp(threadIdx.x / WARP), team = warp / SHARES, share = warp % SHARES;
+  const int lane = threadIdx.x % WARP, warp = same_in_warp(threadIdx.x / WARP);
+  const int team = warp / SHARES, share = warp % SHARES;
   const int rank = blockIdx.x % BLOCKS, cluster = blockIdx.x / BLOCKS, step = gridDim.x / BLOCKS * TEAMS;
   Barriers &barriers = *reinterpret_cast<Barriers *>(room);
   Barrier *full = barriers.full[warp], *written = barriers.written[team], *added = barriers.added[team];
   Stage *ring = reinterpret_cast<Stage *>(room + sizeof(Barriers)) + warp * STAGES;
-  char *rows = room + sizeof(Barriers) + WARPS * STAGES * sizeof(Stage);  // [M, X_BYTES]; once they are in registers, sums:
-  float4 *inbox = reinterpret_cast<float4 *>(rows);     // [UNITS, BLOCKS, SUMS / 4]
-  float4 *slots = inbox + (UNITS * BLOCKS + team * SLOTS * SHARES) * (SUMS / 4);  // [SLOTS, SHARES, SUMS / 4]
+  char *rows = room + sizeof(Barriers) + WARPS * STAGES * sizeof(Stage);  // of x, [8 * EIGHTS, X_BYTES]; then sums:
+  float4 *inbox = reinterpret_cast<float4 *>(rows);                       // [UNITS, BLOCKS, FOURS]
+  float4 *slots = inbox + (UNITS * BLOCKS + team * SLOTS * SHARES) * FOURS;  // [SLOTS, SHARES, FOURS]
 
   // The groups of this warp, of all tiles of its team: at the end of K one may be missing, or both.
   const int block_first = rank * GROUPS, of_block = max(min(groups - block_first, GROUPS), 0);
@@ -78,7 +83,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const int bytes = of_block * 256;
     if (lane == 0) arrive_and_expect_bytes(&barriers.x_came, M * bytes);
     __syncwarp();
-    if (lane < M && bytes) load_bytes(rows + lane * X_BYTES, x + lane * groups * 128LL + block_first * 128, bytes, &barriers.x_came);
+    const unsigned short *from = x + (lane * static_cast<long long>(groups) + block_first) * 128;
+    if (lane < M && bytes) load_bytes(rows + lane * X_BYTES, from, bytes, &barriers.x_came);
   };
   int tile_asked = cluster * TEAMS + team;
   long long next = static_cast<long long>(tile_asked) * groups + first;
@@ -105,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     next += next_step, tile_asked += step;
   };
 
-  // Barriers: x's first, then those of each warp's ring, then those between warps.
+  // First what asks, and the barriers for that; then, while all of it comes, the others.
   let_next_grid_begin();
   if (X_FIRST) wait_for_last_grid();
   if (lane == 0) {
@@ -166,10 +172,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   auto store = [&](int tile, int m, int n, float total) {
     if (m < M) y[m * 16LL * tiles + tile * 16LL + n] = static_cast<unsigned short>(Bf16::pair(total * factor, 0.0f));
   };
-  // Sums of 8 rows of x to the block that adds all of them: one of the cluster after the other has a tile.
+  // Sums of 8 rows of x, to the block that adds those of all blocks: they take turns, tile by tile.
   auto send = [&](int here, int eight, float4 sums) {
     const int u = here * TEAMS + team, unit = u / BLOCKS;
-    send_16_bytes(inbox + (unit * BLOCKS + rank) * (SUMS / 4) + eight * WARP + lane, sums, &barriers.inbox[unit], u % BLOCKS);
+    float4 *to = inbox + (unit * BLOCKS + rank) * FOURS + eight * WARP + lane;
+    send_16_bytes(to, sums, &barriers.inbox[unit], u % BLOCKS);
   };
   // The sums of all warps of the team, of its tile i: by those whose turn it is.
   auto add = [&](unsigned i, int here) {
@@ -178,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     wait(&written[slot], i / SLOTS & 1);
     float4 total = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
-    for (int w = 0; w < SHARES; w++) add_to(total, slots[(slot * SHARES + w) * (SUMS / 4) + eight * WARP + lane]);
+    for (int w = 0; w < SHARES; w++) add_to(total, slots[(slot * SHARES + w) * FOURS + eight * WARP + lane]);
     __syncwarp();
     if (lane == 0) arrive(&added[slot]);
     send(here, eight, total);
@@ -219,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
           }
         }
       }
-      if (BULK) __syncwarp();  // all lanes have read the stage
+      if (BULK) __syncwarp();  // all lanes have read what comes anew
       ask(stage);
       if (++stage == STAGES) stage = 0, side ^= 1;
       const unsigned slot = i % SLOTS;
@@ -230,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         const float *one = sum[0][eight], *other = sum[1][eight];
         const float4 both = {one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]};
         if (SHARES == 1) send(here, eight, both);
-        else slots[(slot * SHARES + share) * (SUMS / 4) + eight * WARP + lane] = both;
+        else slots[(slot * SHARES + share) * FOURS + eight * WARP + lane] = both;
       }
       if (SHARES == 1) continue;
       __syncwarp();
@@ -246,7 +253,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
       for (int eight = 0; eight < EIGHTS; eight++) {
         float4 total = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
-        for (int b = 0; b < BLOCKS; b++) add_to(total, inbox[(unit * BLOCKS + b) * (SUMS / 4) + eight * WARP + lane]);
+        for (int b = 0; b < BLOCKS; b++) add_to(total, inbox[(unit * BLOCKS + b) * FOURS + eight * WARP + lane]);
         const int m = eight * 8 + lane % 4 * 2, n = lane / 4;
         store(tile, m, n, total.x), store(tile, m + 1, n, total.y);
         store(tile, m, n + 8, total.z), store(tile, m + 1, n + 8, total.w);
