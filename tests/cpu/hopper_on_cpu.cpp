@@ -62,6 +62,7 @@ struct Load {
   int at[5]{};
   const char *from = nullptr;
   unsigned to = 0, bytes = 0;
+  Bytes sent{};  // what a thread sent from its registers, instead of `from`
 };
 
 struct Mbarrier {
@@ -98,6 +99,7 @@ struct Sums {  // of one thread, the tensor cores' at the moment
 struct Thread {
   std::deque<std::vector<Store>> stores{{}};  // the last group is open
   unsigned products = 0, commits = 0, waits_for = 0;
+  unsigned met = 0;  // the meeting of the cluster for which it arrived last: others may have left that long before
   bool fenced = false;
   std::map<float *, Sums> sums;
   std::map<float *, std::pair<unsigned, std::vector<float>>> finished;  // and how often it had fenced then
@@ -330,9 +332,19 @@ void load_bytes(void *to, const void *from, unsigned bytes, void *barrier) {
   if (barrier_of(barrier) && is_dynamic(load.to, bytes, "a copy")) come(fibers::rank, address(barrier), load);
 }
 
+void send(void *to, const void *from, unsigned bytes, void *barrier, unsigned rank) {
+  Load load;
+  load.to = address(to), load.bytes = bytes;
+  load.sent.assign(static_cast<const char *>(from), static_cast<const char *>(from) + bytes);
+  if (load.to % 16) return blame("numbers sent to an address that is no multiple of 16");
+  if (rank >= blocks.size()) return fault("block %u of the cluster is not there", rank);
+  if (is_dynamic(load.to, bytes, "what is sent lies")) come(rank, address(barrier), load);
+}
+
 static void land(const Load &load) {
   char *written = fibers::dynamic_shared;
-  if (load.map.rank == 0) std::memcpy(written + load.to, load.from, load.bytes);
+  if (!load.sent.empty()) std::memcpy(written + load.to, load.sent.data(), load.bytes);
+  else if (load.map.rank == 0) std::memcpy(written + load.to, load.from, load.bytes);
   else
     pieces(load.map, load.at, load.to, [&](long long offset, unsigned to, unsigned bytes) {
       if (offset < 0) std::memset(written + to, 0, bytes);
@@ -676,11 +688,12 @@ static bool cluster_is_there() {
 }
 void cluster_arrive() {
   show_cluster();
+  me().met = cluster.round;
   cluster.arrived++;
 }
 void cluster_wait() {
   struct Round : fibers::Event {
-    unsigned round = cluster.round;
+    unsigned round = me().met;
     bool ready() override { return cluster.round != round || cluster_is_there(); }
     void says(char *text, std::size_t room) override {
       std::snprintf(text, room, "the cluster, where %u threads have arrived", cluster.arrived);

@@ -26,6 +26,7 @@ void wait(void *barrier, unsigned parity);
 void load(void *to, const void *map, void *barrier, unsigned blocks, int rank, const int *at);
 void store(const void *map, const void *from, bool adds, int rank, const int *at);
 void load_bytes(void *to, const void *from, unsigned bytes, void *barrier);
+void send(void *to, const void *from, unsigned bytes, void *barrier, unsigned rank);  // of a thread, to another block
 void store_bytes(void *to, const void *from, unsigned bytes, bool adds);
 void close();
 void wait_for_stores(unsigned left, bool until_stored);

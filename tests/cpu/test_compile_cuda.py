@@ -28,6 +28,7 @@ from course_kernels.gemv_fp4 import bare_read
 from course_kernels.microbenchmarks import tensor
 from course_kernels.sgemm import k10_tuned, k11_register_banks, k12_persistent, tiles
 from course_kernels.skinny_gemm_fp4 import k02_fragments as fragments_fp4
+from course_kernels.skinny_gemm_fp4 import k03_cluster as clusters_fp4
 from course_kernels.skinny_gemm_w4 import k02_fragments
 from course_kernels.softmax import k01_online
 
@@ -90,6 +91,10 @@ DEFINES = {
         k04_cluster.defines_of(True, 128, 16, 8, True),
     ],
     fragments_fp4.SOURCE: [fragments_fp4.ROOM[eights].defines(eights, 4, 3) for eights in (1, 4)],
+    clusters_fp4.SOURCE: [
+        clusters_fp4.cut_of(28672, 4096, 1, 132).defines(1, True),
+        clusters_fp4.cut_of(4096, 14336, 2, 132).defines(2, False),
+    ],
     k02_fragments.SOURCE: [
         {"WEIGHTS": weights, "EIGHTS": eights, "WARPS": 4, "STAGES": 3, "HELD": room.held}
         for weights, (eights, room) in zip(

@@ -1,4 +1,4 @@
-"""A few rows times NVFP4 weights: the packer, every code and scale, both kernels without a card, machine code."""
+"""A few rows times NVFP4 weights: the packer, every code and scale, the kernels without a card, machine code."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ from hopper_on_cpu import prepare_in
 from course_judge.worker.interpreter import watched_memory
 from course_kernels.nvfp4 import blocks, formats
 from course_kernels.problem import Workload, worst_error
-from course_kernels.skinny_gemm_fp4 import k01_one_program, k02_fragments, library
+from course_kernels.skinny_gemm_fp4 import k01_one_program, k02_fragments, k03_cluster, library
 from course_kernels.skinny_gemm_fp4 import problem as contract
 from course_kernels.skinny_gemm_fp4.k02_fragments import GROUP_BYTES, ROOM, Cut, cut_of
 from course_kernels.skinny_gemm_fp4.layout import (
@@ -178,9 +178,8 @@ def test_triton_reads_and_writes_nothing_outside(interpreted):
 # --- kernel 2 ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """run(*inputs, text=…, **options) -> y, its memory full of NaN before; on a card of three multiprocessors."""
+def without_a_card(kernel, multiprocessors, tmp_path_factory):
+    """Yield run(*inputs, text=…, **options) -> y, its memory full of NaN before; on a card of so many."""
     made = {}
 
     def run(*inputs, text=None, **options):
@@ -190,12 +189,14 @@ def run(tmp_path_factory):
                 made[key] = prepare_in(tmp_path_factory.mktemp(name))(path, name, text=text, **how)
             return made[key]
 
-        for kept in (k02_fragments._cut, k02_fragments._prepared):
+        for kept in (kernel._cut, kernel._prepared):
             kept.cache_clear()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(k02_fragments, "prepare", prepare)
+            patch.setattr(kernel, "prepare", prepare)
             patch.setattr(
-                torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=3)
+                torch.cuda,
+                "get_device_properties",
+                lambda device: SimpleNamespace(multi_processor_count=multiprocessors),
             )
             patch.setattr(
                 torch,
@@ -204,11 +205,16 @@ def run(tmp_path_factory):
                     size if isinstance(size, tuple) else (size,), torch.nan, **how
                 ),
             )
-            return k02_fragments.skinny_gemm_fp4(*inputs, **options)
+            return kernel.skinny_gemm_fp4(*inputs, **options)
 
     yield run
-    for kept in (k02_fragments._cut, k02_fragments._prepared):
+    for kept in (kernel._cut, kernel._prepared):
         kept.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    yield from without_a_card(k02_fragments, 3, tmp_path_factory)
 
 
 # One warp and several, an odd number of groups, one more than a block takes; rows of x in one, two and four eights.
@@ -324,6 +330,105 @@ def test_how_an_h200_shares_out_the_work(N, K, eights, cut):
     assert room.shared_bytes(eights, found.warps, found.stages) <= 226 * 1024 // room.resident
 
 
+# --- kernel 3 ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory):
+    yield from without_a_card(k03_cluster, 48, tmp_path_factory)
+
+
+# One warp, two blocks of which one has no columns; an odd number of groups; several warps along a block's columns.
+@pytest.mark.parametrize(("M", "N", "K"), [(1, 16, 128), (16, 112, 640), (2, 32, 4224)])
+def test_clusters_are_right(clusters, M, N, K):
+    inputs = inputs_of(M, N, K)
+
+    assert error(clusters(*inputs), inputs) <= ROUNDED
+
+
+# Teams with and without a tile, a share that has no columns, one meeting and several; and who copies.
+CUTS = [
+    (9, k03_cluster.Cut(1, 2, 4, 1, 2, 2, 2)),
+    (9, k03_cluster.Cut(1, 2, 4, 2, 2, 2, 3, 1)),
+    (8, k03_cluster.Cut(2, 4, 2, 4, 4, 1, 1, 0)),
+    (16, k03_cluster.Cut(1, 8, 1, 1, 1, 3, 2)),
+]
+
+
+@pytest.mark.parametrize(("M", "cut"), CUTS, ids=str)
+def test_any_cut_of_clusters_is_right(clusters, M, cut):
+    inputs = inputs_of(M, 80, 896)
+
+    assert error(clusters(*inputs, cut=cut), inputs) <= ROUNDED
+
+
+def test_weights_may_be_asked_for_before_x(clusters):
+    inputs = inputs_of(9, 80, 896)
+
+    assert error(clusters(*inputs, cut=CUTS[0][1], early=True), inputs) <= ROUNDED
+
+
+AHEAD = "a warp's sums go where others are not added yet"
+CLUSTER_FAULTS = {
+    "a multiply takes the next columns of x": ("[eight][2 * j]", "[eight][2 * j ^ 2]"),
+    "rows of the weights change places": (
+        "bf16_times_first(a[k], scale[k % 2])",
+        "bf16_times_first(a[k], scale[1 - k % 2])",
+    ),
+    "the scale of the next columns": ("a[k] = tile_k ?", "a[k] = !tile_k ?"),
+    "nobody waits for a copy": ("if (BULK) wait(&full[stage], side);", ""),
+    "nobody waits for x": ("wait(&barriers.x_came, 0);", ""),
+    "no zeros where there is no group": ("scales[group][lane] = 0;", "scales[group][lane] = ~0u;"),
+    AHEAD: ("if (SHARES > 1) wait(&added[slot]", "if (0) wait(&added[slot]"),
+    "sums of warps are added before they are there": ("wait(&written[slot], i / SLOTS & 1);", ""),
+    "sums of blocks are added before they are there": ("wait_for_cluster(&barriers.inbox[unit], round);", ""),
+    "the last tile is not sent": ("if (SHARES > 1 && here) add", "if (0) add"),
+    "one block too few": ("b < BLOCKS; b++) add_to", "b < BLOCKS - 1; b++) add_to"),
+    "sums that nobody announces": ("if (lane == 0) announce(begin + TILES, unit);", ""),
+    "all tiles to one block": ("&barriers.inbox[unit], u % BLOCKS)", "&barriers.inbox[unit], 0)"),
+    "nobody meets before the next sums": ("cluster_arrive();  // all have been read", "continue;  //"),
+    "the second scale is forgotten": ("*second * LEFT", "LEFT"),
+}
+
+
+@pytest.mark.parametrize("fault", CLUSTER_FAULTS)
+def test_a_fault_planted_in_clusters_is_seen(clusters, fault):
+    right, wrong = CLUSTER_FAULTS[fault]
+    text = k03_cluster.SOURCE.read_text()
+    assert text.count(right) == 1
+    M, cut = CUTS[0]
+    if fault == AHEAD:  # so far a warp only comes where nothing else makes it wait
+        cut = cut._replace(tiles=6, bulk=0)
+    inputs = inputs_of(M, 176, 896)
+    try:
+        seen = not error(clusters(*inputs, cut=cut, text=text.replace(right, wrong)), inputs) <= ROUNDED
+    except RuntimeError:
+        seen = True
+    assert seen
+
+
+@pytest.mark.parametrize(
+    ("N", "K", "eights", "cut"),
+    [
+        (28672, 4096, 1, k03_cluster.Cut(16, 8, 4, 4, 16, 2, 7)),
+        (28672, 4096, 2, k03_cluster.Cut(16, 8, 4, 4, 8, 2, 14)),
+        (6144, 4096, 1, k03_cluster.Cut(16, 8, 4, 4, 12, 2, 2)),  # twelve teams with two tiles, not sixteen
+        (4096, 14336, 1, k03_cluster.Cut(16, 8, 14, 4, 4, 2, 4)),
+        (128256, 4096, 1, k03_cluster.Cut(16, 8, 4, 4, 16, 2, 8)),  # four meetings
+        (1024, 512, 2, k03_cluster.Cut(64, 2, 2, 4, 1, 2, 1)),
+        (4096, 32768, 2, k03_cluster.Cut(16, 8, 32, 4, 1, 2, 16)),
+    ],
+)
+def test_how_clusters_share_out_the_work(N, K, eights, cut):
+    found = k03_cluster.cut_of(N, K, eights, 132)
+
+    assert found == cut
+    assert found.clusters * found.blocks <= 132
+    assert found.threads <= 32 * k03_cluster.WARPS[eights]
+    assert found.shared_bytes(eights) <= k03_cluster.SHARED_BYTES
+    assert found.blocks * found.groups * GROUP >= K
+
+
 # --- its machine code -------------------------------------------------------------------------------------
 
 
@@ -376,6 +481,44 @@ def test_older_cards_have_these_instructions_too():
     assert loop["HMMA"] == 32
 
 
+def sorts_of_a_tile(code):
+    """How many of each instruction: from a warp's wait for its copies to its sums on their way; and in all."""
+    all_of_it = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", code.text, re.M)
+    first = next(i for i, name in enumerate(all_of_it) if name.startswith("HMMA"))
+    start = max(i for i in range(first) if all_of_it[i].startswith("SYNCS.PHASECHK"))
+    end = next(i for i, name in enumerate(all_of_it) if i > first and name.startswith("STAS"))
+    halves = len(re.findall(r"HMUL2\.BF16_V2 [^;]*\.H[01]_H[01]", code.text))
+    return Counter(name.split(".")[0] for name in all_of_it[start : end + 1]), Counter(all_of_it), halves
+
+
+def cluster_defines(eights):
+    return k03_cluster.cut_of(28672, 4096, eights, 132).defines(eights, True)
+
+
+@pytest.mark.parametrize("eights", [1, 2])
+def test_clusters_of_blocks_need_fewer_instructions_for_a_word(eights):
+    tile, all_of_it, halves = seen(sorts_of_a_tile, k03_cluster.SOURCE, "sm_90a", cluster_defines(eights))
+    tile, words = Counter(tile), 8 * k03_cluster.HELD
+
+    assert tile["HMMA"] == words * eights
+    # A scale is half of an operand: none is made twice, and four of them cost six instructions.
+    assert tile["HMUL2"] + tile["HFMA2"] == halves == 4 * words
+    assert 5 * words <= tile["LOP3"] <= 5.5 * words
+    assert tile["SHF"] <= 2.25 * words
+    assert tile.total() <= (15 + eights) * words + 64
+    # A lane asks for a warp: all weights of a tile, and all their scales.
+    assert (tile["UBLKCP"], tile["STAS"], tile["LDGSTS"]) == (2, 1, 0)
+    assert not [name for name in all_of_it if name.split(".")[0] in ("LDL", "STL")]
+
+
+def test_clusters_leave_an_h200_time_to_issue():
+    """Less than the ring of k02_fragments for the same bytes, although the sums of blocks are sent."""
+    for eights in (1, 2):
+        tile, _, _ = seen(sorts_of_a_tile, k03_cluster.SOURCE, "sm_90a", cluster_defines(eights))
+
+        assert Counter(tile).total() / 4 <= 0.70 * k03_cluster.HELD * GROUP_BYTES / BYTES_A_CLOCK
+
+
 # --- what launchers refuse --------------------------------------------------------------------------------
 
 
@@ -418,13 +561,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("refusal", "says", "other"), REFUSED, ids=[says for _, says, _ in REFUSED])
-@pytest.mark.parametrize("kernel", [k01_one_program, k02_fragments], ids=["k01", "k02"])
+@pytest.mark.parametrize("kernel", [k01_one_program, k02_fragments, k03_cluster], ids=["k01", "k02", "k03"])
 def test_what_a_launcher_refuses(kernel, refusal, says, other):
     with pytest.raises(refusal, match=f"^{re.escape(says)}$"):
         kernel.skinny_gemm_fp4(**given() | other)
 
 
-@pytest.mark.parametrize(("kernel", "most"), [(k01_one_program, 128), (k02_fragments, 32)])
+@pytest.mark.parametrize(("kernel", "most"), [(k01_one_program, 128), (k02_fragments, 32), (k03_cluster, 16)])
 def test_rows_past_the_most(kernel, most):
     with pytest.raises(ValueError, match=f"^x: expected M <= {most}, got M={most + 1}$"):
         kernel.skinny_gemm_fp4(**given(M=most + 1))
@@ -437,6 +580,50 @@ def test_other_tickets_are_refused():
     ):
         with pytest.raises(refusal, match=f"^{re.escape(says)}$"):
             k02_fragments.skinny_gemm_fp4(**given(), tickets=tickets)
+
+
+@pytest.mark.parametrize(
+    ("K", "cut", "says"),
+    [
+        (32896, None, "x: expected K <= 32768, got K=32896"),
+        (640, (1, 2, 2, 4, 1, 2, 1), "cut: expected blocks * groups * 128 >= K=640, got 2 and 2"),
+        (256, (1, 2, 1, 4, 33, 1, 1), "cut: expected at most 1024 threads, got 1056"),
+        (
+            256,
+            (1, 2, 1, 8, 16, 2, 1),
+            "cut: expected at most 232448 bytes of shared memory, got 304000",
+        ),
+    ],
+)
+def test_what_clusters_do_not_do(K, cut, says):
+    with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
+        k03_cluster.skinny_gemm_fp4(**given(K=K), cut=cut and k03_cluster.Cut(*cut))
+
+
+def test_clusters_are_made_ready_as_their_cut_wants_it(monkeypatch):
+    """On an H200, with a stand-in for the driver: shared memory, macros, grid, and when it may begin."""
+    asked = []
+
+    def prepare(path, name, **how):
+        return lambda grid, *args: asked.append((grid, args[5:], how))
+
+    for kept in (k03_cluster._cut, k03_cluster._prepared):
+        kept.cache_clear()
+    monkeypatch.setattr(k03_cluster, "prepare", prepare)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=132)
+    )
+    k03_cluster.skinny_gemm_fp4(**given(M=9, N=4096, K=4096), early=True)
+    (grid, sizes, how) = asked[0]
+    for kept in (k03_cluster._cut, k03_cluster._prepared):
+        kept.cache_clear()
+
+    assert (grid, sizes) == ((128, 1, 1), (9, 256, 32))
+    assert (how["block"], how["cluster"], how["before_the_last_grid_ended"]) == (256, 8, True)
+    macros = {"EIGHTS": 2, "BLOCKS": 8, "GROUPS": 4, "HELD": 4, "SHARES": 1, "TEAMS": 8, "STAGES": 2}
+    assert how["defines"] == macros | {"TILES": 2, "X_FIRST": 0, "BULK": 2}
+    # 51 barriers, eight rings, and rows of x; sums of two tiles take less.
+    assert how["shared_bytes"] == 512 + 8 * 2 * 4 * 1152 + 16 * (512 * 2 + 16)
 
 
 def test_the_kernel_is_made_ready_as_its_cut_wants_it(monkeypatch):

@@ -5,13 +5,14 @@ import torch
 
 from course_kernels.measure.check import checked_error
 from course_kernels.problem import Workload, worst_error
-from course_kernels.skinny_gemm_fp4 import k01_one_program, k02_fragments, library
+from course_kernels.skinny_gemm_fp4 import k01_one_program, k02_fragments, k03_cluster, library
 from course_kernels.skinny_gemm_fp4.k02_fragments import Cut
 from course_kernels.skinny_gemm_fp4.layout import packed, values_of
 from course_kernels.skinny_gemm_fp4.problem import PROBLEM
 
 GROUPS = ("skinny_gemm_fp4",)
 ROUNDED = 2.0**-8 + 2.0**-12  # y once, and what float32 loses on the way
+KERNELS = [k01_one_program, k02_fragments, k03_cluster]
 
 
 def inputs_of(w, seed=0):
@@ -30,7 +31,7 @@ def test_the_library_is_right():
     ) <= PROBLEM.max_error(w)
 
 
-@pytest.mark.parametrize("kernel", [k01_one_program, k02_fragments])
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_every_code_times_every_scale_comes_out_to_the_last_bit(kernel):
     """Rows of x with a single 1: 0.5, which is a subnormal bfloat16 on its way, and the subnormal scales among them."""
     codes = torch.arange(16, dtype=torch.uint8, device="cuda").repeat(32, 8)
@@ -40,14 +41,14 @@ def test_every_code_times_every_scale_comes_out_to_the_last_bit(kernel):
     second = torch.ones(1, device="cuda")
     rows = torch.eye(128, dtype=torch.bfloat16, device="cuda")
     found = torch.cat(
-        [kernel.skinny_gemm_fp4(x.contiguous(), words, of_lanes, second) for x in rows.split(32)]
+        [kernel.skinny_gemm_fp4(x.contiguous(), words, of_lanes, second) for x in rows.split(16)]
     )
 
     assert torch.equal(found.double(), values_of(words, of_lanes).t())
 
 
 @pytest.mark.parametrize("w", [w for w in PROBLEM.time_on if w.N < 100_000], ids=lambda w: w.label)
-@pytest.mark.parametrize("kernel", [k01_one_program, k02_fragments])
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_the_layers_of_a_model(kernel, w):
     inputs = inputs_of(w)
 
@@ -78,8 +79,32 @@ def test_any_cut_is_right(M, cut):
     assert not tickets.any()
 
 
+# Two, four and eight blocks of a cluster; one warp of a team, two, four and eight; a part of K that some have not; one
+# meeting and many; who copies.
+CLUSTERS = [
+    k03_cluster.Cut(16, 8, 4, 4, 8, 2, 3),
+    k03_cluster.Cut(15, 8, 4, 4, 8, 3, 1),
+    k03_cluster.Cut(30, 4, 8, 4, 4, 2, 2),
+    k03_cluster.Cut(66, 2, 16, 2, 1, 3, 4),
+    k03_cluster.Cut(1, 8, 5, 4, 4, 2, 7),
+    k03_cluster.Cut(16, 8, 4, 4, 8, 2, 3, 1),
+    k03_cluster.Cut(16, 8, 4, 2, 4, 4, 2, 0),
+]
+
+
+@pytest.mark.parametrize(("M", "cut"), [(M, cut) for M in (1, 7, 9, 16) for cut in CLUSTERS], ids=str)
+def test_any_cut_of_clusters_is_right(M, cut):
+    inputs = inputs_of(Workload.of("bfloat16", M=M, N=2080, K=4096))
+    first = k03_cluster.skinny_gemm_fp4(*inputs, cut=cut)
+
+    assert error(first, inputs) <= ROUNDED
+    for _ in range(50):
+        assert torch.equal(k03_cluster.skinny_gemm_fp4(*inputs, cut=cut), first)
+
+
+@pytest.mark.parametrize("kernel", [k02_fragments, k03_cluster])
 @pytest.mark.parametrize("early", [False, True])
-def test_a_graph_of_layers_finds_new_values(early):
+def test_a_graph_of_layers_finds_new_values(kernel, early):
     """Each layer reads what the one before it wrote; with `early` it begins before that one has ended."""
     w = Workload.of("bfloat16", M=3, N=4096, K=4096)
     layers = [inputs_of(w, seed)[1:] for seed in range(3)]
@@ -87,7 +112,7 @@ def test_a_graph_of_layers_finds_new_values(early):
 
     def chain(x):
         for weights in layers:
-            x = k02_fragments.skinny_gemm_fp4(x, *weights, early=early)
+            x = kernel.skinny_gemm_fp4(x, *weights, early=early)
         return x
 
     chain(x)  # compiles
@@ -100,7 +125,7 @@ def test_a_graph_of_layers_finds_new_values(early):
         graph.replay()
         expected = x
         for weights in layers:
-            expected = k02_fragments.skinny_gemm_fp4(expected, *weights)
+            expected = kernel.skinny_gemm_fp4(expected, *weights)
             torch.cuda.synchronize()
 
         assert torch.equal(out, expected)
