@@ -43,6 +43,7 @@ WORKLOADS = {
     "gemm_fp8": [Workload.of("bfloat16", **ODD)],
     "gemv_fp4": [Workload.of("float16", L=2, M=19, K=K) for K in (96, 256)],
     "grey": [Workload.of("float32", H=33, W=65)],
+    "moe": [Workload.of("float16", T=3, D=12, F=9, E=3, TOP_K=2)],
     "qkv_rope": [
         Workload.of(dtype, B=3, H=1, KV=1, D=64, W=W, P=9) for dtype, W in (("float32", 90), ("float16", 40))
     ],

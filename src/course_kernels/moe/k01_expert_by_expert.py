@@ -37,8 +37,9 @@ def moe(
         TypeError, ValueError: see `sizes_of`.
     """
     sizes_of(x, router, gate_up, down, top_k)
-    scores = x.float() @ router.float().T  # (T, E)
-    # A stable sort: of equal scores the lower expert stays first, which topk does not promise.
+    # In float64, since a library adds up float32 in another order for another column, and equal scores come out apart;
+    # then a stable sort, which leaves the lower of equal experts first: topk does not promise it.
+    scores = (x.double() @ router.double().T).float()  # (T, E)
     best, who = (found[:, :top_k] for found in scores.sort(dim=-1, descending=True, stable=True))
     weight = torch.softmax(best, dim=-1)  # (T, TOP_K)
     y = torch.zeros(x.shape, dtype=torch.float32, device=x.device)

@@ -55,8 +55,13 @@ def load_for(tokens: int, choices: int, experts: int, skew: int) -> list[int]:
     Args:
         skew: load of the busiest over the mean, in hundredths, 100 or more; no more than it can have is given to it.
     """
-    # The mean of u ** (s - 1) over 0 to 1 is 1 / s, and its largest is 1.
-    shares = [((e + 0.5) / experts) ** (skew / 100 - 1) for e in range(experts)]
+    ranks = [(e + 1) / experts for e in range(experts)]
+    low, high = 0.0, 64.0 * experts  # powers: with 0 all are alike, with the other nearly all goes to the last one
+    for _ in range(60):
+        power = (low + high) / 2
+        wide = experts / sum(rank**power for rank in ranks) < skew / 100
+        low, high = (power, high) if wide else (low, power)
+    shares = [rank**low for rank in ranks]
     scale = choices / sum(shares)
     due = [min(share * scale, float(tokens)) for share in shares]
     load = [int(x) for x in due]

@@ -1,4 +1,4 @@
-"""How a multiply over all experts is cut into tiles, and how many there are at most."""
+"""Tiles of a multiply over all experts: how they are cut, and how many there are at most."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def tile_for(choices: int, experts: int, by_copy_engine: bool) -> Tile:
     Twice the mean of an expert, made up to a power of two: so most experts are one tile high, and their weights come
     once. The host knows no more than the mean.
     """
-    rows = min(max(triton.next_power_of_2(2 * choices // experts), 16), 128)
+    rows = min(max(triton.next_power_of_2(triton.cdiv(2 * choices, experts)), 16), 128)
     return (HOPPER if by_copy_engine else GENERIC)[rows]
 
 
