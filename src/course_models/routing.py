@@ -4,7 +4,7 @@
     imbalance(loads(picked, experts=8))                    of the whole text, for each layer
     imbalance(loads(picked, experts=8, tokens=16))         of every 16 tokens that follow each other
 
-Two texts of one length differ in what they say, so a step's tokens are no fair draw: the second is larger than the first.
+Neighbouring tokens are about the same thing, and few tokens are uneven by chance alone: the second is the larger one.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def loads(picked: Tensor, experts: int, *, tokens: int | None = None) -> Tensor:
 
 
 def imbalance(load: Tensor) -> Tensor:
-    """Return the load of the busiest expert over the mean load: 1 where all have as many; float64, without the last dim."""
+    """Return the load of the busiest expert over the mean load, over the last dimension; 1 where all have as many."""
     load = load.double()
     return load.amax(dim=-1) / load.mean(dim=-1)
 

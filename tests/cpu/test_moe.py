@@ -12,7 +12,17 @@ import triton.language as tl
 from course_judge.worker.interpreter import watched_memory
 from course_kernels.moe import k01_expert_by_expert, k02_sorted, k03_fused, library, route, tiles
 from course_kernels.moe.arguments import MAX_TOP_K
-from course_kernels.moe.problem import BLOCKS, MAX_ERROR, PROBLEM, block, experts_hit, load_for, loads, plan, routed
+from course_kernels.moe.problem import (
+    BLOCKS,
+    MAX_ERROR,
+    PROBLEM,
+    block,
+    experts_hit,
+    load_for,
+    loads,
+    plan,
+    routed,
+)
 from course_kernels.problem import INF, NAN, Workload, worst_error
 from course_models.config import Config
 from course_models.model import Layer
@@ -157,7 +167,7 @@ def test_the_order_of_programs_changes_no_bit(kernel):
 
 
 def with_equals():
-    """A workload and inputs with equal scores, on which the choice hangs, and tokens all of whose scores are negative."""
+    """A workload and inputs with equal scores, on which the choice hangs, and tokens that have negative ones alone."""
     w = workload(4, 24, 8, 5, 2)
     x, router, gate_up, down = inputs_of(w)
     router, x = router.abs(), x.abs()
@@ -304,7 +314,7 @@ FAULTS = {
     "the weight is forgotten in the epilogue": (
         k03_fused, "acc *= tl.load(weights_ptr + choice, mask=rows < end, other=0.0)[:, None]", "acc *= 1.0"
     ),
-    "the weight is that of the sorted place": (k03_fused, "tl.load(weights_ptr + choice,", "tl.load(weights_ptr + rows,"),
+    "the weight is that of the sorted place": (k03_fused, "weights_ptr + choice,", "weights_ptr + rows,"),
     "choices are taken for tokens": (k03_fused, "other=0) // TOP_K", "other=0) // (TOP_K + 1)"),
     "up begins where gate does": (k03_fused, "expert, F + f, k", "expert, f, k"),
     "columns past F are stored": (k03_fused, "[:, None] & (col < F)[None, :]", "[:, None] & (col < 2 * F)[None, :]"),
@@ -338,7 +348,10 @@ def test_a_fault_planted_in_the_routing_is_seen(fault, tmp_path, monkeypatch):
 
 
 TILE_FAULTS = {
-    "an empty expert hides the next": ("expert = tl.sum(((ends <= program)", "expert = tl.sum(((ends < program)"),
+    "an empty expert hides the next": (
+        "expert = tl.sum(((ends <= program)",
+        "expert = tl.sum(((ends < program)",
+    ),
     "the tiles of the experts before count": ("(program - before) % high", "program % high"),
     "across, then down": ("(program - before) // high", "(program - before) % ACROSS"),
     "an expert ends where its last tile does": ("begin + mine,", "begin + high * BLOCK_M,"),
@@ -399,8 +412,10 @@ REFUSED = [
     ({"x": torch.zeros(3, 8)}, TypeError, "x: expected bfloat16 or float16, got float32"),
     ({"router": torch.zeros(40, 8).bfloat16()}, TypeError, "router: expected float16, got bfloat16"),
     ({"router": torch.zeros(40, 9).half()}, ValueError, "router: expected (E, D) with D=8, got (40, 9)"),
-    ({"down": torch.zeros(40, 8, 5).half()}, ValueError, "gate_up: expected (E, 2 F, D) with F=5, that of down, got (40, 8, 8)"),
-    ({"gate_up": torch.zeros(40, 8, 16).half()[:, :, ::2]}, ValueError, "gate_up: expected contiguous (E, N, D), got strides"),
+    ({"down": torch.zeros(40, 8, 5).half()}, ValueError,
+     "gate_up: expected (E, 2 F, D) with F=5, that of down, got (40, 8, 8)"),
+    ({"gate_up": torch.zeros(40, 8, 16).half()[:, :, ::2]}, ValueError,
+     "gate_up: expected contiguous (E, N, D), got strides"),
     ({"top_k": 2.0}, TypeError, "top_k: expected a whole number, got 2.0"),
     ({"top_k": True}, TypeError, "top_k: expected a whole number, got True"),
     ({"top_k": 0}, ValueError, f"top_k: expected 1 to {MAX_TOP_K}, got 0"),

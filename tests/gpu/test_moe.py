@@ -1,4 +1,4 @@
-"""A mixture of experts on the card: the blocks of two models, every load, one graph for all of them, equals; torch's peer."""
+"""A mixture of experts on the card: the blocks of two models, any load, one graph for all of them, equals, the peer."""
 
 import pytest
 import torch
@@ -109,7 +109,9 @@ def test_of_equal_scores_the_lower_expert_wins(kernel, dtype):
     router[10:40] = router[50].clone()
     x[:50] = -x[:50].abs()  # all scores of these are negative
 
-    assert error(kernel.moe(x, router, gate_up, down, top_k=6), w, (x, router, gate_up, down)) <= PROBLEM.max_error(w)
+    assert error(
+        kernel.moe(x, router, gate_up, down, top_k=6), w, (x, router, gate_up, down)
+    ) <= PROBLEM.max_error(w)
 
 
 @pytest.mark.parametrize(("T", "E", "TOP_K"), [(1, 128, 8), (777, 60, 5), (4096, 512, 32), (20_000, 8, 2)])
@@ -118,16 +120,16 @@ def test_choices_are_sorted_by_expert_and_stay_in_their_order(T, E, TOP_K):
     x, router, *_ = inputs_of(Workload.of("bfloat16", T=T, D=1024, F=1, E=E, TOP_K=TOP_K))
     to = route.route(x, router, TOP_K)
     who, weights = routed(x, router, TOP_K)
-    mine = torch.empty_like(who).flatten()  # by the kernel's own order: near equals may come one way or the other
+    mine = torch.empty_like(
+        who
+    ).flatten()  # by the kernel's own order: near equals may come one way or the other
     ends = to.starts[1:].long()
     mine[to.order.long()] = torch.searchsorted(ends, torch.arange(T * TOP_K, device="cuda"), right=True)
 
     assert torch.equal(mine.view_as(who).sort().values, who.sort().values)
     assert torch.equal(to.order.long(), mine.sort(stable=True).indices)
     assert torch.equal(to.order[to.place.long()].long(), torch.arange(T * TOP_K, device="cuda"))
-    torch.testing.assert_close(
-        to.weights.double().sort().values, weights.sort().values, rtol=1e-4, atol=1e-6
-    )
+    torch.testing.assert_close(to.weights.double().sort().values, weights.sort().values, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("kernel", OURS)

@@ -46,7 +46,9 @@ def sizes_of(
     check_tensor("down", down, "EDF", sizes, dtypes=(x.dtype,), device=x.device)
     T, D, E, F = (sizes[letter] for letter in "TDEF")
     if sizes["N"] != 2 * F:
-        raise ValueError(f"gate_up: expected (E, 2 F, D) with F={F}, that of down, got {tuple(gate_up.shape)}")
+        raise ValueError(
+            f"gate_up: expected (E, 2 F, D) with F={F}, that of down, got {tuple(gate_up.shape)}"
+        )
     if isinstance(top_k, bool) or not isinstance(top_k, int):
         raise TypeError(f"top_k: expected a whole number, got {top_k!r}")
     if not 1 <= top_k <= min(E, MAX_TOP_K):

@@ -1,12 +1,12 @@
 """A mixture of experts, kernel 1: one expert after the other, in torch.
 
 Contract  problem.py
-Idea      for each expert that somebody goes to: fetch its tokens, run its feed-forward block on them, and add what comes
-          out to their rows
+Idea      for each expert that somebody goes to: fetch its tokens, run its feed-forward block on them, and add what
+          comes out to their rows
 Against   every expert for every token, most of it with a weight of zero: E / TOP_K times the products
-Cost      seven operators for each expert, each through memory. Their shapes are known when the device has said who goes
+Cost      ten operators for each expert, each through memory. Their shapes are known when the device has said who goes
           where, so the host waits for it, and once more for each expert
-Limits    128 experts are some 900 launches. The shapes change from call to call: no CUDA graph holds them
+Limits    128 experts are more than a thousand launches. The shapes change from call to call: no CUDA graph holds them
 Next      k02_sorted, where all experts are one multiply and the host waits for nothing
 Source    Shazeer et al. 2017, arXiv:1701.06538
 """

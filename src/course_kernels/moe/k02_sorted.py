@@ -1,8 +1,9 @@
 """A mixture of experts, kernel 2: tokens sorted by expert, and all experts in one multiply.
 
 Contract  problem.py
-Idea      once the rows lie sorted by expert, the blocks of all experts are one grouped multiply: a program works out from
-          the counts, which stay on the device, whose tile it has. Every step is a kernel of its own, from memory to memory
+Idea      once the rows lie sorted by expert, the blocks of all experts are one grouped multiply: a program works out
+          from the counts, which stay on the device, whose tile it has. Every step is a kernel of its own, from memory
+          to memory
 Against   k01_expert_by_expert, where the host waits for the counts and launches each expert by itself
 Cost      eight kernels, whatever E. Besides what must move, each choice is written and read four times: D numbers of x,
           2 F of gate and up, F of their product, D of its answer

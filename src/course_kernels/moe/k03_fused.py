@@ -1,11 +1,11 @@
 """A mixture of experts, kernel 3: what stood between the two multiplies is done where the numbers are already.
 
 Contract  problem.py
-Idea      the first multiply fetches the rows of x where they lie, by the sorted choices, and has gate and up of the same
-          columns in its registers at the end, so it writes their product; the second one weighs its rows and puts each
-          where its token's sum looks for it
-Against   k02_sorted, which has the same sort and the same multiplies, and copies the rows, writes gate and up, and reads
-          them again
+Idea      the first multiply fetches the rows of x where they lie, by the sorted choices, and has gate and up of the
+          same columns in its registers at the end, so it writes their product; the second one weighs its rows and puts
+          each where its token's sum looks for it
+Against   k02_sorted, which has the same sort and the same multiplies, and copies the rows, writes gate and up, and
+          reads them again
 Cost      five kernels. Each choice is written and read twice: F numbers of h, and D of its answer
 Limits    rows that lie scattered come by single copies of 16 bytes, which threads ask for; the copy engine brings the
           weights alone. The answers are not added where they are made: that takes atomics, in an order that no two runs

@@ -56,7 +56,10 @@ def load_for(tokens: int, choices: int, experts: int, skew: int) -> list[int]:
         skew: load of the busiest over the mean, in hundredths, 100 or more; no more than it can have is given to it.
     """
     ranks = [(e + 1) / experts for e in range(experts)]
-    low, high = 0.0, 64.0 * experts  # powers: with 0 all are alike, with the other nearly all goes to the last one
+    low, high = (
+        0.0,
+        64.0 * experts,
+    )  # powers: with 0 all are alike, with the other nearly all goes to the last one
     for _ in range(60):
         power = (low + high) / 2
         wide = experts / sum(rank**power for rank in ranks) < skew / 100

@@ -68,6 +68,4 @@ def most_tiles(choices: int, experts: int, block_m: int) -> int:
 def by_copy_engine(*tensors: torch.Tensor) -> bool:
     """Return whether tiles can come by TMA: a Hopper, and every row at a multiple of 16 bytes."""
     aligned = all(t.data_ptr() % 16 == 0 and t.shape[-1] * t.element_size() % 16 == 0 for t in tensors)
-    return (
-        aligned and tensors[0].is_cuda and torch.cuda.get_device_capability(tensors[0].device) == (9, 0)
-    )
+    return aligned and tensors[0].is_cuda and torch.cuda.get_device_capability(tensors[0].device) == (9, 0)
