@@ -31,25 +31,14 @@ def grouped_mm(
     Returns:
         (T, D), the same type.
     """
-    (T, D), E = x.shape, router.shape[0]
-    best, who = torch.topk(_scores(x, router), top_k, dim=-1)
-    weights = torch.softmax(best, dim=-1)  # (T, TOP_K) float32
-    expert, order = who.flatten().sort()
-    ends = torch.searchsorted(expert, torch.arange(E, device=x.device), right=True, out_int32=True)
-    halves = torch._grouped_mm(x[order // top_k], gate_up.transpose(1, 2), offs=ends)
-    gate, up = halves.chunk(2, dim=-1)
-    answers = torch._grouped_mm(functional.silu(gate) * up, down.transpose(1, 2), offs=ends)
-    place = torch.empty_like(order)
-    place[order] = torch.arange(len(order), device=x.device)
-    chosen = answers[place].view(T, top_k, D)
-    return (chosen * weights[:, :, None]).sum(dim=1).to(x.dtype)
+    return _by_scores(x, _scores(x, router), gate_up, down, top_k, _by_products)
 
 
 def grouped_mm_compiled(
     x: torch.Tensor, router: torch.Tensor, gate_up: torch.Tensor, down: torch.Tensor, *, top_k: int
 ) -> torch.Tensor:
-    """Return the same, with what stands around the two multiplies fused by torch.compile; one compilation a shape."""
-    return _compiled()(x, router, gate_up, down, top_k=top_k)
+    """Return the same, with what stands around the multiplies fused by torch.compile; one compilation a shape."""
+    return _compiled()(x, _scores(x, router), gate_up, down, top_k, _by_sums)
 
 
 def _scores(x: torch.Tensor, router: torch.Tensor) -> torch.Tensor:
@@ -59,9 +48,40 @@ def _scores(x: torch.Tensor, router: torch.Tensor) -> torch.Tensor:
     return x.float() @ router.float().T
 
 
+def _by_scores(
+    x: torch.Tensor,
+    scores: torch.Tensor,
+    gate_up: torch.Tensor,
+    down: torch.Tensor,
+    top_k: int,
+    combined: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+) -> torch.Tensor:
+    T, E = scores.shape
+    best, who = torch.topk(scores, top_k, dim=-1)
+    weights = torch.softmax(best, dim=-1)  # (T, TOP_K) float32
+    expert, order = who.flatten().sort()
+    ends = torch.searchsorted(expert, torch.arange(E, device=x.device), right=True, out_int32=True)
+    halves = torch._grouped_mm(x[order // top_k], gate_up.transpose(1, 2), offs=ends)
+    gate, up = halves.chunk(2, dim=-1)
+    answers = torch._grouped_mm(functional.silu(gate) * up, down.transpose(1, 2), offs=ends)
+    place = torch.empty_like(order)
+    place[order] = torch.arange(T * top_k, device=x.device)
+    return combined(answers[place].view(T, top_k, -1), weights)
+
+
+def _by_products(answers: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Return the weighted sums as one batched multiply, which writes nothing in between."""
+    return torch.bmm(weights[:, None].to(answers.dtype), answers)[:, 0]
+
+
+def _by_sums(answers: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Return the weighted sums as a compiler fuses them."""
+    return (answers * weights[:, :, None]).sum(dim=1).to(answers.dtype)
+
+
 @functools.cache
 def _compiled() -> Callable[..., torch.Tensor]:
     from torch._inductor import config
 
     config.compile_threads = 1  # no pool of compiler processes for one kernel: a profiler follows every child
-    return torch.compile(grouped_mm, fullgraph=True, dynamic=False)
+    return torch.compile(_by_scores, fullgraph=True, dynamic=False)
