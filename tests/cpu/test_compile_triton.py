@@ -377,6 +377,24 @@ def test_many_new_tokens_take_the_product_of_a_warpgroup(compiled):
     assert compiled["paged_prefill-2-89"]["HMMA"] > 0
 
 
+def test_experts_are_multiplied_by_warpgroup_where_they_have_rows_and_spill_nothing(compiled):
+    """The weights come by TMA in all of them; rows of x that lie scattered by copies of 16 bytes."""
+    mine = {name: result for name, result in compiled.items() if name.startswith("moe-")}
+    for name, result in mine.items():
+        assert result.get("LDL", 0) + result.get("STL", 0) == 0, name
+        if name.endswith("-90") and "router" not in name:
+            assert result["UTMALDG"] > 0, name
+            assert ("HGMMA" in result) == ("-128-" in name), name  # below 64 rows there is no warpgroup's multiply
+        if "gate_up" in name or "router" in name:
+            assert result["LDGSTS"] == result[WIDE] > 0, name
+        else:
+            assert "LDGSTS" not in result, name
+    for rows in (16, 128):
+        shared = mine[f"moe-gate_up-{rows}-90"]["shared"] + 1024
+        assert (SHARED_BYTES[90] + 1024) // shared == {16: 3, 128: 1}[rows]
+    assert mine["moe-gate_up-128-89"]["HMMA"] > 0
+
+
 @pytest.mark.parametrize("short", ["bf16", "fp32"])
 def test_sampling_reads_in_wide_loads_and_spills_nothing(compiled, short):
     gumbel, threshold = (compiled[f"sampling-{name}_kernel-{short}-90"] for name in ("gumbel", "threshold"))
