@@ -46,6 +46,7 @@ WORKLOADS = {
     "grouped_gemm": [
         Workload.of("bfloat16", G=2, M=20, N=65, K=128, masked=masked) for masked in (False, True)
     ],
+    "moe": [Workload.of("float16", T=3, D=12, F=9, E=3, TOP_K=2)],
     "qkv_rope": [
         Workload.of(dtype, B=3, H=1, KV=1, D=64, W=W, P=9) for dtype, W in (("float32", 90), ("float16", 40))
     ],

@@ -29,6 +29,10 @@ from course_kernels.gemm_fp8 import k01_triton as fp8_triton
 from course_kernels.grouped_gemm import k01_triton as grouped
 from course_kernels.mla_decode import k01_one_program as mla_one_program
 from course_kernels.mla_decode import k02_split as mla_split
+from course_kernels.moe import k02_sorted as moe_sorted
+from course_kernels.moe import k03_fused as moe_fused
+from course_kernels.moe import route as moe_route
+from course_kernels.moe import tiles as moe_tiles
 from course_kernels.nvfp4 import blocks as four_bit_blocks
 from course_kernels.nvfp4 import dequantise, quantise
 from course_kernels.paged_attention import k01_gather, k03_even, k04_prefill
@@ -58,10 +62,11 @@ EVEN = ("M", "N", "K", "V", "W", "F", "apart", "outputs")  # lengths that are mu
 WIDE = "LDGSTS.E.BYPASS.128"  # 16 bytes from memory to shared memory, past L1
 
 
-def compiled(kernel, types, constants, capability, source=ASTSource, look=True, **options):
+def compiled(kernel, types, constants, capability, source=ASTSource, look=True, more_even=(), **options):
     """The counted instructions of a kernel, and the bytes of shared memory it takes.
 
     Args:
+        more_even: lengths that are multiples of 16, beside the usual ones.
         look: at its instructions, for which the disassembler runs a third of a second.
     """
     names = kernel.arg_names
@@ -70,6 +75,8 @@ def compiled(kernel, types, constants, capability, source=ASTSource, look=True, 
     # As at a launch: torch's addresses, and the lengths used here, are multiples of 16.
     lengths = (*EVEN, "each") if kernel is k01_gumbel.gumbel_kernel else EVEN
     even = [n for n, t in signature.items() if t[0] == "*" or (n in lengths and t != "constexpr")]
+    lengths = (*EVEN, "each") if kernel is k01_gumbel.gumbel_kernel else (*EVEN, *more_even)
+    even = [n for n, t in signature.items() if t.startswith("*") or n in lengths]
     attributes = {(names.index(n),): [["tt.divisibility", 16]] for n in even}
     given = source(kernel, signature, places, attributes)
     target = GPUTarget("cuda", capability, 32)
@@ -500,6 +507,32 @@ def specialised(D, causal):
     return compiled(kernel, types, constants, 90, source=GluonASTSource, num_warps=4)
 
 
+def moe(capability, kernel, rows):
+    """A multiply over all experts of a mixture, with the tile of so many rows that such a card would get."""
+    tma = capability == 90
+    tile = (moe_tiles.HOPPER if tma else moe_tiles.GENERIC)[rows]
+    of_gate = kernel is moe_fused.gate_up_kernel
+    columns = tile.block_n // 2 if of_gate else tile.block_n
+    blocks = dict.fromkeys("AH", (tile.block_m, tile.block_k)) | {"W": (columns, tile.block_k)}
+    types = {x: f"tensordesc<bf16[{r}, {c}]>" if tma else "*bf16" for x, (r, c) in blocks.items()}
+    types |= dict.fromkeys("CPX" + "H" * of_gate, "*bf16") | dict.fromkeys("EFDNK", "i32")
+    types |= {"weights_ptr": "*fp32", "order_ptr": "*i32", "starts_ptr": "*i32"}
+    constants = {"E_PAD": 128, "BLOCK_M": tile.block_m, "BLOCK_K": tile.block_k, "TMA": tma}
+    constants |= {"TOP_K": 8, "BLOCK_F": columns} if of_gate else {"BLOCK_N": columns}
+    types = {name: t for name, t in types.items() if name in kernel.arg_names}
+    options = {"num_warps": tile.warps, "num_stages": tile.stages}
+    return compiled(kernel, types, constants, capability, more_even="DE", **options)
+
+
+def moe_router():
+    """The router of a mixture of 128 experts, on Hopper."""
+    types = {"X": "*bf16", "R": "*bf16", "who_ptr": "*i32", "weights_ptr": "*fp32"} | dict.fromkeys("TDE", "i32")
+    constants = {"TOP_K": 8, "K_PAD": 8, "E_PAD": 128, "BLOCK_T": moe_route.BLOCK_T}
+    constants["BLOCK_D"] = moe_route.ROUTER_TILE // 128
+    options = {"num_warps": 4, "num_stages": moe_route.ROUTER_STAGES}
+    return compiled(moe_route.router_kernel, types, constants, 90, more_even="DE", **options)
+
+
 def layout(rows, D):
     """How a tile lies in shared memory."""
     return gl.NVMMASharedLayout.get_default_for([1, rows, D], gl.bfloat16)
@@ -542,6 +575,12 @@ if __name__ == "__main__":
         results[f"quantise-{form.name}-90"] = blocks_of_four_bits(90, quantise, form, "bf16")
     results["dequantise-NVFP4-90"] = blocks_of_four_bits(90, dequantise, four_bit_blocks.NVFP4, "bf16")
     results["largest-90"] = largest_of_all(90)
+    for rows in (16, 128):
+        results[f"moe-gate_up-{rows}-90"] = moe(90, moe_fused.gate_up_kernel, rows)
+        results[f"moe-down-{rows}-90"] = moe(90, moe_fused.down_kernel, rows)
+    results["moe-grouped-128-90"] = moe(90, moe_sorted.grouped_kernel, 128)
+    results["moe-gate_up-128-89"] = moe(89, moe_fused.gate_up_kernel, 128)
+    results["moe-router-90"] = moe_router()
     results["rms_norm-k02-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 4)
     results["rms_norm-k02-pdl-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 16, pdl=True)
     results["rms_norm-k03-90"] = rms_norm(90, k03_ahead.ahead_kernel, 4096, 8)
