@@ -19,9 +19,7 @@ from course_kernels.problem import Problem, Workload
 
 GRID = {torch.float32: 2.0**-12, torch.float16: 2.0**-6, torch.bfloat16: 2.0**-4}
 # Where a grid is too coarse for what is put on it, or decides what is chosen.
-NO_GRID = ("fused_multiply_add", "qkv_rope", "sampling", "sparse_attention")
-# Where a grid is too coarse for what is put on it.
-NO_GRID = ("fused_multiply_add", "qkv_rope", "sampling", "speculative_sampling")
+NO_GRID = ("fused_multiply_add", "qkv_rope", "sampling", "sparse_attention", "speculative_sampling")
 PICKED = 16  # places in the middle, of which the largest and the smallest number change places
 LEAST = 4  # a shorter input has no middle
 # Inputs that cannot be changed by themselves: what a forward pass left, angles, where sequences lie, an index.

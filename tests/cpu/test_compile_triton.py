@@ -418,13 +418,17 @@ def test_the_small_kernels_of_sparse_attention_find_room(compiled):
     for name in ("gathered_kernel-16", "scores_kernel-0", "merge_kernel-0", "place_kernel-0", "digit_kernel"):
         result = compiled[f"sparse_attention-{name}-90"]
         assert result.get("LDL", 0) + result.get("STL", 0) == 0, name
+
+
 def test_experts_are_multiplied_by_warpgroup_where_they_have_rows_and_spill_nothing(compiled):
     """The weights come by TMA in all of them; rows of x that lie scattered by copies of 16 bytes."""
     mine = {name: result for name, result in compiled.items() if name.startswith("moe-")}
     for name, result in mine.items():
         if name.endswith("-90") and "router" not in name:
             assert result["UTMALDG"] > 0, name
-            assert ("HGMMA" in result) == ("-128-" in name), name  # below 64 rows there is no warpgroup's multiply
+            assert ("HGMMA" in result) == ("-128-" in name), (
+                name
+            )  # below 64 rows there is no warpgroup's multiply
         if "gate_up" in name or "router" in name:
             assert result["LDGSTS"] == result[WIDE] > 0, name
         else:

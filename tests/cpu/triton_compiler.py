@@ -73,10 +73,8 @@ def compiled(kernel, types, constants, capability, source=ASTSource, look=True, 
     signature = {n: types.get(n, "constexpr") for n in names}
     places = {(names.index(n),): value for n, value in constants.items()}
     # As at a launch: torch's addresses, and the lengths used here, are multiples of 16.
-    lengths = (*EVEN, "each") if kernel is k01_gumbel.gumbel_kernel else EVEN
-    even = [n for n, t in signature.items() if t[0] == "*" or (n in lengths and t != "constexpr")]
     lengths = (*EVEN, "each") if kernel is k01_gumbel.gumbel_kernel else (*EVEN, *more_even)
-    even = [n for n, t in signature.items() if t.startswith("*") or n in lengths]
+    even = [n for n, t in signature.items() if t[0] == "*" or (n in lengths and t != "constexpr")]
     attributes = {(names.index(n),): [["tt.divisibility", 16]] for n in even}
     given = source(kernel, signature, places, attributes)
     target = GPUTarget("cuda", capability, 32)
@@ -526,7 +524,9 @@ def moe(capability, kernel, rows):
 
 def moe_router():
     """The router of a mixture of 128 experts, on Hopper."""
-    types = {"X": "*bf16", "R": "*bf16", "who_ptr": "*i32", "weights_ptr": "*fp32"} | dict.fromkeys("TDE", "i32")
+    types = {"X": "*bf16", "R": "*bf16", "who_ptr": "*i32", "weights_ptr": "*fp32"} | dict.fromkeys(
+        "TDE", "i32"
+    )
     constants = {"TOP_K": 8, "K_PAD": 8, "E_PAD": 128, "BLOCK_T": moe_route.BLOCK_T}
     constants["BLOCK_D"] = moe_route.ROUTER_TILE // 128
     options = {"num_warps": 4, "num_stages": moe_route.ROUTER_STAGES}

@@ -136,10 +136,9 @@ def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str
         for part, css in (("p", "made"), ("q", "waste"), ("kept", "cold"), ("late", "used")):
             parts.append(mark("path", f"{part}{word}", marks, css=css))
         for line, part in enumerate(("ps", "qs", "outs")):
-            css = {"css": "strong"} if part == "outs" else {}
-            parts.append(
-                mark("text", f"{part}{word}", marks, x=350, y=at(y + 14 * line + 9), text_anchor="end", **css)
-            )
+            more = {"css": "strong"} if part == "outs" else {}
+            where = {"x": 350, "y": at(y + 14 * line + 9), "text_anchor": "end"}
+            parts.append(mark("text", f"{part}{word}", marks, **where, **more))
     parts.append(
         shape("path", css="axis", d=f"M{at(_X)} {at(_TOP - 6)}V{at(_TOP + _PITCH * len(THREE) - 8)}")
     )
