@@ -120,7 +120,7 @@ def place_kernel(
     least = (tl.load(before).to(tl.uint32, bitcast=True) << 8) | digit.to(tl.uint32)
     # Of the chunks before this one: how many scores are larger than the last one chosen, and how many are equal.
     d = tl.arange(0, 256)
-    over, equal = 0, 0
+    over, equal = tl.zeros([], tl.int32), tl.zeros([], tl.int32)
     for first in tl.range(0, chunk, ROWS):
         c = first + tl.arange(0, ROWS)
         amount = tl.load(counts + c[:, None] * 256 + d[None, :], mask=(c < chunk)[:, None], other=0)

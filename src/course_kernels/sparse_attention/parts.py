@@ -91,8 +91,8 @@ def merge_kernel(parts, O, splits, H, LATENT: tl.constexpr, MERGED: tl.constexpr
     head, b = tl.program_id(0), tl.program_id(1).to(tl.int64)
     count = tl.num_programs(1).to(tl.int64) * splits * H
     d = tl.arange(0, LATENT)[None, :]
-    m = -float("inf")
-    l = 0.0
+    m = tl.full([], -float("inf"), tl.float32)
+    l = tl.zeros([], tl.float32)
     acc = tl.zeros([LATENT], tl.float32)
     for first in tl.range(0, splits, MERGED):
         part = first + tl.arange(0, MERGED)
