@@ -1,4 +1,4 @@
-// NVFP4 weights, kernel 3: the blocks of a cluster share K, so that x is there before memory has to wait for it.
+// NVFP4 weights, kernel 3: the blocks of a cluster divide K, and a warp holds all of its block's part of x.
 //
 // Contract  problem.py, M <= 16      Launcher  k03_cluster.py
 // Idea      the blocks of a cluster divide K, so that a block needs a part of x only, and a warp can hold all of that part:
@@ -11,7 +11,7 @@
 //           memory for the sums of TILES tiles of each team from all blocks; a meeting of the cluster for each TILES
 // Limits    Hopper; 16 rows of x; 32768 columns. A warp holds 512 columns of x, so beyond 4096 several warps of a block
 //           divide its part of K, as a team
-// Next      wgmma, with x in shared memory; weights of which fewer are left over when three sets of bits fill a word
+// Next      wgmma, with x in shared memory: one instruction of the tensor cores for the words of four warps
 // Source    CUDA C++ Programming Guide, clusters and distributed shared memory; PTX ISA, st.async and cp.async.bulk; the
 //           fragments are those of k02_fragments
 #include "asynchronous_copy.cuh"
