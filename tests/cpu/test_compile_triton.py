@@ -424,6 +424,7 @@ def test_experts_are_multiplied_by_warpgroup_where_they_have_rows_and_spill_noth
     """The weights come by TMA in all of them; rows of x that lie scattered by copies of 16 bytes."""
     mine = {name: result for name, result in compiled.items() if name.startswith("moe-")}
     for name, result in mine.items():
+        assert result.get("LDL", 0) + result.get("STL", 0) == 0, name
         if name.endswith("-90") and "router" not in name:
             assert result["UTMALDG"] > 0, name
             assert ("HGMMA" in result) == ("-128-" in name), (

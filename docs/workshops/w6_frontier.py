@@ -1,0 +1,744 @@
+# ---
+# id: w6
+# title: "Frontier finale: a stack read as kernels"
+# nav: "W6 · The frontier"
+# description: A latent list instead of keys and values, absorbed by hand and weighed against the ridge of three cards; a draft that is verified without changing what the model says; and experts, a pick of tokens and a grouped product, each as a kernel of ours.
+# needs: [capability 9.0]
+# ---
+
+# %% [markdown]
+# # Frontier finale: a stack read as kernels
+#
+# *Keep the recipe, not the dishes.*
+#
+# By the end of this page you can
+#
+# - work out what one token leaves in the cache with a latent list, and what it would have left with keys and values;
+# - absorb a matrix into a query by hand, and say what that buys and what it costs;
+# - weigh a decode against the ridge, and say on which card it waits for what;
+# - give a headline back its small print: of what, against what, at which size, on which card;
+# - verify a draft so that what comes out is *exactly* what the large model would have said, and say from which batch on
+#   drafting no longer pays.
+#
+# You need [the workshop on serving](w4_serving.py#operations-for-each-byte): its board says *decode waits for bytes*. Today it is
+# corrected. This page is the first hour of the session. The other two are about kernels that machines write, and about your own; for
+# them you need [how we measure](../how_we_measure.py#first-taste-then-time).
+#
+# If you are short of time, read [the recipe](#the-recipe-not-the-dishes), [a decode, weighed again](#a-decode-weighed-again) and
+# [propose, verify](#propose-verify). What is marked *beyond* can wait until after the course.
+#
+# ## The recipe, not the dishes
+#
+# A kitchen that kept every dish it ever cooked would soon be full. It keeps the recipe on a card, and cooks again when somebody
+# asks.
+#
+# A decoder with 128 heads of 128 numbers leaves 128 keys and 128 values for every token, in every layer. **MLA**, multi-head
+# *latent* attention, leaves a single list of 512 numbers, the **latent**, from which the keys and values of all heads are made, and
+# 64 numbers more for the part of the key that carries the position; that part cannot be made from the list
+# [^deepseek2024v2].
+#
+# /// predict | How many times smaller does the cache of a token become?
+# Two numbers and a division, with a pencil.
+#
+# - [ ] About 28 times
+# - [x] About 57 times
+# - [ ] About 64 times
+# - [ ] About 128 times
+# /// reveal
+# {{ kept.heads:,.0f}} numbers become {{ kept.latent:.0f}}: **{{ kept.heads / kept.latent:.1f}}** times smaller. Whoever says 64 has left out the position.
+# ///
+#
+# /// figure | docs/assets/figures/latent_cache.svg
+# alt: "What one token leaves in the cache. Above, 128 boxes of keys and 128 boxes of values, a wide field. Below, one thin bar of 512 numbers and a shorter one of 64 for the position. Two arrows labelled with matrices lead from the thin bar up to keys and values: they are made when they are needed."
+# ///
+#
+# ### Cooked again for every guest?
+#
+# A recipe is no dish. If each step of the decode made the keys and values of all cached tokens again, it would do
+# {{ absorbed.again.flops / 1e6:.1f}} million operations for every cached token, and do the same again at the next step. So this is not what is
+# done. Matrices can change places:
+#
+# > The score of a token is *q · k*, and its key is *k = W c*, with the latent *c*. So the score is *q · (W c)*, and that is
+# > *(Wᵀ q) · c*.
+#
+# *Wᵀ q* is made once in a step, for each head, and not once for every token. The matrix has been **absorbed** into the query, and the
+# latent itself is the key. The values go the same way, in the other direction: instead of adding up values, add up latents, and multiply the
+# sum by the values' matrix once.
+#
+# /// exercise | Two by two, absorbed | 6 minutes
+# One head, numbers in pairs. The latents of two tokens are c₁ = (1, 1) and c₂ = (2, 0). Keys are made by W = [[1, 2], [0, 1]], a row
+# in each bracket, and values by V = [[1, 0], [1, 1]]. The query is q = (1, 2). The position is left out.
+#
+# First the long way: both keys, then both scores. Then the short way: Wᵀ q, and both scores from it. The weights that come out of softmax, let us
+# say, are 3/4 and 1/4: what is the result, both ways?
+# /// answer
+# The keys are (3, 1) and (2, 0), so the scores are 3 + 2 = 5 and 2 + 0 = 2. Absorbed, the query is (1, 2 + 2) = (1, 4), and the scores are 1 + 4 = 5
+# and 2 + 0 = 2.
+#
+# The values are (1, 2) and (2, 2), and three quarters of the one and a quarter of the other are (1.25, 2). Absorbed, the sum of the latents is (1.25, 0.75),
+# and V makes of it (1.25, 1.25 + 0.75) = (1.25, 2).
+# ///
+#
+# It is not free. A head's query was 128 numbers long, and 64 for the position. Absorbed it has the length of the latent, 512, and 64.
+#
+# | for each cached token, all 128 heads | operations | bytes to fetch, in bf16 |
+# |---|---:|---:|
+# | keys and values are kept | {{ absorbed.whole.flops:,.0f}} | {{ 2 * kept.heads:,.0f}} |
+# | the latent is kept; keys and values are made again | {{ absorbed.again.flops:,.0f}} | {{ 2 * kept.latent:,.0f}} |
+# | the latent is kept; matrices are absorbed | {{ absorbed.moved.flops:,.0f}} | {{ 2 * kept.latent:,.0f}} |
+#
+# Absorbing does {{ absorbed.moved.flops / absorbed.whole.flops:.1f}} times the operations of kept keys and values, for {{ kept.latent / kept.heads:.1%}} of the bytes. That is
+# a good bargain as long as bytes are what you wait for. How long is that?
+
+# %% tags=["fold"]
+from course_kernels.measure import quantity, record
+from course_kernels.mla_decode import absorb
+
+# Heads of 128 numbers and 64 rotated ones, values of 128; 512 latent numbers.
+FORMS = {
+    "whole": absorb.kept_whole(H=128, D=128, V=128, R=64),
+    "again": absorb.made_again(H=128, D=128, V=128, R=64, L=512),
+    "moved": absorb.without_making(H=128, R=64, L=512),
+    "eighth": absorb.without_making(H=16, R=64, L=512),
+}
+RIDGES = {"h200": 989 / 4.8, "h800": 865 / 3.35, "h100": 989 / 3.35}
+record(
+    absorbed={
+        name: {
+            "bytes": quantity(form.n_bytes, "B"),
+            "flops": quantity(form.flops, "FLOP"),
+            "intensity": quantity(form.intensity, "FLOP/B"),
+        }
+        for name, form in FORMS.items()
+    },
+    ridges={name: quantity(ridge, "FLOP/B") for name, ridge in RIDGES.items()},
+)
+
+# %% [markdown]
+# ## A decode, weighed again
+#
+# In [the workshop on serving](w4_serving.py#does-decode-always-wait-for-bytes) you wrote on the board: *decode waits for bytes*. A number that is
+# fetched was used once or, with heads that share, a few times. Here every number of the latent is used by 128 heads, for the score, and 512
+# of the 576 once more for the value.
+#
+# /// exercise | Operations for a byte | 5 minutes
+# With h heads, a cached token costs 2 · h · (576 + 512) operations and 2 · 576 bytes. How many operations is that for each byte, with h = 128, and with the
+# 16 heads of one of eight cards? What is the least h that reaches an H200's ridge of 206, and what the least that reaches an H100's, 295?
+# /// answer
+# h · 1088 ÷ 576 is {{ 1088 / 576:.2f}} · h: {{ absorbed.moved.intensity:.0f}} and {{ absorbed.eighth.intensity:.0f}}. An H200 needs 206 ÷ 1.89 = 109 heads, so 110. An H100 needs 295 ÷ 1.89 = 156 heads.
+# ///
+#
+# /// table
+# columns: [card, "ridge, in bf16", "128 heads are", "16 heads, one card of eight, are"]
+# rows:
+#   - ["H200, by its data sheet [^nvidia-h200]", "{{ ridges.h200:.0f}}", "{{ absorbed.moved.intensity / ridges.h200:.2f}} of it", "{{ absorbed.eighth.intensity / ridges.h200:.2f}} of it"]
+#   - ["H800, throttled, by MLA's makers [^flashmla]", "{{ ridges.h800:.0f}}", "{{ absorbed.moved.intensity / ridges.h800:.2f}} of it", "{{ absorbed.eighth.intensity / ridges.h800:.2f}} of it"]
+#   - ["H100, by its data sheet [^nvidia-h100]", "{{ ridges.h100:.0f}}", "{{ absorbed.moved.intensity / ridges.h100:.2f}} of it", "{{ absorbed.eighth.intensity / ridges.h100:.2f}} of it"]
+# caption: "Above 1, arithmetic is short; below 1, bytes. The same kernel, the same cache, and the sentence *decode waits for bytes* is false on one card and true on another."
+# ///
+#
+# The makers round {{ absorbed.moved.intensity:.0f}} up to 2 · 128 = 256, draw the line at 128 heads, and call this decode compute-bound on their card [^flashmla]. All three are the same
+# kernel. So the sentence gets one word, in red: decode *often* waits for bytes. It is a quotient, and it has a card in it.
+#
+# /// exercise | Eight cards | 3 minutes
+# You spread the 128 heads over eight cards, 16 on each. What does each card fetch now, and on which side of the ridge is it?
+# /// answer
+# The whole latent cache: it belongs to all heads, so each card needs all of it. {{ absorbed.eighth.intensity:.0f}} operations for a byte are left of every ridge in the table. With
+# keys and values, each card would have fetched only those of its own heads.
+# ///
+#
+# ### An answer that fills half the registers
+#
+# Where arithmetic is short, a kernel must keep the tensor cores busy while it weighs scores. On Hopper two answers take turns for that:
+# [one multiplies while the other weighs](../attention_on_hopper.py). Here one answer, 64 heads times 512 numbers in float32, is 32,768
+# registers, half of all that a multiprocessor has; there is no room for a second. The makers' way out: cut the answer down the middle,
+# give each half to a warpgroup, and let each score every second page [^flashmla]. Our k03 does that too. What one warpgroup has weighed,
+# thread t hands to thread t of the other, who needs the same 16 registers for its own half.
+#
+# /// when | mla_peers.flashinfer == 1
+# /// define | mla_over_flashinfer.b64 = mla_race.b64.flashinfer.us / mla_race.b64.wgmma.us
+# unit: ×
+# what: the speed of mla_decode/k03_wgmma over that of FlashInfer's MLA for Hopper, 64 requests of 4096 tokens, 128 heads, bf16, pages of 64, cold L2
+# ///
+#
+# /// define | mla_over_flashinfer.b128 = mla_race.b128.flashinfer.us / mla_race.b128.wgmma.us
+# unit: ×
+# what: the speed of mla_decode/k03_wgmma over that of FlashInfer's MLA for Hopper, 128 requests of 8192 tokens, 128 heads, bf16, pages of 64, cold L2
+# ///
+#
+# /// predict | 128 heads, 64 requests of 4096 tokens and 128 of 8192: how does our k03 stand against FlashInfer's kernel for Hopper?
+# - [min(mla_over_flashinfer.b64, mla_over_flashinfer.b128) < 0.95] Behind somewhere, by more than a twentieth
+# - [min(mla_over_flashinfer.b64, mla_over_flashinfer.b128) >= 0.95 and max(mla_over_flashinfer.b64, mla_over_flashinfer.b128) <= 1.05] Within a twentieth, both times
+# - [min(mla_over_flashinfer.b64, mla_over_flashinfer.b128) >= 0.95 and max(mla_over_flashinfer.b64, mla_over_flashinfer.b128) > 1.05] Nowhere behind by a twentieth, ahead by more somewhere
+# /// reveal
+# {{ mla_over_flashinfer.b64:.3f}} and {{ mla_over_flashinfer.b128:.3f}}: above 1, ours is ahead.
+#
+# /// table
+# columns: ["TFLOP/s", "64 × 4096", "128 × 8192"]
+# rows:
+#   - ["k01_one_program, Triton", "{{ mla_race.b64.one_program.tflops:.0f}}", "{{ mla_race.b128.one_program.tflops:.0f}}"]
+#   - ["k02_split, Triton", "{{ mla_race.b64.split.tflops:.0f}}", "{{ mla_race.b128.split.tflops:.0f}}"]
+#   - ["k03_wgmma", "{{ mla_race.b64.wgmma.tflops:.0f}}", "{{ mla_race.b128.wgmma.tflops:.0f}}"]
+#   - ["FlashInfer, its back end fa3", "{{ mla_race.b64.flashinfer.tflops:.0f}}", "{{ mla_race.b128.flashinfer.tflops:.0f}}"]
+# caption: "bf16, 128 heads, all requests of the same length, pages of 64 tokens anywhere; interleaved in the same rounds, cold L2. FlashInfer {{ mla_peers.flashinfer_version}}."
+# ///
+# ///
+# /// otherwise
+# FlashInfer was **not raced** in this run: it was not installed. k03_wgmma does {{ mla_race.b64.wgmma.tflops:.0f}} TFLOP/s with 64 requests of 4096 tokens, and {{ mla_race.b128.wgmma.tflops:.0f}} with 128 of 8192.
+# ///
+
+# %% tags=["fold"]
+from course_kernels.measure import compare, text
+from course_kernels.mla_decode import k01_one_program, k02_split, k03_wgmma
+from course_kernels.mla_decode import library as mla_library
+from course_kernels.problem import Workload
+
+FLASHINFER = mla_library.flashinfer_version()
+MLA = {"one_program": k01_one_program, "split": k02_split, "wgmma": k03_wgmma}
+MLA |= {"flashinfer": mla_library.flashinfer_fa3} if FLASHINFER else {}
+
+
+def all_heads_of(batch, held):
+    """So many requests of so many tokens each, with all heads on one card."""
+    return Workload.of("bfloat16", B=batch, H=128, N=held, full=True)
+
+
+record(
+    mla_peers={
+        "flashinfer": quantity(int(bool(FLASHINFER))),
+        "flashinfer_version": text(FLASHINFER or "none"),
+    },
+    mla_race={
+        f"b{batch}": compare(MLA, all_heads_of(batch, held), seconds=0.1)
+        for batch, held in ((64, 4096), (128, 8192))
+    },
+)
+
+# %% [markdown]
+# ## Three headlines and their small print
+#
+# Three figures of this stack are told everywhere, mostly in short. We read them on 20 November 2026. The makers have moved on since: V4-Pro is no longer their
+# newest, and DeepSeek-V4.1 has had attention kernels in their own library since 10 September 2026 [^flashmla-readme]. We have read no figures for it, and quote none.
+#
+# - **V4-Pro: 27 % of the FLOPs, 10 % of the cache** [^deepseek2026]. Of one token's, at a million tokens of context, against DeepSeek-V3.2, and it comes from
+#   two kinds of attention together: one that compresses and picks, and one that compresses heavily [^deepseek2026].
+# - **DSpark: 57 to 78 %** [^cheng2026]. So much more speed for one user's answer, with V4-Pro, against the makers' older drafting head, at the same total
+#   throughput [^cheng2026]. What drafting is comes [next](#propose-verify).
+# - **Mega MoE: 1.50 to 1.61 times** [^deepgemm]. The layer of experts of V4-Pro on eight cards, in one kernel, against the makers' own older path. Upstream it runs only
+#   on Blackwell's data-centre cards [^deepgemm]. `deep_gemm_mega_moe` is the name of a switch in a server; the kernel is called `fp8_fp4_mega_moe`.
+#
+# /// exercise | Four boxes | 6 minutes
+# For each of the three fill four boxes: of what, against what, at which size, on which card. Where the text does not say, write *not said*. Which of them could you check
+# on the card in front of you?
+# /// answer
+# V4-Pro: operations and cache of one token · DeepSeek-V3.2 · a million tokens of context · a count, so no card. DSpark: one user's speed with V4-Pro · the older
+# drafting head, MTP-1 · at the same total throughput · not said here. Mega MoE: the layer of experts · the makers' own older path · V4-Pro, eight cards · Blackwell,
+# data centre.
+#
+# A count you can do again with a pencil. The two others want the model, and one of them a card that is not here. What you can do is to measure a kernel of the same kind
+# at a size that you name. That is what the rest of this page does.
+# ///
+
+# %% [markdown]
+# ## Propose, verify
+#
+# *A junior writes the letter, the partner signs it: reading five lines takes her no longer than writing one.*
+#
+# A model writes one token a step, and at a small batch a step waits for the weights. [W4](w4_serving.py) said what more rows
+# cost then: nearly nothing. So let a small model, the **draft**, propose the next four tokens, and have the large one look at
+# all of them in one step, five rows instead of one. The leading ones that pass stay. At the first that does not, the large
+# model's own token is there already, so every step writes at least one token [^leviathan2023].
+#
+# /// predict | The 8B shape, one reader. A step has five rows instead of one. How much longer does it take?
+# - [verify.b1.t5.us < 1.1 * verify.b1.t1.us] Less than a tenth longer
+# - [1.1 * verify.b1.t1.us <= verify.b1.t5.us < 2 * verify.b1.t1.us] Up to twice as long
+# - [verify.b1.t5.us >= 2 * verify.b1.t1.us] Twice as long or more
+# /// reveal
+# {{ verify.b1.t1.us / 1000:.2f}} ms with one row, {{ verify.b1.t5.us / 1000:.2f}} ms with five. The weights are fetched once.
+# ///
+#
+#
+# /// figure | docs/assets/figures/draft_and_verify.svg
+# alt: "Three rows of boxes. Draft: a small model proposes the, pan, is, cold, one after the other. Verify: the large one looks at all four at once; the and pan have a tick, is has a cross, and cold is not asked. Kept: the, pan, and the large model's own word, was: two and one are three."
+# ///
+#
+# ### Nine lines
+#
+# Before any words, one number for all of them: each draft passes with probability p.
+#
+# /// exercise | Four drafts | 8 minutes
+# With p = 0.7 and k = 4: go through the drafts as long as they pass, count them, and add one for the large model's own token. What is the mean of 20 000 such steps?
+# Then by a formula: the first token is certain, the second comes if the first draft passes, the third if two pass. Write it as a sum of powers of p. What does k = 8 give, and
+# what is the most that a draft, however long, can ever give?
+# /// answer
+# 1 + p + p² + p³ + p⁴ = {{ tokens_a_step.k4:.2f}}, and your run must agree in the first two digits. k = 8 gives {{ tokens_a_step.k8:.2f}}, and no draft more than
+# 1 ÷ (1 − 0.7) = {{ tokens_a_step.endless:.2f}}. The late ones are thrown away too often.
+# ///
+#
+# The lab's first stage is this exercise; its two others belong to the next section. It needs no GPU: `nox -s lab -- verify`.
+#
+# /// lab | verify
+# ///
+#
+# ### Three words
+#
+# Does the draft change what is said? Take a language of three words, and a draft that likes *red* too much:
+#
+# | | red | hot | old |
+# |---|---:|---:|---:|
+# | the large model says it with probability | 0.5 | 0.3 | 0.2 |
+# | the draft | 0.7 | 0.2 | 0.1 |
+#
+# The rule: **keep a drafted word with probability min(1, large ÷ draft).** If it is refused, draw from what is left of the large model's
+# probabilities where the draft had too little, max(large − draft, 0), *divided by their sum*.
+#
+# /// exercise | Add up both ways | 5 minutes
+# A word can come out in two ways: drafted and kept, or drawn after a refusal. Work out both for each word, and add. How often does a
+# draft pass?
+# /// answer
+# Kept: the smaller of both, 0.5, 0.2 and 0.1, together 0.8: so often a draft passes. What is left: 0, 0.1 and 0.1; divided by
+# their sum, 0.5 each for *hot* and *old*. A refusal has the probability 0.2, so each of these gets 0.2 × 0.5 = 0.1 more. Red comes out with 0.5, hot with 0.2 + 0.1 = 0.3, old
+# with 0.1 + 0.1 = 0.2: the large model's own, exactly.
+# ///
+#
+# **The draft decides how often you gain, never what is said.** With the temperature at 0 the rule is simpler still: keep a draft while it
+# is the large model's first choice.
+#
+#
+# Now with distributions of your own, and with three rules that are wrong.
+#
+# /// explorable | draft_and_verify
+# ask: "The draft likes red too much. What share of its words passes, and what comes out in the end?"
+# alt: >-
+#   Three words with three bars each. Red: target 50 %, draft 70 %, out 50 %. Hot: 30, 20 and 30 %. Old: 20, 10 and 20 %. The bars of what
+#   comes out have two colours: passed, and taken after a refusal. Red has only the first.
+# knobs:
+#   target: {label: "target: red, hot, old", at: [5, 3, 2]}
+#   draft: {label: "draft: red, hot, old", at: [7, 2, 1]}
+#   rule: {label: the rule, at: residual, choices: {residual: "as it should be", target: "after a refusal, from the whole target", likeliest: "keep only the target's likeliest", keep: keep all that is drafted}}
+#   k: {label: words in a draft, at: 4}
+# says:
+#   not_shares: "Three shares each, please, 0 or more, and not all of them 0."
+#   never: "By this rule no drafted word passes: a verification gives one word, the large model's own."
+#   always: "By this rule every drafted word passes: {k} drafts give {all} words a verification."
+#   passes: "A drafted word passes with {passing} %: {k} drafts give {tokens} words a verification."
+#   exact: "What comes out is the target's own distribution."
+#   another: "What comes out is another distribution: {word} comes {comes} % of the time, and {wants} % were wanted."
+# row: {passes: "{passing} %", "words a verification": "{tokens}", "off by at most": "{miss} %"}
+# caption: "Type shares of your own. The last three rules are mistakes that people make: which of them are the hardest to notice?"
+# ///
+#
+# ### Exactly? A million times, then
+#
+# A proof is about the rule. The kernel is another thing, and a wrong one writes text that looks fine. So we let it write {{ exact.pairs / 1e6:.0f}}
+# million pairs of tokens in a small language where the probability of every pair is known, and count. Pearson's test turns the counts
+# into a *p-value*: how often a right kernel would be so far off, or farther, by luck. A right kernel may have any p-value
+# from 0 to 1, all equally likely. We ring the alarm at a millionth: that is six zeros behind the point, and rings falsely once in a million looks.
+#
+# /// when | max(exact.ours.t05, exact.ours.t10, exact.ours.t20) < 6 and min(exact.kept.t05, exact.off.t05, exact.plain.t05) > 6
+# No alarm for our kernel, at any of three temperatures, and one for each of three faults that were planted for the purpose.
+# /// otherwise
+# The test and the kernels do not agree in this run as they should: look at the table.
+# ///
+#
+# /// table
+# columns: ["zeros of the p-value, at temperature", "0.5", "1", "2"]
+# rows:
+#   - ["k02_one_launch", "{{ exact.ours.t05:.1f}}", "{{ exact.ours.t10:.1f}}", "{{ exact.ours.t20:.1f}}"]
+#   - ["fault: the refused token is kept", "{{ exact.kept.t05:.0f}}", "{{ exact.kept.t10:.0f}}", "{{ exact.kept.t20:.0f}}"]
+#   - ["fault: one position off", "{{ exact.off.t05:.0f}}", "{{ exact.off.t10:.0f}}", "{{ exact.off.t20:.0f}}"]
+#   - ["fault: after a refusal any token of the large model", "{{ exact.plain.t05:.0f}}", "{{ exact.plain.t10:.0f}}", "{{ exact.plain.t20:.0f}}"]
+# caption: "Minus its decimal logarithm; {{ exact.most:.0f}} stands for this many and more. Two drafted tokens a step, six tokens in the language. Pairs, because a kernel that is one position off may have every single token right."
+# ///
+
+# %% tags=["fold"]
+from course_models.speculative import expected_tokens
+
+record(
+    tokens_a_step={
+        "k4": quantity(expected_tokens(0.7, 4)),
+        "k8": quantity(expected_tokens(0.7, 8)),
+        "endless": quantity(1 / (1 - 0.7)),
+    }
+)
+
+# %% tags=["fold"]
+import math
+
+import torch
+from course_kernels.measure import compare, quantity, record, text
+from course_kernels.problem import Workload
+from course_kernels.speculative_sampling import k01_in_torch, k02_one_launch
+from course_kernels.speculative_sampling import library as flashinfer
+from course_models import bench, corpus, pretrained, verify_bench
+from course_models.byte_tokens import encode
+from course_models.config import parameters
+from course_models.exact_pairs import chain, p_value, pairs
+from course_models.speculative import (
+    Pair,
+    acceptance,
+    expected_tokens,
+    first_loss,
+    gain,
+)
+
+ours = k02_one_launch.speculative_sampling
+
+
+def kept(target, draft, drafted, temperature, uniforms):
+    """A fault: the refused token stays."""
+    tokens, accepted = ours(target, draft, drafted, temperature, uniforms)
+    place = torch.arange(drafted.shape[1], device="cuda")
+    refused = place == accepted[:, None]
+    tokens[:, :-1] = torch.where(refused, drafted, tokens[:, :-1])
+    return tokens, accepted
+
+
+def off(target, *more):
+    """A fault: each draft is held against the next position's row."""
+    return ours(target.roll(-1, 1), *more)
+
+
+def plain(target, draft, drafted, *more):
+    """A fault: after a refusal the next token comes from the whole row."""
+    _, accepted = ours(target, draft, drafted, *more)
+    place = torch.arange(drafted.shape[1], device="cuda")
+    ended = torch.where(place < accepted[:, None], drafted, -1)
+    return ours(target, draft, ended, *more)
+
+
+PAIRS, MOST_ZEROS = 4_000_000, 300
+RULES = {"ours": ours, "kept": kept, "off": off, "plain": plain}
+WHICH = flashinfer.flashinfer_version()
+if WHICH:
+    RULES["flashinfer"] = flashinfer.flashinfer_chain
+
+
+def zeros(rule, temperature):
+    """How many zeros the p-value has of what a rule says."""
+    language = chain(temperature, device="cuda")
+    generator = torch.Generator("cuda").manual_seed(0)
+    p = p_value(pairs(rule, language, PAIRS, generator), language.pairs)
+    return quantity(-math.log10(max(p, 10.0**-MOST_ZEROS)))
+
+
+record(
+    exact={
+        "pairs": quantity(PAIRS),
+        "most": quantity(MOST_ZEROS),
+        **{
+            name: {
+                f"t{10 * temperature:02.0f}": zeros(rule, temperature)
+                for temperature in (0.5, 1.0, 2.0)
+            }
+            for name, rule in RULES.items()
+        },
+    },
+    guest={
+        "flashinfer": quantity(int(bool(WHICH))),
+        "version": text(WHICH or "none"),
+    },
+)
+
+# %% [markdown]
+# ### How often does a draft pass?
+#
+# The [small model](../a_small_model.py) of this course was trained with a draft, which has a ninth of its weights. The probability that a draft passes at a
+# place is the sum of the smaller of each pair of probabilities, as on the board above. We take it at every place of the files that neither model
+# has learnt. Then the pair writes, four drafts a step, and we count.
+#
+# /// predict | Lower the temperature, and both models become surer of their first choice. What does that do to the acceptance, on files held out?
+# - [passes.text.t10 - passes.text.t00 > 0.05] At a temperature of 0 it is clearly lower than at 1
+# - [-0.05 <= passes.text.t10 - passes.text.t00 <= 0.05] Hardly anything
+# - [passes.text.t10 - passes.text.t00 < -0.05] At a temperature of 0 it is clearly higher than at 1
+# /// reveal
+# {{ passes.text.t00:.0%}} at a temperature of 0, {{ passes.text.t10:.0%}} at 1.
+#
+# /// table
+# columns: ["temperature", "acceptance on files held out", "acceptance while it writes", "tokens a step, counted", "tokens a step, by the formula"]
+# rows:
+#   - ["0, greedy", "{{ passes.text.t00:.1%}}", "{{ passes.run.t00:.1%}}", "{{ wrote.t00:.2f}}", "{{ formula.t00:.2f}}"]
+#   - ["0.5", "{{ passes.text.t05:.1%}}", "{{ passes.run.t05:.1%}}", "{{ wrote.t05:.2f}}", "{{ formula.t05:.2f}}"]
+#   - ["1", "{{ passes.text.t10:.1%}}", "{{ passes.run.t10:.1%}}", "{{ wrote.t10:.2f}}", "{{ formula.t10:.2f}}"]
+#   - ["1.5", "{{ passes.text.t15:.1%}}", "{{ passes.run.t15:.1%}}", "{{ wrote.t15:.2f}}", "{{ formula.t15:.2f}}"]
+# caption: "Four drafts a step. While it writes: {{ wrote.sequences:.0f}} beginnings from these files, {{ wrote.most:.0f}} bytes each. The formula, 1 + p + p² + p³ + p⁴, takes each draft to pass with the same probability, whatever passed before; real ones do not keep to that."
+# ///
+# ///
+#
+# The two columns of acceptance differ, and that is no fault. A model's own text is of its own kind, and it repeats itself where it is greedy: there it is
+# easier to guess than what people wrote.
+
+# %% tags=["fold"]
+TEMPERATURES, K, MOST, SEQUENCES = (0.0, 0.5, 1.0, 1.5), 4, 200, 32
+small, draft = (
+    pretrained.load(name, device="cuda") for name in ("small", "draft")
+)
+rows = [encode(one) for one in corpus.load().held_out]
+rows = [row[:512] for row in rows if len(row) >= 512]
+held_out = torch.tensor(rows, device="cuda")
+beginnings = held_out[:SEQUENCES, :64].contiguous()
+
+
+def writes(temperature):
+    """The pair after it has written."""
+    pair = Pair(small, draft, K, temperature, rule=ours)
+    for _ in pair.write(beginnings, MOST):
+        pass
+    return pair
+
+
+def by_temperature(of, how="computed"):
+    """A number for each temperature."""
+    return {
+        f"t{10 * t:02.0f}": quantity(of(t), how=how) for t in TEMPERATURES
+    }
+
+
+wrote = {t: writes(t) for t in TEMPERATURES}
+record(
+    passes={
+        "text": by_temperature(
+            lambda t: float(acceptance(small, draft, held_out, t).mean())
+        ),
+        "run": by_temperature(lambda t: wrote[t].acceptance, "counted"),
+    },
+    wrote={
+        **by_temperature(lambda t: wrote[t].tokens_a_step, "counted"),
+        "sequences": quantity(len(beginnings)),
+        "most": quantity(MOST),
+    },
+    formula=by_temperature(lambda t: expected_tokens(wrote[t].acceptance, K)),
+)
+
+# %% [markdown]
+# ### The kernel
+#
+# Somebody must decide, and draw. In torch's operators that is a few dozen launches, and in the middle of them the host asks the card how many passed, since the next row
+# hangs on it. `k02_one_launch` in `speculative_sampling/` needs neither: whoever finds the first refusal is the one to draw from that row.
+#
+# A library that draws numbers of its own writes other tokens, and an answer is right or wrong by its token. So everybody races on rows where the answer is certain, whatever is drawn:
+# each of the large model's rows has one token, and each draft half of its weight on another.
+#
+# /// when | guest.flashinfer == 1
+# FlashInfer's kernel was held against the pairs first, too: {{ exact.flashinfer.t05:.1f}}, {{ exact.flashinfer.t10:.1f}} and {{ exact.flashinfer.t20:.1f}} zeros.
+#
+# /// table
+# columns: ["K = 4, V = 128256, fp32", "k01_in_torch, µs", "FlashInfer, µs", "k02_one_launch, µs"]
+# rows:
+#   - ["1 sequence", "{{ accept.b1.torch.us:.0f}}", "{{ accept.b1.flashinfer.us:.1f}}", "{{ accept.b1.ours.us:.1f}}"]
+#   - ["64 sequences", "{{ accept.b64.torch.us:.0f}}", "{{ accept.b64.flashinfer.us:.1f}}", "{{ accept.b64.ours.us:.1f}}"]
+# caption: "The same inputs in the same rounds, cold L2; none to four drafts pass. FlashInfer {{ guest.version }}. k01 waits for the host in the middle, and its time is what the caller waits."
+# ///
+# /// otherwise
+# FlashInfer was **not raced** in this run: it was not installed. With one sequence `k01_in_torch` takes {{ accept.b1.torch.us:.0f}} µs and `k02_one_launch` {{ accept.b1.ours.us:.1f}}; with 64 sequences {{ accept.b64.torch.us:.0f}} and {{ accept.b64.ours.us:.1f}} µs.
+# ///
+#
+# /// claim | accept.b64.ours.us < accept.b64.torch.us / 3
+# With 64 sequences, torch's operators take {{ accept.b64.torch.us / accept.b64.ours.us:.1f}} times as long as our one launch.
+# /// otherwise
+# With 64 sequences, torch's operators take {{ accept.b64.torch.us:.0f}} µs and our one launch {{ accept.b64.ours.us:.1f}}.
+# ///
+
+# %% tags=["fold"]
+RACE = {"torch": k01_in_torch, "ours": k02_one_launch} | (
+    {"flashinfer": flashinfer.flashinfer_chain} if WHICH else {}
+)
+record(
+    accept={
+        f"b{B}": compare(
+            RACE,
+            Workload.of("int32", B=B, K=K, V=128256, certain=True),
+            seconds=0.1,
+        )
+        for B in (1, 64)
+    }
+)
+
+# %% [markdown]
+# ### From which batch on is it a loss?
+#
+# Now put it together. Speed-up is tokens a step, times the time of a plain step, over the time of a step with drafts:
+#
+# $$ \text{gain} = \frac{(1 + p + \dots + p^k) \cdot t(1)}{t(k + 1) + (k + 1) \cdot t_{\text{draft}}} $$
+#
+# Both kinds of step are measured, on the 8B shape and on a draft's shape with {{ shape.draft / 1e9:.1f}} billion weights, each in a CUDA graph behind {{ shape.held:.0f}} tokens. p is our trained
+# pair's, {{ passes.run.t10:.2f}} at a temperature of 1. So the gain is **computed**: no model of this size with such a draft was run here. The draft takes k + 1 steps, as it
+# reads its last guess, too, in case it stays.
+#
+# /// define | paid.b1 = formula.t10 * verify.b1.t1.us / (verify.b1.t5.us + 5 * drafts.b1.us)
+# unit: ×
+# what: computed gain of four drafts a step over none, one reader, 8B shape
+# ///
+#
+# /// define | paid.b128 = formula.t10 * verify.b128.t1.us / (verify.b128.t5.us + 5 * drafts.b128.us)
+# unit: ×
+# what: computed gain of four drafts a step over none, 128 readers, 8B shape
+# ///
+#
+# /// predict | For one reader it is a gain. From which of these batches on is drafting a loss?
+# Five rows for each reader: at which batch do they pass [the ridge](w4_serving.py)?
+#
+# - [0 < turns <= 32] 32, or fewer
+# - [32 < turns <= 64] 64
+# - [turns > 64] 128
+# - [turns == 0] None of them
+# /// reveal
+# /// claim | paid.b1 > 1.2 and paid.b128 < 0.95
+# One reader's answer comes {{ paid.b1:.2f}} times as fast. With 128 readers the same drafts give {{ paid.b128:.2f}} of the speed without them: **a loss**.
+# /// otherwise
+# One reader's answer comes {{ paid.b1:.2f}} times as fast, and with 128 readers it is {{ paid.b128:.2f}} times the speed without drafts.
+# ///
+#
+# /// when | turns > 0
+# Of the batches that were measured, {{ turns:.0f}} is the first from which on it loses.
+# /// otherwise
+# At none of the batches that were measured does it lose.
+# ///
+#
+# /// chart | lines
+# title: What four drafts a step are worth
+# x: batch
+# y: gain
+# x_label: readers
+# y_label: computed gain, ×
+# series:
+#   - {name: worth.real.*, label: "as often as our pair's draft passes"}
+#   - {name: worth.always.*, label: "if every draft passed"}
+# references:
+#   - {label: no gain, value: one}
+# alt: "Computed gain over the number of readers. As often as our pair's draft passes: {{ worth.real.b1:.2f}} for one reader, {{ worth.real.b16:.2f}} for 16, {{ worth.real.b64:.2f}} for 64 and {{ worth.real.b128:.2f}} for 128. If every draft passed: {{ worth.always.b1:.2f}}, {{ worth.always.b16:.2f}}, {{ worth.always.b64:.2f}} and {{ worth.always.b128:.2f}}."
+# caption: "Computed from measured steps. Below 1 the drafts cost more than they give."
+# ///
+#
+# /// table
+# columns: ["readers", "a step with 1 row each, ms", "with 5 rows each, ms", "a draft's step, ms"]
+# rows:
+#   - ["1", "{{ verify.b1.t1.us / 1000:.2f}}", "{{ verify.b1.t5.us / 1000:.2f}}", "{{ drafts.b1.us / 1000:.2f}}"]
+#   - ["16", "{{ verify.b16.t1.us / 1000:.2f}}", "{{ verify.b16.t5.us / 1000:.2f}}", "{{ drafts.b16.us / 1000:.2f}}"]
+#   - ["64", "{{ verify.b64.t1.us / 1000:.2f}}", "{{ verify.b64.t5.us / 1000:.2f}}", "{{ drafts.b64.us / 1000:.2f}}"]
+#   - ["128", "{{ verify.b128.t1.us / 1000:.2f}}", "{{ verify.b128.t5.us / 1000:.2f}}", "{{ drafts.b128.us / 1000:.2f}}"]
+# caption: "8B shape, bf16, checked against float64. The rows of one reader share what they read of the cache."
+# ///
+# ///
+#
+# **A draft sells what a step leaves unused.** One reader leaves nearly all of the arithmetic unused. A full batch has sold it already.
+#
+# So makers work on three sides of the quotient. *Multi-token prediction* makes the draft cheap: a layer of the model's own kind is trained on top of it, and guesses from
+# what the large model has computed anyway [^vllm-mtp]. *DSpark* drafts many tokens in one pass, with a light part behind it that looks at the token before, so that late guesses are not
+# blind; and it decides for every request how many drafts are verified, from how likely they are to pass and how busy the server is [^cheng2026]. That is the chart above, read in every step.
+#
+# /// exercise | Two servers | 4 minutes
+# Server A has one user who waits for a long answer. Server B has two hundred users and a full card. Both have the same pair of models. For each: how many drafts a step, and which number would you
+# watch before you change your mind?
+# /// answer
+# A: as many as still pass often enough; each further one costs a draft's step, and pays with probability p to the power of its place. B: none, or very few. Watch the rows of a step against the ridge, and the acceptance: the
+# first says whether there is anything to sell, the second at what price.
+# ///
+
+# %% tags=["fold"]
+BATCHES = (1, 8, 16, 32, 64, 128)
+subject = bench.subject()
+steps = verify_bench.steps(subject, BATCHES, (1, K + 1))
+del subject
+torch.cuda.empty_cache()
+shape = verify_bench.DRAFT_OF_8B
+drafts = verify_bench.steps(bench.subject(shape), BATCHES, (1,))
+
+
+def worth(p):
+    """The gain at every batch, if a draft passes with probability p."""
+    return {
+        B: gain(
+            p,
+            K,
+            lambda rows, B=B: steps[B, rows].median_us,
+            drafts[B, 1].median_us,
+        )
+        for B in BATCHES
+    }
+
+
+gains = {"real": worth(wrote[1.0].acceptance), "always": worth(1.0)}
+record(
+    verify={
+        f"b{B}": {f"t{rows}": steps[B, rows] for rows in (1, K + 1)}
+        for B in BATCHES
+    },
+    drafts={f"b{B}": drafts[B, 1] for B in BATCHES},
+    worth={
+        name: {f"b{B}": quantity(found) for B, found in of.items()}
+        for name, of in gains.items()
+    },
+    turns=quantity(first_loss(gains["real"]) or 0),
+    one=quantity(1),
+    shape={
+        "draft": quantity(parameters(shape)),
+        "held": quantity(bench.HELD),
+    },
+)
+
+# %% [markdown]
+# ## The rest of the stack {.beyond}
+#
+# Three more kernels of this stack have pages of their own. Here is a screen of each.
+#
+# ### Many experts
+#
+# A layer of experts has many feed-forward blocks, and a router that picks a few of them for each token. Few tokens are its trouble: a dense block is read once for all of them, and here
+# every expert that anybody asks for is read whole.
+#
+# /// predict | 128 experts, of which a token asks eight. Sixteen tokens: how many experts are read?
+# - [experts.moe.hit.t16 <= 32] Up to 32
+# - [32 < experts.moe.hit.t16 < 64] More than that, up to half of them
+# - [experts.moe.hit.t16 >= 64] Half of them, or more
+# /// reveal
+# {{ experts.moe.hit.t16:.0f}}, which are {{ experts.moe.mb.t16:.0f}} MB. A single token reads {{ experts.moe.mb.t1:.0f}} MB.
+#
+# A loop over the experts takes {{ experts.moe.t16.plain.us:,.0f}} µs for them: it asks the card again and again who has how many. Sorted by expert, and with one *grouped* multiply for all, it is
+# {{ experts.moe.t16.fused.us:,.0f}} µs, {{ experts.moe.t16.fused.of_peak:.0%}} of the floor's speed.
+# ///
+#
+# [Many experts](../many_experts.py) builds it kernel by kernel, and asks who is busy when a trained router decides. There, too, is the grouped multiply in FP8, with a scale for every 128 numbers.
+# [Experts on two cards](../experts_on_two_cards.py) lets tokens travel.
+#
+# ### Read only what matters
+#
+# DeepSeek-V3.2 reads a short index of every token, chooses 2048 of them, and only then reads their rows of the cache [^deepseek2025].
+#
+# /// exercise | From which context on? | 3 minutes
+# A row of the cache has 1152 bytes. An index key has 256 in our kernels. Dense attention reads N rows; sparse attention reads N keys, and 2048 rows. From which N on does it read less?
+# /// answer
+# 1152 N = 256 N + 2048 · 1152 gives N = 2048 · 1152 ÷ 896, about 2633. By the clock it is later: with one sequence of 4096 tokens dense takes {{ sparse.sparse.one.dense.n4096.us:.0f}} µs and sparse
+# {{ sparse.sparse.one.chosen.n4096.us:.0f}} µs; with 131072 tokens it is {{ sparse.sparse.one.dense.n131072.us:.0f}} and {{ sparse.sparse.one.chosen.n131072.us:.0f}} µs.
+# ///
+#
+# [Read only what matters](../read_what_matters.py) has the kernels, the bytes that the card counted, and the chart over context.
+#
+# ### Lab: one list for all heads
+#
+# Absorb the matrices yourself, first on a tiny example, then for all heads; then write the decode, in NumPy or in Triton, and no key is ever made. It is meant for after the course: `nox -s lab -- mla`.
+#
+# /// lab | mla
+# ///
+
+# %% [markdown]
+# ## Before you leave
+#
+# **You can now**
+#
+# 1. absorb a matrix into a query, and say what it costs in operations and what it saves in bytes;
+# 2. say of one decode that it waits for arithmetic on an H200 and for bytes on an H100, and prove it with one division;
+# 3. give a headline its four boxes back;
+# 4. verify a draft with three words and a residual, and say why nothing changes but the time;
+# 5. say from step times alone from which batch on drafting is a loss;
+# 6. name what a layer of experts moves beside its weights, and from which context on a pick of tokens pays.
+#
+# /// exercise | Correct your own board | 6 minutes
+# Take three sentences from your notes of the last four weeks that have *always*, *never* or *is bound by* in them. For each, write the quotient that it rests on, and
+# a card, a size or a batch at which it is false.
+# /// answer
+# For example: *the norm is memory-bound*. True while a row is read once; with one row of a few thousand numbers it waits for the launch, not for bytes. *Batch makes decode efficient*: for the
+# weights, not for keys and values that nobody shares. *Drafting makes it faster*: up to the batch at which k + 1 rows for each user pass the ridge.
+# ///
+#
+# **Where this leads.** The other two hours ask the same questions of kernels that machines wrote, and of yours. [The ledger](../numbers.md) lists every number above, with its spread.
