@@ -265,7 +265,7 @@ record(
 # multiply-adds for each thread of two warpgroups, and what does L6 say is gained on the way?
 # /// answer
 # Every 128 of k, 56 times in all, before the next block is added. A tile has 24 576 sums, 96 for each of 256 threads, and each
-# wants one multiply-add a block: `whole += part * scale`. The parts leave the tensor core every 128 of k, so its
+# wants one multiply-add a block, part times scale onto the whole. The parts leave the tensor core every 128 of k, so its
 # [fourteen bits](../lectures/l6_tensor_cores.py) are never asked to hold a long sum. What the scales force is also the cure.
 # ///
 #

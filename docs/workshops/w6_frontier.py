@@ -125,7 +125,7 @@ record(
 # With h heads, a cached token costs 2 · h · (576 + 512) operations and 2 · 576 bytes. How many operations is that for each byte, with h = 128, and with the
 # 16 heads of one of eight cards? What is the least h that reaches an H200's ridge of 206, and what the least that reaches an H100's, 295?
 # /// answer
-# h · 1088 ÷ 576 is {{ 1088 / 576:.2f}} · h: {{ absorbed.moved.intensity:.0f}} and {{ absorbed.eighth.intensity:.0f}}. An H200 needs 206 ÷ 1.89 = 109 heads, so 110. An H100 needs 295 ÷ 1.89 = 156 heads.
+# h · 1088 ÷ 576 is 1.89 · h: {{ absorbed.moved.intensity:.0f}} and {{ absorbed.eighth.intensity:.0f}}. An H200 needs 206 ÷ 1.89 = 109 heads, so 110. An H100 needs 295 ÷ 1.89 = 156 heads.
 # ///
 #
 # /// table
@@ -267,7 +267,7 @@ record(
 # Before any words, one number for all of them: each draft passes with probability p.
 #
 # /// exercise | Four drafts | 8 minutes
-# With p = 0.7 and k = 4: go through the drafts as long as they pass, count them, and add one for the large model's own token. What is the mean of 20 000 such steps?
+# With p = 0.7 and k = 4: go through the drafts while they pass, count them, and add one for the large model's own token. What is the mean of 20 000 such steps?
 # Then by a formula: the first token is certain, the second comes if the first draft passes, the third if two pass. Write it as a sum of powers of p. What does k = 8 give, and
 # what is the most that a draft, however long, can ever give?
 # /// answer
@@ -561,7 +561,7 @@ record(
 #
 # $$ \text{gain} = \frac{(1 + p + \dots + p^k) \cdot t(1)}{t(k + 1) + (k + 1) \cdot t_{\text{draft}}} $$
 #
-# Both kinds of step are measured, on the 8B shape and on a draft's shape with {{ shape.draft / 1e9:.1f}} billion weights, each in a CUDA graph behind {{ shape.held:.0f}} tokens. p is our trained
+# Both kinds of step are measured, on the 8B shape and on a draft's shape with {{ shape.draft / 1e9:.1f}} billion weights, by the same code, each in a CUDA graph behind {{ shape.held:.0f}} tokens. p is our trained
 # pair's, {{ passes.run.t10:.2f}} at a temperature of 1. So the gain is **computed**: no model of this size with such a draft was run here. The draft takes k + 1 steps, as it
 # reads its last guess, too, in case it stays.
 #

@@ -58,7 +58,7 @@ def test_the_three_words_of_the_board():
     shown = draft_and_verify.work(state(), {})
     assert shown.says == ("passes", "exact")
     assert (shown.texts["passing"], shown.texts["tokens"]) == ("80", "3.36")
-    assert [shown.marks[f"outs{i}"]["text"] for i in range(3)] == ["50 %", "30 %", "20 %"]
+    assert [shown.marks[f"outs{i}"]["text"] for i in range(3)] == ["50", "30", "20"]
 
 
 def test_tokens_of_a_verification_are_the_sum_of_powers():

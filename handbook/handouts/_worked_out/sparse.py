@@ -23,6 +23,10 @@ ANSWERS = {
     "Twice the choice": (
         (2 * CHOSEN, ROW, ROW - KEY, crossing(2 * CHOSEN)),
         (LONG, LONG, KEY, CHOSEN * ROW / 1e6, 2 * CHOSEN * ROW / 1e6),
-        (megabytes(CHOSEN), megabytes(2 * CHOSEN), megabytes(2 * CHOSEN) / megabytes(CHOSEN)),
+        (
+            megabytes(CHOSEN),
+            megabytes(2 * CHOSEN),
+            megabytes(2 * CHOSEN) / megabytes(CHOSEN),
+        ),
     ),
 }

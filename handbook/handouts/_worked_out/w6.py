@@ -1,5 +1,7 @@
 """The sums of W6's verdict page, and ten made-up kernels."""
 
+from math import ceil
+
 from course_kernels.measure.machine import machine_for
 
 HEADS, D, LATENT, POSITION = 128, 128, 512, 64
@@ -76,7 +78,98 @@ def fast(p):
     return sum(counts(i, p) for i in range(len(KERNELS)))
 
 
+def least_heads(ridge):
+    """The smallest number of heads with that many operations a byte."""
+    return ceil(ridge * kept_by_mla() / (kept_by_mla() + LATENT))
+
+
+def product(matrix, vector):
+    """A matrix times a vector."""
+    return tuple(
+        sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix
+    )
+
+
+def dot(a, b):
+    """The sum of products."""
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def mean(weights, vectors):
+    """Vectors added up with weights."""
+    return tuple(dot(weights, column) for column in zip(*vectors, strict=True))
+
+
+# One head in pairs: what makes keys and values, two latents, a query, the weights.
+W, V = ((1, 2), (0, 1)), ((1, 0), (1, 1))
+LATENTS, QUERY, WEIGHTS = ((1, 1), (2, 0)), (1, 2), (3 / 4, 1 / 4)
+KEYS, VALUES = ([product(m, c) for c in LATENTS] for m in (W, V))
+SHORT = product(tuple(zip(*W, strict=True)), QUERY)
+MIXED = mean(WEIGHTS, LATENTS)
+assert [dot(QUERY, k) for k in KEYS] == [dot(SHORT, c) for c in LATENTS]
+assert mean(WEIGHTS, VALUES) == product(V, MIXED)
+
+# Three words: the large model's probabilities and the draft's.
+LARGE, DRAFTED = (0.5, 0.3, 0.2), (0.7, 0.2, 0.1)
+PASSED = [min(p, q) for p, q in zip(LARGE, DRAFTED, strict=True)]
+LEFT = [max(p - q, 0) for p, q in zip(LARGE, DRAFTED, strict=True)]
+LATE = [(1 - sum(PASSED)) * x / sum(LEFT) for x in LEFT]
+
+INDEX_KEY, ROW, CHOSEN = 2 * 128, 2 * kept_by_mla(), 2048
+READERS = 200
+
 ANSWERS = {
+    "Two by two, absorbed": (
+        (*KEYS[0], *KEYS[1], 3, 2, dot(QUERY, KEYS[0]), 2, 0, dot(QUERY, KEYS[1])),
+        (
+            1,
+            2,
+            2,
+            *SHORT,
+            1,
+            4,
+            dot(SHORT, LATENTS[0]),
+            2,
+            0,
+            dot(SHORT, LATENTS[1]),
+        ),
+        (*VALUES[0], *VALUES[1], 3 / 4, 1 / 4, *mean(WEIGHTS, VALUES), *MIXED),
+        (MIXED[0], *MIXED, *product(V, MIXED)),
+    ),
+    "Operations for a byte": (
+        (kept_by_mla() + LATENT, kept_by_mla(), 1088 / 576),
+        (
+            206,
+            1088 / 576,
+            206 * 576 / 1088,
+            least_heads(206),
+            295,
+            1088 / 576,
+            least_heads(295),
+        ),
+    ),
+    "Four drafts": (
+        (1, formula(0.7, 4), 2, formula(0.7, 8)),
+        (1, 1, 0.7, 1 / (1 - 0.7)),
+    ),
+    "Add up both ways": (
+        (*PASSED, sum(PASSED), 8, 10, 0, *LEFT[1:]),
+        (1 / 2, 2, 10, 0.2, 0.5, LATE[1], LARGE[0], PASSED[1], LATE[1], LARGE[1]),
+        (PASSED[2], LATE[2], LARGE[2]),
+    ),
+    "From which context on?": (
+        (
+            ROW,
+            INDEX_KEY,
+            CHOSEN,
+            ROW,
+            CHOSEN,
+            ROW,
+            ROW - INDEX_KEY,
+            CHOSEN * ROW / (ROW - INDEX_KEY),
+        ),
+        (4096, 131072),
+    ),
     "Rehearse": (
         (10, 2, 4, 37, 100),
         (1, 0.8, 0.8**2, 0.8**3, formula(0.8, 3), 1, 1 - 0.8, 1 / (1 - 0.8)),

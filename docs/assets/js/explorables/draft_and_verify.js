@@ -30,7 +30,7 @@
           marks[bar[0] + word] = { d: fits && bar[3][word] > 0 ? "M" + x + " " + y + "h" + wide + "v10h" + at(-WIDE * bar[3][word]) + "z" : "" };
         });
         [["ps", p], ["qs", q], ["outs", out]].forEach(function (share) {
-          marks[share[0] + word] = { text: fits ? percent(share[1][word]) + " %" : "" };
+          marks[share[0] + word] = { text: fits ? percent(share[1][word]) : "" };
         });
       });
       return {

@@ -121,13 +121,14 @@ def work(state: State, data: Data) -> Shown:
             d = box(_X + _WIDE * start, y + 14 * line, _WIDE * share, 10) if drawn else ""
             marks[f"{name}{word}"] = {"d": d}
         for name, share in (("ps", p[word]), ("qs", q[word]), ("outs", out[word])):
-            marks[f"{name}{word}"] = {"text": f"{percent(share)} %" if fits else ""}
+            marks[f"{name}{word}"] = {"text": percent(share) if fits else ""}
     return Shown(tuple(says), texts, marks)
 
 
 def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str]:
     """Return three bars for each word: the target's share, the draft's, and what comes out."""
     parts = [legend(("cold", "drafted, and passed"), ("used", "after a refusal"))]
+    parts.append(shape("text", "per cent", x=350, y=10, text_anchor="end"))
     for word, name in enumerate(THREE):
         y = _TOP + _PITCH * word
         parts.append(shape("text", name, x=0, y=at(y + 9), css="strong"))
