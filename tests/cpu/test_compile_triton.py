@@ -384,7 +384,9 @@ def test_experts_are_multiplied_by_warpgroup_where_they_have_rows_and_spill_noth
         assert result.get("LDL", 0) + result.get("STL", 0) == 0, name
         if name.endswith("-90") and "router" not in name:
             assert result["UTMALDG"] > 0, name
-            assert ("HGMMA" in result) == ("-128-" in name), name  # below 64 rows there is no warpgroup's multiply
+            assert ("HGMMA" in result) == ("-128-" in name), (
+                name
+            )  # below 64 rows there is no warpgroup's multiply
         if "gate_up" in name or "router" in name:
             assert result["LDGSTS"] == result[WIDE] > 0, name
         else:

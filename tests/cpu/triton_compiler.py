@@ -462,7 +462,9 @@ def moe(capability, kernel, rows):
 
 def moe_router():
     """The router of a mixture of 128 experts, on Hopper."""
-    types = {"X": "*bf16", "R": "*bf16", "who_ptr": "*i32", "weights_ptr": "*fp32"} | dict.fromkeys("TDE", "i32")
+    types = {"X": "*bf16", "R": "*bf16", "who_ptr": "*i32", "weights_ptr": "*fp32"} | dict.fromkeys(
+        "TDE", "i32"
+    )
     constants = {"TOP_K": 8, "K_PAD": 8, "E_PAD": 128, "BLOCK_T": moe_route.BLOCK_T}
     constants["BLOCK_D"] = moe_route.ROUTER_TILE // 128
     options = {"num_warps": 4, "num_stages": moe_route.ROUTER_STAGES}
