@@ -27,9 +27,9 @@ class Tile:
     stages: int
 
 
-# By rows. Few: bytes under way are what counts. 16 KB of weights a step, as in skinny_gemm, three steps in shared memory
-# and three programs on a multiprocessor. From 64 on a warpgroup multiplies; 128 x 256 sums are half of the registers of
-# 256 threads, and four steps of 48 KB fit into 227 KB.
+# By rows. Few: bytes under way are what counts. 16 KB of weights a step, as in skinny_gemm, three steps in shared
+# memory and three programs on a multiprocessor. From 64 on a warpgroup multiplies; 128 x 256 sums are half of the
+# registers of 256 threads, and four steps of 48 KB fit into 227 KB.
 HOPPER = {
     16: Tile(16, 64, 128, warps=4, stages=4),
     32: Tile(32, 64, 128, warps=4, stages=4),
