@@ -25,6 +25,8 @@ decides, and the plan says nothing.
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from functools import lru_cache
 from math import sqrt
 
@@ -77,21 +79,24 @@ def load_for(tokens: int, choices: int, experts: int, skew: int) -> list[int]:
 
 
 @lru_cache(maxsize=64)
-def plan(w: Workload) -> torch.Tensor:
+def plan(w: Workload) -> tuple[tuple[int, ...], ...]:
     """Return which experts each token goes to, before their numbers are drawn: (T, TOP_K), no two alike in a row."""
     top_k = top_k_of(w)
     if w.dims.get("one", False):
-        return torch.arange(top_k).repeat(w.T, 1)
+        return (tuple(range(top_k)),) * w.T
     if "SKEW" in w.dims:
-        load = torch.tensor(load_for(w.T, w.T * top_k, w.E, w.SKEW))
+        load = load_for(w.T, w.T * top_k, w.E, w.SKEW)
         # Laid out expert by expert and dealt to the tokens in turn: none has more than T, so none meets a token twice.
-        return torch.arange(w.E).repeat_interleave(load).view(top_k, w.T).T.contiguous()
-    return torch.rand(w.T, w.E, generator=torch.Generator().manual_seed(w.T)).topk(top_k).indices
+        row = [e for e in range(w.E) for _ in range(load[e])]
+        return tuple(tuple(row[t :: w.T]) for t in range(w.T))
+    draw = random.Random(w.T)
+    return tuple(tuple(draw.sample(range(w.E), top_k)) for _ in range(w.T))
 
 
 def loads(w: Workload) -> list[int]:
     """Return how many tokens each expert has; the order is drawn with the inputs."""
-    return torch.bincount(plan(w).flatten(), minlength=w.E).tolist()
+    count = Counter(e for row in plan(w) for e in row)
+    return [count[e] for e in range(w.E)]
 
 
 def experts_hit(w: Workload) -> int:
@@ -110,7 +115,7 @@ def make_inputs(
     of = {"generator": generator, "device": device}
     router = (torch.randn(w.E, w.D, **of) / sqrt(w.D)).to(w.torch_dtype)
     names, turn = torch.randperm(w.E, **of), torch.randperm(w.T, **of)
-    who = names[plan(w).to(device)[turn]]  # [T, TOP_K]
+    who = names[torch.tensor(plan(w), device=device)[turn]]  # [T, TOP_K]
     scores = OTHERS[0] + (OTHERS[1] - OTHERS[0]) * torch.rand(w.T, w.E, **of)
     picked = PICKED[0] + (PICKED[1] - PICKED[0]) * torch.rand(*who.shape, **of)
     scores = scores.scatter(1, who, picked).double()
