@@ -17,6 +17,7 @@ from course_kernels.rms_norm import k03_ahead
 from course_kernels.sampling import k01_gumbel, k02_threshold
 from course_kernels.skinny_gemm import k01_one_program as k01_few_rows
 from course_kernels.sparse_attention import k02_in_pieces, parts
+from course_kernels.speculative_sampling import k02_one_launch as accept
 
 COMPILER = Path(__file__).with_name("triton_compiler.py")
 SHARED_BYTES = {80: 163 * 1024, 86: 99 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024, 120: 99 * 1024}
@@ -451,6 +452,18 @@ def test_sampling_reads_in_wide_loads_and_spills_nothing(compiled, short):
     assert 65536 // (gumbel["registers"] * 32 * k01_gumbel.WARPS) >= k01_gumbel.RESIDENT
     assert threshold["registers"] * 32 * k02_threshold.WARPS <= 65536
     assert gumbel["shared"] < 1024  # words find their tokens in registers, and cross no shared memory
+
+
+def test_accepting_reads_ahead_in_wide_copies_and_spills_nothing(compiled):
+    large, small = (compiled[f"speculative_sampling-{V}-90"] for V in (128256, 264))
+
+    for result in (large, small):
+        assert result.get("LDL", 0) + result.get("STL", 0) == 0
+    assert large["registers"] * 32 * accept.WARPS <= 65536
+    assert large["LDGSTS"] == large["LDGSTS.E.BYPASS.128"] > 0
+    # Two rows of every block but the one that is added up.
+    ahead = (accept.AHEAD.value - 1) * 2 * 4 * accept.BLOCK
+    assert ahead <= large["shared"] < ahead + 4096
 
 
 def multiplied_by(compiled, form, capability):
