@@ -35,8 +35,8 @@ class Ideas:
     """Ideas that are in.
 
     Attributes:
-        cluster: whether the two blocks that have a page's 128 heads each bring 32 rows of it to both; else each asks for
-            all of it.
+        cluster: whether the two blocks that have a page's 128 heads each bring 32 rows of it to both; else each asks
+            for all of it.
         slack: the power of two by which a maximum may grow before the answer is repaired; 0 to repair whenever it grew.
         once: whether L2 is told that a page is read once.
         ahead: whether the page after next comes to L2 while a page comes to its block.
