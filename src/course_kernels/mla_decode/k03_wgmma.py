@@ -71,7 +71,7 @@ def mla_decode(
         lengths: (B,) int32, on the device: the tokens that are there, 0 to MOST * 64. More count as so many.
         groups: of one block or two, which have all heads together: among how many the work is shared out, at least 1;
             without it, as many as the card holds at once.
-        ideas: which are in; without it, all that brought something.
+        ideas: which are in; without it, those of `Ideas()`.
     Returns:
         (B, H, 512), the same type: every row a weighted mean of the first 512 numbers of the cache's rows, or zeros
         where the length is 0. The same bits every time on one kind of card.
