@@ -148,7 +148,7 @@ HOW = [
     ("bfloat16", 2, 128, 193, 1, Ideas()),  # one group has them all
     ("float16", 5, 16, 500, 4, Ideas()),  # one block
     ("float16", 1, 1, 64, 3, Ideas()),  # groups without work
-    ("float16", 4, 65, 300, 5, Ideas(cluster=False, slack=0, once=True)),
+    ("float16", 4, 65, 300, 5, Ideas(cluster=False, slack=0, once=True, ahead=True)),
 ]
 
 
@@ -315,14 +315,15 @@ def test_a_part_that_is_added_wrongly_is_seen(hopper, monkeypatch):
 # --- what the assembler made of it ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("blocks", [1, 2])
-def test_products_run_together_and_nothing_spills(blocks):
+@pytest.mark.parametrize(("blocks", "ideas"), [(1, Ideas()), (2, Ideas()), (2, Ideas(ahead=True))])
+def test_products_run_together_and_nothing_spills(blocks, ideas):
     pytest.importorskip("cuda.core")
-    text = sass(compile_cubin(k03_wgmma.SOURCE, "sm_90a", k03_wgmma.defines_of(blocks, False, Ideas())))
+    text = sass(compile_cubin(k03_wgmma.SOURCE, "sm_90a", k03_wgmma.defines_of(blocks, False, ideas)))
     found = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?([A-Z][\w.]*)", text)
     names = Counter(name.partition(".")[0] for name in found)
 
     assert not {"LDL", "STL"} & set(names)
+    assert names["UTMAPF"] == (9 if ideas.ahead else 0)
     # Of each warpgroup: a first page and the loop's, 36 products of keys each; of values four for either page.
     assert names["HGMMA"] == 2 * (2 * 36 + 8)
     waits = [i for i, name in enumerate(found) if name == "WARPGROUP.DEPBAR.LE"]

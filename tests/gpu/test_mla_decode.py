@@ -46,7 +46,9 @@ def test_either_type_in_a_cache_that_is_full(kernel, dtype):
     assert error(kernel.mla_decode(*inputs), inputs) <= 1
 
 
-@pytest.mark.parametrize("ideas", [Ideas(), Ideas(cluster=False), Ideas(slack=0), Ideas(once=True)])
+@pytest.mark.parametrize(
+    "ideas", [Ideas(), Ideas(cluster=False), Ideas(slack=0), Ideas(once=True), Ideas(ahead=True)]
+)
 @pytest.mark.parametrize("groups", [1, 2, 13, 66, 200])
 def test_any_number_of_groups_is_right(groups, ideas):
     """More of them than run at once, too."""

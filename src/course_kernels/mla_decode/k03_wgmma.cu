@@ -13,6 +13,7 @@
 //           that cuts a sequence, two parts or more go to memory and a second kernel adds them
 // Limits    Hopper (sm_90a), 16-bit numbers, at most 128 heads. Of fewer than 64 in a block the other rows are zeros
 // Source    Li & Liu 2025, A Deep-Dive Into the New Flash MLA Kernel (two warpgroups, one answer, two pages)
+#include "ahead.cuh"
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
 
@@ -25,6 +26,9 @@
 #endif
 #ifndef ONCE
 #define ONCE 0  // whether L2 is told that a page is read once
+#endif
+#ifndef AHEAD
+#define AHEAD 0  // whether the page after next comes to L2 while this one comes to the block
 #endif
 #ifndef FLOAT16
 #define FLOAT16 0
@@ -167,7 +171,9 @@ __device__ inline void produce(Shared &shared, const TensorMap &q_map, const Ten
   for_each_part<false>(sizes, begin, end, [&](int b, const Part &part) {
     if (part.pages == 0) return;
     const int *table = sizes.table + static_cast<long long>(b) * sizes.MOST;
-    int next = table[part.first];
+    // Asked for a page ahead, or two: who asks for an address waits.
+    auto page_at = [&](int i) { return i < part.last ? table[i] : 0; };
+    int page = table[part.first], next = page_at(part.first + 1);
     // A fresh barrier counts as having turned once already: the first pass over the ring does not wait.
     wait(&shared.q_empty, q_parity ^ 1);
     q_parity ^= 1;
@@ -175,8 +181,8 @@ __device__ inline void produce(Shared &shared, const TensorMap &q_map, const Ten
     for (int p = 0; p < PANELS; p++)  // rows past the last head come as zeros
       load_tile(shared.q + p * PANEL, q_map, &shared.q_full, p * 64, block * ROWS, b);
     for (int i = part.first; i < part.last; i++) {
-      const int side = (i - part.first) & 1, row = next * PAGE + first_row;
-      if (i + 1 < part.last) next = table[i + 1];  // asked for a page ahead
+      const int side = (i - part.first) & 1, row = page * PAGE + first_row;
+      const int after = page_at(i + 2);
       for (int p = 0; p < PANELS; p++) {
         if (p == 0 || p == OF_HALF) wait(&shared.empty[side][p / OF_HALF], (parities >> side & 1) ^ 1);
         Barrier *full = &shared.full[side][p];
@@ -192,6 +198,9 @@ __device__ inline void produce(Shared &shared, const TensorMap &q_map, const Ten
           load_tile(to, cache_map, full, p * 64, row);
         }
       }
+      for (int p = 0; p < PANELS && AHEAD && i + 2 < part.last; p++)
+        tile_to_l2(cache_map, p * 64, after * PAGE + first_row);
+      page = next, next = after;
       parities ^= 1 << side;
     }
   });

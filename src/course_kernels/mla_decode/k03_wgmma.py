@@ -35,15 +35,17 @@ class Ideas:
     """Ideas that are in.
 
     Attributes:
-        cluster: whether the two blocks that have a page's 128 heads bring half of it to each other; else each asks for
-            all of it.
+        cluster: whether the two blocks that have a page's 128 heads each bring 32 rows of it to both; else each asks
+            for all of it.
         slack: the power of two by which a maximum may grow before the answer is repaired; 0 to repair whenever it grew.
         once: whether L2 is told that a page is read once.
+        ahead: whether the page after next comes to L2 while a page comes to its block.
     """
 
     cluster: bool = True
     slack: int = 8
     once: bool = False
+    ahead: bool = False
 
 
 def supports(w: Workload) -> bool:
@@ -69,7 +71,7 @@ def mla_decode(
         lengths: (B,) int32, on the device: the tokens that are there, 0 to MOST * 64. More count as so many.
         groups: of one block or two, which have all heads together: among how many the work is shared out, at least 1;
             without it, as many as the card holds at once.
-        ideas: which are in; without it, all that brought something.
+        ideas: which are in; without it, those of `Ideas()`.
     Returns:
         (B, H, 512), the same type: every row a weighted mean of the first 512 numbers of the cache's rows, or zeros
         where the length is 0. The same bits every time on one kind of card.
@@ -114,6 +116,7 @@ def defines_of(blocks: int, float16: bool, ideas: Ideas) -> dict[str, int]:
         "FLOAT16": int(float16),
         "SLACK": ideas.slack,
         "ONCE": int(ideas.once),
+        "AHEAD": int(ideas.ahead),
     }
 
 
