@@ -65,8 +65,6 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     # Its tolerance is that of chains which are not much longer.
     "fused_multiply_add": {"C": ANY, "K": Bounds(most=12288)},
     "grey": {"X": Bounds(most=32), "Y": Bounds(most=32)},
-    # Of a mean over tokens little may be left; with one number there is none beside it to hold its rounding against.
-    "latent_attention": {"B": ANY, "H": ANY, "D": Bounds(from_=4), "R": ANY, "C": Bounds(from_=4)},
     "paged_attention": HEADS,
     "qkv_rope": {"B": Bounds(most=32), "H": ANY, "KV": ANY, "P": ANY},
     "rms_norm": {"N": Bounds(most=16384)},
