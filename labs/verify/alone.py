@@ -87,7 +87,7 @@ def look_at(asked: Asked, p: Numbers, q: Numbers, drafted: list[int], draws: Num
     if got == due:
         return
     advice = next((says for says, slip in slips(p, q, drafted, draws, u) if slip == got), "")
-    given = ", ".join(str([float(f"{x:.4g}") for x in part]) for part in (p, q, drafted, draws))
+    given = ", ".join(f"[{', '.join(f'{x:.4g}' for x in part)}]" for part in (p, q, drafted, draws))
     raise Slip("wrong", f"several({given}, {u:.4g}): expected word {due}, got {got}", advice)
 
 

@@ -2248,6 +2248,7 @@ def test_every_lab_is_listed_with_the_session_of_its_page(capsys):
         "W3",
         "W4",
         "W5",
+        "W6",
     }
     assert sorted(name for _, name in listed) == sorted(LABS)
 

@@ -35,9 +35,7 @@ def latent_attention(q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray, cache: np.
     return o
 
 
-def scaled_latent_attention(
-    q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray, cache: np.ndarray, scale: np.ndarray
-) -> np.ndarray:
+def scaled_latent_attention(q, w_k, w_v, cache, scale):
     """The answer [B, H, D]; the latent of token n of sequence b is scale[b, n] times what the list has."""
     o = np.full((*q.shape[:2], w_v.shape[1]), np.nan, dtype=q.dtype)
     for b in range(len(q)):
@@ -45,9 +43,7 @@ def scaled_latent_attention(
     return o
 
 
-def one_scaled(
-    q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray, cache: np.ndarray, scale: np.ndarray
-) -> np.ndarray:
+def one_scaled(q, w_k, w_v, cache, scale):
     """The answer [H, D] of one sequence; scale is [N]."""
     H, D, C = len(w_k), w_k.shape[1], w_k.shape[2]
     asked = (q[:, None, :D] @ w_k)[:, 0]

@@ -69,9 +69,9 @@ def verify(ps, qs, drafted, draws, u):
 def several(p, q, drafted, draws, u):
     """Return the word of one place for which several words were drafted from q, each with its draw."""
     wanted = p
-    for number, candidate in enumerate(drafted):
-        if accepts(wanted, q, candidate, draws[number]):
-            return candidate
+    for number, tried in enumerate(drafted):
+        if accepts(wanted, q, tried, draws[number]):
+            return tried
         wanted = residual(wanted, q)  # all that is left to say once this one is refused
     return pick(wanted, u)
 

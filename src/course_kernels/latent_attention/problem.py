@@ -74,14 +74,16 @@ PROBLEM = Problem(
     math=lambda w: "fp32",
     max_error=lambda w: 2.0**-15,  # what is left is the order of additions; products of TF32 do not pass
     hard=lambda w: (),  # which sums meet an infinity depends on the form: inf - inf in one is inf in the other
+    # Any number of heads and tokens. Widths are those announced here: with one number in a latent, or in a row, a mean
+    # of both signs may be all there is of an answer, and its rounding is large beside it.
     check_on=_sizes(
         (1, 16, 4096, 128, 64, 512),  # DeepSeek's numbers, with the heads of one card of eight
         (1, 1, 1, 4, 2, 6),
-        (2, 3, 17, 5, 3, 19),
+        (2, 3, 17, 5, 3, 12),
         (3, 20, 129, 24, 6, 40),  # more than 16 heads
-        (1, 7, 1000, 17, 9, 33),
+        (1, 7, 1000, 16, 9, 34),
         (2, 33, 70, 32, 16, 64),
-        (1, 5, 65, 21, 19, 23),
+        (1, 5, 65, 20, 18, 7),  # more of the position than of the latent
     ),
     time_on=_sizes((64, 16, 1024, 128, 64, 512), (64, 16, 4096, 128, 64, 512)),
 )
