@@ -13,7 +13,7 @@
 # By the end of this page you can
 #
 # - say, from the choices of its tokens alone, which rows leave a card, how many bytes they are, and how long a link needs for them at least;
-# - tell what a library's all-to-all does for you, what it asks of the host, and what plain stores into the neighbour's memory do instead;
+# - tell what an all-to-all asks of the host, and what plain stores into the neighbour's memory do instead;
 # - read a journey against the link and against the multiply beside it, and say for which batches a second card is worth it.
 #
 # You need to know [how an expert multiplies](one_token.py#swiglu-a-door-that-opens-by-itself), and what
@@ -34,7 +34,7 @@
 #   Two cards. Card 0 has experts 0 and 1 and five tokens, a to e. They chose: a experts 0 and 2, b 1 and 0, c 3 and 2,
 #   d 2 and 1, e 0 and 1. Tokens a, c and d, drawn darker, have an arrow to a box on card 1, which has experts 2 and 3: dispatch. There a meets
 #   2, c meets 3 and 2, d meets 2. A dashed arrow brings the sums of a, c and d back to card 0: combine.
-# caption: Card 1 has tokens of its own, and sends those that need it to a box on card 0 at the same time. They are left out.
+# caption: Card 1 has tokens of its own, and sends them at the same time. They are left out.
 # ///
 #
 # Look at token c. It needs both experts of card 1, and still travels **once**. Its two answers are added up over there, with their weights,
@@ -149,13 +149,7 @@ record(
 # what: least time on the link, by its data sheet, of all tokens of a card, 4096 of them
 # ///
 #
-# /// exercise | The least journey | 3 minutes
-# A row of this layer has 2048 bf16 numbers. All {{ large.tokens:,.0f}} tokens of a card travel. How many µs does dispatch take at least, on a link
-# that carries 450 kB in a µs? And why do the two cards not need twice that?
-# /// answer
-# 4096 · 2048 · 2 = 16,777,216 bytes. With 450 kB in a µs that is {{ least_us:.1f}} µs. Each card sends on a lane of its own: the
-# link is as wide in both directions.
-# ///
+# So if all {{ large.tokens:,.0f}} tokens of a card travel, {{ layer.row_kb:.3f}} kB each, dispatch takes {{ least_us:.1f}} µs at least.
 
 # %% [markdown]
 # ## Three ways to travel
@@ -181,9 +175,8 @@ record(
 # made behind the last read of the box. Two batches at once need a second box.
 # ///
 #
-# In all three the multiply is the same: choices sorted by expert, and one grouped multiply that reads each expert's weights once. An opponent
-# does not travel at all: *replicated* holds all the experts on every card. Every answer is held against the float64 truth of one card, token by
-# token, before and after its time is taken.
+# In all three the multiply is the same, one grouped multiply that reads each expert's weights once. An opponent does not travel at all:
+# *replicated* holds all the experts on every card. Every answer is held against the float64 truth of one card, before and after its time is taken.
 
 # %% tags=["fold"]
 cases = [Case(LAYER, T=(T, T)) for T in TOKENS.values()]

@@ -20,7 +20,6 @@ ANSWERS = {
         (),
         (len(PAIRS), AT_HOME, len(PAIRS)),
     ),
-    "The least journey": (4096, 2048, 2, 4096 * 2048 * 2, 450),
     # Held back, beside dispatch, beside combine; then the multiplies: now, before, and readings of the weights.
     "Hide the way back": (
         1 / 2,
