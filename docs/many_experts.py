@@ -266,7 +266,7 @@ record(
 # /// answer
 # Every 128 of k, 56 times in all, before the next block is added. A tile has 24 576 sums, 96 for each of 256 threads, and each
 # wants one multiply-add a block, part times scale onto the whole. The parts leave the tensor core every 128 of k, so its
-# [fourteen bits](../lectures/l6_tensor_cores.py) are never asked to hold a long sum. What the scales force is also the cure.
+# [few bits](lectures/l6_tensor_cores.py) are never asked to hold a long sum. What the scales force is also the cure.
 # ///
 #
 # /// predict | 512 rows in all: 64 for each of 8 experts, or 16 for each of 32. The operations are the same. How much longer do 32 experts take?

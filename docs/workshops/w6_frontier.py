@@ -75,7 +75,7 @@
 # The keys are (3, 1) and (2, 0), so the scores are 3 + 2 = 5 and 2 + 0 = 2. Absorbed, the query is (1, 2 + 2) = (1, 4), and the scores are 1 + 4 = 5
 # and 2 + 0 = 2.
 #
-# The values are (1, 2) and (2, 2), and three quarters of the one and a quarter of the other are (1.25, 2). Absorbed, the sum of the latents is (1.25, 0.75),
+# The values are (1, 2) and (2, 2), and with those weights they are (1.25, 2) together. Absorbed, the sum of the latents is (1.25, 0.75),
 # and V makes of it (1.25, 1.25 + 0.75) = (1.25, 2).
 # ///
 #
@@ -366,8 +366,6 @@ record(
 import math
 
 import torch
-from course_kernels.measure import compare, quantity, record, text
-from course_kernels.problem import Workload
 from course_kernels.speculative_sampling import k01_in_torch, k02_one_launch
 from course_kernels.speculative_sampling import library as flashinfer
 from course_models import bench, corpus, pretrained, verify_bench
@@ -737,7 +735,7 @@ record(
 # Take three sentences from your notes of the last four weeks that have *always*, *never* or *is bound by* in them. For each, write the quotient that it rests on, and
 # a card, a size or a batch at which it is false.
 # /// answer
-# For example: *the norm is memory-bound*. True while a row is read once; with one row of a few thousand numbers it waits for the launch, not for bytes. *Batch makes decode efficient*: for the
+# For example: *the norm is memory-bound*. True while a row is read once; with a single short row it waits for the launch, not for bytes. *Batch makes decode efficient*: for the
 # weights, not for keys and values that nobody shares. *Drafting makes it faster*: up to the batch at which k + 1 rows for each user pass the ridge.
 # ///
 #

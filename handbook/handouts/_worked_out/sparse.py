@@ -22,7 +22,14 @@ ANSWERS = {
     ),
     "Twice the choice": (
         (2 * CHOSEN, ROW, ROW - KEY, crossing(2 * CHOSEN)),
-        (LONG, LONG, KEY, CHOSEN * ROW / 1e6, 2 * CHOSEN * ROW / 1e6),
+        (
+            LONG,
+            LONG,
+            KEY,
+            LONG * KEY / 1e6,
+            CHOSEN * ROW / 1e6,
+            2 * CHOSEN * ROW / 1e6,
+        ),
         (
             megabytes(CHOSEN),
             megabytes(2 * CHOSEN),

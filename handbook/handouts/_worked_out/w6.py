@@ -1,6 +1,6 @@
 """The sums of W6's verdict page, and ten made-up kernels."""
 
-from math import ceil
+from math import ceil, floor
 
 from course_kernels.measure.machine import machine_for
 
@@ -116,8 +116,6 @@ LEFT = [max(p - q, 0) for p, q in zip(LARGE, DRAFTED, strict=True)]
 LATE = [(1 - sum(PASSED)) * x / sum(LEFT) for x in LEFT]
 
 INDEX_KEY, ROW, CHOSEN = 2 * 128, 2 * kept_by_mla(), 2048
-READERS = 200
-
 ANSWERS = {
     "Two by two, absorbed": (
         (*KEYS[0], *KEYS[1], 3, 2, dot(QUERY, KEYS[0]), 2, 0, dot(QUERY, KEYS[1])),
@@ -133,7 +131,7 @@ ANSWERS = {
             0,
             dot(SHORT, LATENTS[1]),
         ),
-        (*VALUES[0], *VALUES[1], 3 / 4, 1 / 4, *mean(WEIGHTS, VALUES), *MIXED),
+        (*VALUES[0], *VALUES[1], *mean(WEIGHTS, VALUES), *MIXED),
         (MIXED[0], *MIXED, *product(V, MIXED)),
     ),
     "Operations for a byte": (
@@ -141,22 +139,37 @@ ANSWERS = {
         (
             206,
             1088 / 576,
-            206 * 576 / 1088,
+            floor(206 * 576 / 1088),
             least_heads(206),
             295,
             1088 / 576,
-            least_heads(295),
+            floor(295 * 576 / 1088),
         ),
     ),
-    "Four drafts": (
-        (1, formula(0.7, 4), 2, formula(0.7, 8)),
-        (1, 1, 0.7, 1 / (1 - 0.7)),
-    ),
+    "Four drafts": (1, 2, 8, 1, 1, 0.7),
     "Add up both ways": (
-        (*PASSED, sum(PASSED), 8, 10, 0, *LEFT[1:]),
-        (1 / 2, 2, 10, 0.2, 0.5, LATE[1], LARGE[0], PASSED[1], LATE[1], LARGE[1]),
-        (PASSED[2], LATE[2], LARGE[2]),
+        (
+            *PASSED,
+            sum(PASSED),
+            *LEFT,
+            LEFT[1] / sum(LEFT),
+            1 - sum(PASSED),
+            1 - sum(PASSED),
+            LEFT[2] / sum(LEFT),
+        ),
+        (
+            LATE[2],
+            LARGE[0],
+            PASSED[1],
+            LATE[1],
+            LARGE[1],
+            PASSED[2],
+            LATE[2],
+            LARGE[2],
+        ),
     ),
+    "Four boxes": ("million", 1, 8),
+    "Correct your own board": (1,),
     "From which context on?": (
         (
             ROW,
