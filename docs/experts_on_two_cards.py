@@ -355,7 +355,7 @@ record(
 # ///
 # ///
 #
-# None of these is tuned for so few rows: many small kernels plan, sort and signal. DeepEP has kernels of their own for decoding [^deepep].
+# None of these is tuned for so few rows: many small kernels plan, sort and signal. DeepEP has kernels of its own for decoding [^deepep].
 #
 # /// exercise | Hide the way back | 5 minutes
 # `overlapped.py` hides dispatch, and combine still comes at the very end. Rearrange the work so that part of combine is hidden as well, on the

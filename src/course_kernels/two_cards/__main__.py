@@ -157,6 +157,7 @@ def link(asked: dict[str, Any], card: int, folder: Path) -> dict[str, list[float
         expected = 2 * number + (1 - card) + 1
         if (name != "one_way" or card == 1) and not bool((mailbox.mine.rows == expected).all()):
             raise RuntimeError(f"{name}: what arrived on card {card} is not what was sent")
+        dist.barrier()  # the next copy would come into what the other card still looks at
     clock = Clock(card)
     clock.rounds(calls, asked["rounds"], seed=0)
     return clock.taken()["us"]
