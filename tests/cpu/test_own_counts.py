@@ -34,7 +34,7 @@ def test_the_first_pages_say_what_is_so():
         "Time is up after never fewer than 10 samples and never more than 1000.",
         "We take no fewer than 12 and no more than 900 rounds.",
         "Five labs start in Triton.",
-        "Nine labs can be typed in Triton.",
+        "Eight labs can be typed in Triton.",
         "A claim holds when it is true in all of the resamples.",
         "It holds in 95 % of the resamples.",
         "It holds in every one of the resamples.",
