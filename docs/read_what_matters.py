@@ -209,10 +209,10 @@ record(
 # ## Before you go
 #
 # /// exercise | Twice the choice | 4 minutes
-# Somebody wants 4096 chosen tokens in place of 2048. At which context do the bytes cross now? And at 131072 tokens, how many times the bytes of before does a step read?
+# Somebody wants 4096 chosen tokens in place of 2048. At which context do the bytes cross now? And at 131072 tokens, how many megabytes does a step read, before and now?
 # /// answer
-# 4096 · 1152 ÷ 896 is about 5266, twice as far out. At 131072 tokens the index is 131072 · 256 bytes, 33.6 MB, and the rows are 2.36 MB before and 4.72 MB now: 35.9 MB become 38.3 MB, 1.07
-# times. Out there the index is what is read.
+# 4096 · 1152 ÷ 896 is about 5266, twice as far out. At 131072 tokens the index is 131072 · 256 bytes, 33.6 MB, and the rows are 2.36 MB before and 4.72 MB now: 35.9 MB become 38.3 MB. Out
+# there the index is what is read.
 # ///
 #
 # **Where this leads.** Back to [the last workshop](workshops/w6_frontier.py#the-rest-of-the-stack), where this kernel is one of a stack.

@@ -975,8 +975,7 @@ for wrong in (
 # | `plain_attention` | a softmax in one program, `tl.where` | [Attention](lectures/l8_attention.py) |
 # | `add_rmsnorm` | a row in one program, `tl.sum`, 16 bits in and out | [Serving](workshops/w4_serving.py) |
 # | `fp4_gemv` | a row in one program, `tl.sum`, `tl.where`, bytes taken apart | [Blackwell and NVFP4](workshops/w5_blackwell.py) |
-# | `mla` | `tl.dot` over blocks, a running maximum and sum, `other` | [Frontier finale](workshops/w6_frontier.py) |
-# | `mla` | `tl.dot` and `tl.trans` in a loop, `tl.where`, a running maximum | [The frontier](workshops/w6_frontier.py) |
+# | `mla` | `tl.dot` and `tl.trans` in a loop, `tl.where`, a running maximum | [Frontier finale](workshops/w6_frontier.py) |
 #
 # And in `bottleneck`, the lab of [Profiling](lectures/l7_profiling.py), you write the cures of six slow kernels in
 # Triton. Without a card you see whether they are right, but not what they gain.
