@@ -100,7 +100,12 @@
 import torch
 from course_kernels.measure import compare, measure, quantity, record
 from course_kernels.problem import Workload, worst_error
-from course_kernels.sparse_attention import k01_dense, k02_in_pieces, k03_gathered, k04_chosen
+from course_kernels.sparse_attention import (
+    k01_dense,
+    k02_in_pieces,
+    k03_gathered,
+    k04_chosen,
+)
 from course_kernels.sparse_attention import problem as sparse_problem
 
 STEPS = {
@@ -125,8 +130,12 @@ def over_context(B, contexts):
 def furthest_apart():
     """How far the answers differ where every token is chosen."""
     everything = context_of(2, 2048)
-    inputs = sparse_problem.make_inputs(everything, torch.Generator("cuda").manual_seed(0), "cuda")
-    dense, chosen = (k.sparse_attention(*inputs, top=2048) for k in (k01_dense, k04_chosen))
+    inputs = sparse_problem.make_inputs(
+        everything, torch.Generator("cuda").manual_seed(0), "cuda"
+    )
+    dense, chosen = (
+        k.sparse_attention(*inputs, top=2048) for k in (k01_dense, k04_chosen)
+    )
     return worst_error(chosen, dense.double(), rows_apart=True)
 
 

@@ -1,13 +1,13 @@
 # ---
 # id: w6
-# title: "Frontier finale: a stack read as kernels"
+# title: "Frontier finale: DeepSeek, drafts, and machines that write kernels"
 # nav: "W6 · The frontier"
 # description: A latent list instead of keys and values, absorbed by hand and weighed against the ridge of three cards; a draft that is verified without changing what the model says; and experts, a pick of tokens and a grouped product, each as a kernel of ours.
 # needs: [capability 9.0]
 # ---
 
 # %% [markdown]
-# # Frontier finale: a stack read as kernels
+# # Frontier finale: DeepSeek, drafts, and machines that write kernels
 #
 # *Keep the recipe, not the dishes.*
 #
@@ -17,15 +17,16 @@
 # - absorb a matrix into a query by hand, and say what that buys and what it costs;
 # - weigh a decode against the ridge, and say on which card it waits for what;
 # - give a headline back its small print: of what, against what, at which size, on which card;
+# - say what *solved* means before you repeat a figure about machines that write kernels, and name what must never judge itself;
 # - verify a draft so that what comes out is *exactly* what the large model would have said, and say from which batch on
 #   drafting no longer pays.
 #
 # You need [the workshop on serving](w4_serving.py#operations-for-each-byte): its board says *decode waits for bytes*. Today it is
-# corrected. This page is the first hour of the session. The other two are about kernels that machines write, and about your own; for
-# them you need [how we measure](../how_we_measure.py#first-taste-then-time).
+# corrected. The first hour of the session is one maker's stack, the second is about kernels that
+# machines write, the third about your own.
 #
-# If you are short of time, read [the recipe](#the-recipe-not-the-dishes), [a decode, weighed again](#a-decode-weighed-again) and
-# [propose, verify](#propose-verify). What is marked *beyond* can wait until after the course.
+# If you are short of time, read [the recipe](#the-recipe-not-the-dishes), [a decode, weighed again](#a-decode-weighed-again),
+# [propose, verify](#propose-verify) and [what *solved* means](#what-does-solved-mean). What is marked *beyond* can wait until after the course.
 #
 # ## The recipe, not the dishes
 #
@@ -468,9 +469,7 @@ record(
 
 # %% tags=["fold"]
 TEMPERATURES, K, MOST, SEQUENCES = (0.0, 0.5, 1.0, 1.5), 4, 200, 32
-small, draft = (
-    pretrained.load(name, device="cuda") for name in ("small", "draft")
-)
+small, draft = (pretrained.load(name, device="cuda") for name in ("small", "draft"))
 rows = [encode(one) for one in corpus.load().held_out]
 rows = [row[:512] for row in rows if len(row) >= 512]
 held_out = torch.tensor(rows, device="cuda")
@@ -487,9 +486,7 @@ def writes(temperature):
 
 def by_temperature(of, how="computed"):
     """A number for each temperature."""
-    return {
-        f"t{10 * t:02.0f}": quantity(of(t), how=how) for t in TEMPERATURES
-    }
+    return {f"t{10 * t:02.0f}": quantity(of(t), how=how) for t in TEMPERATURES}
 
 
 wrote = {t: writes(t) for t in TEMPERATURES}
@@ -720,6 +717,101 @@ record(
 # ///
 
 # %% [markdown]
+# ## What does *solved* mean?
+#
+# Hour two is about kernels that machines write. Every figure of that field rests on a word, and the word is not *right*. KernelBench, the benchmark behind the famous sentences, counts
+# three things [^ouyang2025]: **fast₀**, how many kernels are right; **fast₁**, how many are right *and* take less time than PyTorch as it is, *eager*; **fast₂**, how many are right and so fast that two runs fit
+# into one of eager's.
+#
+# /// exercise | Ten kernels | 8 minutes
+# These are made up; times are in ticks, and a kernel is right when its worst error is at most 0.01. Judge each row. What are fast₀, fast₁ and fast₂, of ten? One row is a trap for whoever asks *is the error
+# greater than allowed?*
+#
+# | kernel | worst error | its ticks | eager's |
+# |---|---:|---:|---:|
+# | 1 | 0.001 | 80 | 100 |
+# | 2 | 0.004 | 120 | 100 |
+# | 3 | 0.300 | 10 | 100 |
+# | 4 | 0.002 | 48 | 100 |
+# | 5 | 0.000 | 100 | 90 |
+# | 6 | NaN | 5 | 100 |
+# | 7 | 0.009 | 95 | 100 |
+# | 8 | 0.003 | 40 | 100 |
+# | 9 | 0.011 | 60 | 100 |
+# | 10 | 0.005 | 300 | 100 |
+# /// answer
+# fast₀ is 7: rows 3, 6 and 9 are wrong. fast₁ is 4: rows 1, 4, 7, 8. fast₂ is 2: rows 4 and 8. Row 6 is the trap: NaN is not greater than 0.01. Ask *is it at most 0.01?* instead, and NaN fails.
+# ///
+#
+# A wrong kernel has no speed. So fast₂ can never be more than fast₁, nor fast₁ more than fast₀.
+#
+# ### Two models, one sentence
+#
+# You will hear that *DeepSeek went from 4 % to 37 % to 72 %*. There are two models in that sentence. Level 2 of KernelBench, fast₁, on an L40S:
+#
+# - DeepSeek-V3: 4 % in one try, and 37 % as the best of a hundred [^ouyang2025].
+# - DeepSeek-R1: 36 % in one try, 62 % when it was shown what the run said, and 72 % with what the run *and the profiler* said, in ten turns [^ouyang2025]. 92 % were right [^ouyang2025].
+#
+# /// exercise | Rewrite it | 4 minutes
+# Write the sentence so that it is true, in one line. Then: what are the kernels between the 72 and the 92 %?
+# /// answer
+# *On Level 2 and an L40S, V3 goes from 4 to 37 % with a hundred tries, and R1 from 36 to 72 % with ten turns of feedback.* The 20 % between are right, and lose to eager PyTorch [^ouyang2025].
+# ///
+#
+# ### The autopsy of a record
+#
+# In May 2025 a group published kernels that a machine had found, on an L40S, in fp32, each at one fixed size: LayerNorm at 484 % of PyTorch, Conv2D 180 %, softmax 112 %, matmul 101 % [^crfm2025]. In the same post:
+# fp16 matmul at 52 %, and fp16 FlashAttention at 9 % of PyTorch [^crfm2025].
+#
+# The LayerNorm had 16 rows of 64 × 256 × 256 numbers. PyTorch's kernel starts as many blocks as there are rows, for rows of up to 2²⁴ numbers [^pytorch-layer-norm].
+#
+# /// exercise | How many tables are set? | 4 minutes
+# How many numbers has a row, and is that within those 2²⁴? How many blocks are there, and what share of the {{ l1.card.sms:.0f }} SMs of this card would have work? What would you change?
+# /// answer
+# 64 · 256 · 256 is 4.2 million, which is 2²²: within. So there are 16 blocks, and 16 of {{ l1.card.sms:.0f }} SMs have work. Split each row over many blocks.
+# ///
+#
+# So the figure is true, and it is about *this size*. It does not say that LayerNorm in general can be had so.
+#
+# ### The clever one
+#
+# A search finds the gaps in your test. Here is a kernel that looks at one number of its input, works if that has changed since the last call, and otherwise does nothing: its old answer still lies there. It passes
+# every check of its answer.
+#
+# /// exercise | What can still catch it? | 4 minutes
+# Write down two ways in which a judge could. Then look at [how every number here is measured](../how_we_measure.py#first-taste-then-time).
+# /// answer
+# It is done in less time than its bytes need at the data sheet's bandwidth: physics. Or inputs that change where it does not look, in a call that nobody announces. The first way needs no luck.
+# ///
+#
+# ### Who says stop?
+#
+# Propose, check, profile, look at the number, repeat: that has been your loop since the first week. A machine can run it, too.
+#
+# /// figure | docs/assets/figures/kernel_loop.svg
+# alt: A loop. A proposer writes a kernel, a checker and a profiler judge it, and a human reads what they say and decides whether to go on.
+# ///
+#
+# One box must never be the proposer itself: the checker. A proposer that judges finds what pleases the judge. Whether human, machine and profiler together do better than any of them alone is something that we believe,
+# and no source that we cite has measured it. Your capstone is one trial of it.
+#
+# ## Your own
+#
+# In the last hour everybody speaks, for a few minutes, about a kernel of their own. Listeners have five lines, a point each, and none of them says *fast*.
+#
+# 1. **Right?** On which sizes, against which truth?
+# 2. **Of what peak**, and what per cent of it?
+# 3. **Against whom?** Is that the best there is?
+# 4. **Who did what:** you, or the machine?
+# 5. **What lost**, and why? A loss that is explained scores as high as a win.
+#
+# /// exercise | Sheet zero | 5 minutes
+# Before the first talk fill in the five lines for your own work, fold the sheet, and keep it. After nine talks of others open it again. What would you write differently?
+# /// answer
+# There is no right one. What most people change is the second line, since they took a library for the peak, or the peak of another number format; and the third, since there was a better opponent.
+# ///
+
+# %% [markdown]
 # ## Before you leave
 #
 # **You can now**
@@ -739,4 +831,4 @@ record(
 # weights, not for keys and values that nobody shares. *Drafting makes it faster*: up to the batch at which k + 1 rows for each user pass the ridge.
 # ///
 #
-# **Where this leads.** The other two hours ask the same questions of kernels that machines wrote, and of yours. [The ledger](../numbers.md) lists every number above, with its spread.
+# **Where this leads.** Back to [the first receipt](../lectures/l1_what_a_gpu_is.py#the-receipt): take yours with you. [The ledger](../numbers.md) lists every number above, with its spread.

@@ -12,7 +12,8 @@
 # a run that agree; quote the most misquoted figures of the field as their sources give them; and give twenty proud and nervous
 # people an hour in which each of them speaks.
 #
-# You need this page and [the map of the three hours](../05_the_frontier/w6_map.md). The session has no new kernel. Its artifact is a page in the
+# You need this page and [the map of the three hours](../05_the_frontier/w6_map.md). What the students read is
+# [the page of the first hour](../../docs/workshops/w6_frontier.py): the same sums, and what a card makes of them. The artifact is a page in the
 # capstone worklog, the **verdict page**: what the machine got right, and how you know.
 
 # %% [markdown]
@@ -104,6 +105,8 @@ record(
 # the two: its engineers round to 2 · 128 = 256, draw the line at 128 heads, and call the decode compute-bound there
 # [^flashmla]. If you split the heads over eight cards, the decode waits for bytes again, whichever of the three cards you use.
 #
+# The students' page races our decode against the strongest library kernel, and says per card which side of the ridge it is on.
+#
 # That is a better lesson than a plain *yes*. The W4 page names its card, and on an H100 its number is to the left of the ridge. Somebody will notice. Say: *which card?* Then divide.
 #
 # /// callout | teaching
@@ -191,7 +194,9 @@ record(passing=quantity(passing))
 #
 # Why is all this about kernels? The check turns a trickle of one row into a banquet of k + 1, five rows for k = 4, so every kernel in
 # the step must handle five rows well. And the acceptance, a running product of comparisons over a vocabulary, is a separate kernel; on the
-# CPU it would cost a round trip in every step.
+# CPU it would cost a round trip in every step. The students' page has that kernel, lets it write millions of pairs of tokens, and asks a test whether they are the
+# large model's; three planted faults show what the test would notice. It also works out [from which batch on drafting is a
+# loss](../../docs/workshops/w6_frontier.py#from-which-batch-on-is-it-a-loss): read that before somebody asks why not everybody drafts.
 
 # %% [markdown]
 # ## The figures as they are
@@ -392,20 +397,8 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 #
 # ***Twelve cards*** for each pair: DeepSeek-V3, DeepSeek-R1; *one try*, *best of 100*, *one try*, *what the run said*, *run and profiler*; and the five shares.
 #
-# Here is `verify.py`, as they type it:
-#
-# ```python
-# import random
-#
-# rng, p, k, runs = random.Random(0), 0.7, 4, 20_000
-# total = 0
-# for _ in range(runs):
-#     passed = 0
-#     while passed < k and rng.random() < p:
-#         passed += 1
-#     total += passed + 1
-# print(total / runs)
-# ```
+# What they type at minute 32 is the first stage of the lab [verify](../../docs/workshops/w6_frontier.py#nine-lines); its grader needs no GPU. If somebody's laptop
+# refuses, `nox -s lab -- verify --stage 1` writes the file as it is after that stage.
 
 # %% [markdown]
 # ## The minutes

@@ -33,7 +33,6 @@ ANSWERS = {
         (
             megabytes(CHOSEN),
             megabytes(2 * CHOSEN),
-            megabytes(2 * CHOSEN) / megabytes(CHOSEN),
         ),
     ),
 }

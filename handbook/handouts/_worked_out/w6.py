@@ -116,6 +116,19 @@ LEFT = [max(p - q, 0) for p, q in zip(LARGE, DRAFTED, strict=True)]
 LATE = [(1 - sum(PASSED)) * x / sum(LEFT) for x in LEFT]
 
 INDEX_KEY, ROW, CHOSEN = 2 * 128, 2 * kept_by_mla(), 2048
+
+
+def rows_with(right=True, faster=0):
+    """The rows of the ten that are right, with eager so many times slower; or those that are wrong."""
+    return [
+        i + 1
+        for i in range(len(KERNELS))
+        if counts(i, faster if right else 0) == right
+    ]
+
+
+NAN_ROW = 1 + next(i for i, (error, _, _) in enumerate(KERNELS) if error != error)
+
 ANSWERS = {
     "Two by two, absorbed": (
         (*KEYS[0], *KEYS[1], 3, 2, dot(QUERY, KEYS[0]), 2, 0, dot(QUERY, KEYS[1])),
@@ -168,6 +181,15 @@ ANSWERS = {
             LARGE[2],
         ),
     ),
+    "Ten kernels": (
+        (fast(0), *rows_with(right=False)),
+        (fast(1), *rows_with(faster=1)),
+        (fast(2), *rows_with(faster=2)),
+        (NAN_ROW, ALLOWED, ALLOWED),
+    ),
+    "Rewrite it": (2, 4, 37, 100, 36, 72, 10, 92 - 72),
+    "How many tables are set?": (64, 256, 256, "2²²", 16, 16),
+    "Sheet zero": ("third",),
     "Four boxes": ("million", 1, 8),
     "Correct your own board": (1,),
     "From which context on?": (
