@@ -747,7 +747,7 @@ record(
 #
 # ### Two models, one sentence
 #
-# You will hear that *DeepSeek went from 4 % to 37 % to 72 %*. There are two models in that sentence. Level 2 of KernelBench, fast₁, on an L40S:
+# It is told as one staircase of one model, DeepSeek, with three steps. There are two models in it. Level 2 of KernelBench, fast₁, on an L40S:
 #
 # - DeepSeek-V3: 4 % in one try, and 37 % as the best of a hundred [^ouyang2025].
 # - DeepSeek-R1: 36 % in one try, 62 % when it was shown what the run said, and 72 % with what the run *and the profiler* said, in ten turns [^ouyang2025]. 92 % were right [^ouyang2025].
@@ -755,7 +755,7 @@ record(
 # /// exercise | Rewrite it | 4 minutes
 # Write the sentence so that it is true, in one line. Then: what are the kernels between the 72 and the 92 %?
 # /// answer
-# *On Level 2 and an L40S, V3 goes from 4 to 37 % with a hundred tries, and R1 from 36 to 72 % with ten turns of feedback.* The 20 % between are right, and lose to eager PyTorch [^ouyang2025].
+# *On Level 2 and an L40S, V3 goes from 4 to 37 % with a hundred tries, and R1 from 36 to 72 % with ten turns of feedback* [^ouyang2025]. The rest of those 92 % are right, and lose to eager PyTorch [^ouyang2025].
 # ///
 #
 # ### The autopsy of a record
