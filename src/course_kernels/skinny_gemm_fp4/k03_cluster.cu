@@ -15,12 +15,12 @@
 // Source    CUDA C++ Programming Guide, clusters and distributed shared memory; PTX ISA, st.async and cp.async.bulk; the
 //           fragments are those of k02_fragments
 #include "asynchronous_copy.cuh"
-#include "hopper/send.cuh"
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
 #include "matrix_instructions.cuh"
 #include "halves.cuh"
 #include "pairs.cuh"
+#include "send.cuh"
 
 // Of the launcher: EIGHTS (times 8 rows of x), BLOCKS (of a cluster), GROUPS (of 128 columns, of a block), HELD (of these,
 // of a warp: each takes 16 registers for 8 rows of x), SHARES (warps of a team), TEAMS (of a block, each with tiles of its

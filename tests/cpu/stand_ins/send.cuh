@@ -1,4 +1,4 @@
-// The CPU's version of src/course_kernels/cuda/hopper/send.cuh: the same names, the same contract.
+// The CPU's version of src/course_kernels/skinny_gemm_fp4/send.cuh: the same names, the same contract.
 #pragma once
 #include <hopper/mbarrier.cuh>
 
