@@ -44,7 +44,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class History:
-    """What has happened before a proposal.
+    """Rounds before a proposal.
 
     Attributes:
         sample: the number of the sample, from 1; samples know nothing of each other.

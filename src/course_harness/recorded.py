@@ -49,7 +49,7 @@ class Series:
 
     @property
     def samples(self) -> int:
-        """How many samples there are."""
+        """Number of samples."""
         return max((sample for sample, _ in self.files), default=0)
 
     @property
