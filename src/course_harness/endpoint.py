@@ -1,7 +1,7 @@
 """Endpoint: a model behind any server that speaks as OpenAI's does, `POST BASE/chat/completions`.
 
-The key comes from the environment, goes into one header and nowhere else: a server's words are searched for it before
-they are shown. No redirect is followed, since it would carry the key to another host.
+The key comes from the environment, goes into one header and nowhere else: it is taken out of the environment that the
+processes of strangers' files inherit, and a server's words are searched for it before they are shown. No redirect is followed, since it would carry the key to another host.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Endpoint:
             Unusable: the address is none, or would carry the key in the open.
         """
         self._settings, self._words, self._sleep = settings, words, sleep
-        self._key = os.environ.get(settings.key_from, "").strip()
+        # Taken out: whatever this process starts inherits its environment, workers with strangers' files among them.
+        self._key = os.environ.pop(settings.key_from, "").strip()
         _check(settings, bool(self._key))
         self._opener = urllib.request.build_opener(_NoRedirect())
 

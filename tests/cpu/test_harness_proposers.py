@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -281,6 +282,11 @@ def test_a_model_is_told_the_words_then_what_the_judge_said(key):
     assert body["messages"][2]["content"].startswith("refused: wrong")
 
 
+def test_no_process_that_is_started_later_inherits_the_key(key):
+    endpoint("https://example.org/v1")
+    assert KEY not in os.environ.values()
+
+
 def test_no_key_is_sent_where_there_is_none(key, monkeypatch):
     monkeypatch.delenv("HARNESS_API_KEY")
     with server(reply()) as (url, asked):
@@ -412,8 +418,9 @@ def test_the_key_is_in_no_journal_and_on_no_terminal(key, tmp_path, monkeypatch,
         arguments = ["softmax", "--proposer", "endpoint", "--url", url, "--model", "a/m", "--rounds", "2"]
         arguments += ["--sampling", "temperature=0.25", "--journals", str(tmp_path)]
         assert command.main(arguments) == 3  # it was refused after the first round
+        monkeypatch.setenv("HARNESS_API_KEY", KEY)
         assert command.main(arguments) == 0
-    assert len(asked) == 3
+    assert [one[1]["Authorization"] for one in asked] == 3 * [f"Bearer {KEY}"]
     assert asked[2][2]["messages"][2]["content"].startswith("The judge says\n")
     out, error = capsys.readouterr()
     path = tmp_path / "kernel-softmax-a_m-without_a_card.jsonl"
