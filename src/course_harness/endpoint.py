@@ -1,7 +1,8 @@
 """Endpoint: a model behind any server that speaks as OpenAI's does, `POST BASE/chat/completions`.
 
 The key comes from the environment, goes into one header and nowhere else: it is taken out of the environment that the
-processes of strangers' files inherit, and a server's words are searched for it before they are shown. No redirect is followed, since it would carry the key to another host.
+processes of strangers' files inherit, and a server's words are searched for it before they are shown. No redirect is
+followed, since it would carry the key to another host.
 """
 
 from __future__ import annotations

@@ -18,7 +18,16 @@ KERNELS = SOURCES / "course_kernels"
 LEVELS = {1: "a single operator", 2: "operators that fuse", 3: "a block of a model"}
 REQUIRED, OPTIONAL = {"level", "time", "eager"}, {"kernel", "constants"}
 HEAD = "import torch\n\n\n"
-COMPILED = "\n\n{name} = torch.compile({name}, dynamic=False)\n"
+# The timed size alone is compiled. Each other one would take seconds, and torch soon compiles no more and says little.
+COMPILED = """
+
+_eager, _compiled = {name}, torch.compile({name}, dynamic=False)
+
+
+def {name}(*inputs, **options):
+    given = sum(one.numel() * one.element_size() for one in inputs if isinstance(one, torch.Tensor))
+    return (_compiled if given >= {least} else _eager)(*inputs, **options)
+"""
 
 
 class Unusable(Exception):
@@ -47,8 +56,10 @@ class Task:
 
     @property
     def compiled(self) -> str:
-        """The same PyTorch under torch.compile, whole file."""
-        return self.eager + COMPILED.format(name=self.name)
+        """The same PyTorch under torch.compile where the inputs are as large as those timed, whole file."""
+        # The least that must be read is what the inputs have, but for numbers that say where.
+        least = self.problem().reads_bytes(self.workload) * 9 // 10
+        return self.eager + COMPILED.format(name=self.name, least=least)
 
     @property
     def workload(self) -> Workload:

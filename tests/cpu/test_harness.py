@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import markdown
 import pytest
+import torch
 
 from course_harness import __main__ as command
 from course_harness import table
@@ -514,6 +515,26 @@ def test_words_say_contract_signature_sizes_tolerance_and_rules(one):
     assert compile(one.compiled, one.name, "exec")
     code = re.search(rf"^def {one.name}(\(.*\)):$", one.eager, re.MULTILINE)[1]
     assert f"def {one.name}{code}:" == signature(problem)
+
+
+@pytest.mark.parametrize("one", tasks().values(), ids=lambda one: one.name)
+def test_the_timed_size_alone_is_compiled(one, monkeypatch):
+    called = []
+    monkeypatch.setattr(
+        torch, "compile", lambda of, dynamic: lambda *inputs, **options: called.append("compiled")
+    )
+    names = {}
+    exec(one.compiled, names)  # ours
+    names["_eager"] = lambda *inputs, **options: called.append("eager")
+    problem = one.problem()
+    for w in (one.workload, *problem.check_on):
+        if w == one.workload:
+            size = problem.reads_bytes(w) - 4096  # what says where may count as less
+            names[one.name](torch.empty(size // 2, dtype=torch.int16, device="meta"), None)
+        elif problem.reads_bytes(w) < problem.reads_bytes(one.workload) // 2:
+            names[one.name](torch.empty(problem.reads_bytes(w) // 2, dtype=torch.int16, device="meta"))
+    assert called[0] == "compiled"
+    assert set(called[1:]) == {"eager"}
 
 
 def test_the_words_of_one_task_are_kept_word_for_word():
