@@ -29,7 +29,7 @@ REPLY_BYTES = 4 * 2**20
 LONGEST_WAIT_S = 60.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 AGAIN = (408, 409, 425, 429, 500, 502, 503, 504)
-FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`]*")
 ANSWER = "\n\nAnswer with one code block that holds the whole file.\n"
 
 
@@ -214,17 +214,36 @@ def _retry_after(told: str | None, otherwise: float) -> float:
 def code_of(reply: str, function: str) -> str:
     """Return the file in a model's reply: its last code block that defines the function; empty where there is none.
 
-    A block that is no Python counts where it names the function: the judge says what is wrong with it. A reply without
-    any block that is Python as a whole is taken as it is.
+    A block that is no Python counts where it names the function: the judge says what is wrong with it. A reply that is
+    Python as a whole is taken as it is.
     """
-    blocks = [match[2] for match in FENCE.finditer(reply)]
+    if _defines(reply, function):
+        return reply
+    blocks = _blocks(reply)
     for block in reversed(blocks):
         if _defines(block, function):
             return block
     for block in reversed(blocks):
         if re.search(rf"\bdef\s+{re.escape(function)}\b", block):
             return block
-    return reply if not blocks and _defines(reply, function) else ""
+    return ""
+
+
+def _blocks(reply: str) -> list[str]:
+    """Return the code blocks of a reply, in one pass; one that is not closed was cut, and is none."""
+    found: list[str] = []
+    fence, lines = "", list[str]()
+    for line in reply.split("\n"):
+        mark = line.strip()
+        if not fence:
+            begins = FENCE.fullmatch(line)
+            fence, lines = (begins[1] if begins else ""), []
+        elif mark and set(mark) == {fence[0]} and len(mark) >= len(fence):
+            found.append("".join(f"{one}\n" for one in lines))
+            fence = ""
+        else:
+            lines.append(line)
+    return found
 
 
 def _defines(text: str, function: str) -> bool:

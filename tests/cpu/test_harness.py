@@ -476,6 +476,18 @@ def test_what_a_stranger_prints_is_no_time(tmp_path, monkeypatch):
     assert row(found).best_of_k.eager is None
 
 
+def test_what_is_refused_has_no_time(tmp_path):
+    class Late(FakeJudge):
+        def judge(self, task, text, own):
+            told = verdict_of(super().judge(task, text, own))
+            return replace(told, found="wrong in the end", time=Taken("size", 0.1, "both clocks")).as_json()
+
+    ran(tmp_path / "a.jsonl", judge=Late())
+    found = summary(tmp_path / "a.jsonl")
+    assert {attempt.time for attempt in found.attempts} == {None}
+    assert set(found.rivals.values()) == {None}
+
+
 def test_a_model_of_a_hostile_name_reaches_no_terminal_and_no_page_as_it_is(tmp_path, capsys):
     ran(tmp_path / "a.jsonl", about={"model": "<b>\x1b[31m{{ x }}"})
     assert command.main(["--table", "--journals", str(tmp_path)]) == 0

@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -379,6 +380,8 @@ def test_an_address_that_would_leak_is_refused(key, url, why):
         ("```python\ndef softmax(x)\n  what\n```", "def softmax(x)\n  what\n"),  # the judge says what is wrong
         ("````python\ns = '''\n```\n'''\ndef softmax(x): ...\n````", "s = '''\n```\n'''\ndef softmax(x): ...\n"),
         ("def softmax(x):\n    return x\n", "def softmax(x):\n    return x\n"),
+        (f'"""Do:\n```\n{ONE}#\n```\n"""\n{ONE}', f'"""Do:\n```\n{ONE}#\n```\n"""\n{ONE}'),  # Python as a whole
+        (f"1. so:\n   ```py\n{ONE}   ```\n", ONE),
         ("I cannot do that.", ""),
         ("```python\nprint('softmax')\n```", ""),
         ("```python\ndef softmax(x):\n    return", ""),  # cut in the middle
@@ -387,6 +390,12 @@ def test_an_address_that_would_leak_is_refused(key, url, why):
 )  # fmt: skip
 def test_the_code_is_taken_out_of_the_reply(text, expected):
     assert code_of(text, "softmax") == expected
+
+
+def test_a_reply_of_many_fences_is_read_in_one_pass():
+    began = time.process_time()
+    assert code_of(200_000 * "```a\n", "softmax") == ""
+    assert time.process_time() - began < 10.0  # seconds; each fence against each other takes hours
 
 
 def test_an_answer_without_code_is_a_proposal_that_says_so(key):
