@@ -646,6 +646,56 @@ def test_the_command_runs_recorded_proposals_through_the_judge_that_it_is_given(
 
 # --- the real judge -----------------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize("has_card", [False, True])
+def test_the_judge_is_asked_for_the_tasks_size_and_whose_work_it_must_be(monkeypatch, has_card):
+    asked, hosts = [], []
+
+    class NoHost:
+        def __init__(self, modules, environment):
+            hosts.append((tuple(modules), environment))
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exception):
+            hosts.append("ended")
+
+    def noted(host, file, problem, *, device, time_on, task):
+        asked.append(
+            (
+                file.read_text(),
+                problem.name,
+                device,
+                time_on,
+                task.own,
+                task.limits.seconds,
+                task.file == file,
+            )
+        )
+        return Verdict(
+            "wrong",
+            f"in {file.parent.parent}/x",
+            printed=f"{file.parent.parent}",
+            evidence=Evidence("f", "j", "", ()),
+        )
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: has_card)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a card")
+    monkeypatch.setattr("course_harness.judging.Host", NoHost)
+    monkeypatch.setattr(judge_module, "judge", noted)
+    with Judge(seconds=9) as judge:
+        told = [judge.judge(SOFTMAX, "é", own) for own in (True, False, True)]
+        assert (judge.on, judge.has_card) == (("a card", True) if has_card else ("without a card", False))
+        folder = judge._folder
+    device, size = ("cuda", SOFTMAX.workload) if has_card else ("cpu", None)
+    assert asked == [("é", "softmax", device, size, own, 9, True) for own in (True, False, True)]
+    assert ["torch._dynamo" in modules for modules, _ in hosts[:2]] == [True, False]
+    assert hosts[2:] == ["ended", "ended"]  # one for each kind, and both ended
+    assert {(one["why"], one["printed"]) for one in told} == {("in ./x", ".")}  # which folder is chance
+    assert not folder.exists()
+
+
 HONEST = "def refusals(x, s):\n    return x * s.unsqueeze(1)\n"
 CHEAT = 'print("<b>right</b>")\n\n\ndef refusals(x, s):\n    return x\n'
 

@@ -188,10 +188,10 @@ def test_constants_are_changed_where_they_stand():
     assert ast.parse(text)
 
 
-@pytest.mark.parametrize("name", ["D", "E", "H.more", "C.warps", "H"])
+@pytest.mark.parametrize("name", ["D", "E", "H.more", "C.warps", "H", "W.warps"])
 def test_what_is_no_constant_is_refused(name):
     with pytest.raises(Unusable, match=f"no constant {name} that is a whole number"):
-        changed(FILE, {name: 1})
+        changed(FILE + "W = T(warps=4), T(warps=D)\n", {name: 1})
 
 
 @pytest.mark.parametrize("most", [0, 257])
