@@ -15,14 +15,15 @@ from typing import Any
 from course_harness import recorded, table
 from course_harness.endpoint import KEY, Endpoint, Settings
 from course_harness.journal import Journal
-from course_harness.judging import Judge
-from course_harness.loop import DONE, Budget, Plan, run
+from course_harness.judging import Judge, Judging
+from course_harness.loop import DONE, Budget, Plan, run, spent
 from course_harness.proposer import Proposer, Stopped
 from course_harness.search import MOST, Search
 from course_harness.tasks import LEVELS, Task, Unusable, attack_words, task, tasks, words
 
 ROOT = Path(__file__).resolve().parents[2]
 JOURNALS = Path("harness_journals")
+ALL = "all"
 USAGE, LATER = 2, 3
 MOST_SAMPLES, MOST_ROUNDS, LONGEST_S = 256, 32, 86400.0
 SAMPLING: dict[str, Callable[[str], int | float]] = {
@@ -42,7 +43,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
         elif options.table:
             print(_table(options.journals))
         elif not options.task:
-            raise Unusable(f"name a task: {', '.join(tasks())}; or --list, --table")
+            raise Unusable(f"name a task: {', '.join(tasks())}; or {ALL}, --list, --table")
         elif options.words:
             print(_words(options)(task(options.task)), end="")
         elif options.add:
@@ -61,24 +62,54 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
 
 
 def _run(options: argparse.Namespace, root: Path) -> int:
-    one = task(options.task)
+    """Run one task, or all that the proposer has something for, one after the other and on one budget."""
     half = "attack" if options.attack else "kernel"
-    proposer, name, samples, rounds = _proposer(options, root, one, half)
-    plan = Plan(
-        one, half, _words(options)(one), options.samples or samples, options.rounds or rounds, options.profile
-    )
-    budget = Budget(options.seconds, options.proposals)
+    several = options.task == ALL
+    if several and (options.proposer == "endpoint" or options.journal):
+        raise Unusable(f"{ALL}: a task each for --proposer endpoint and for --journal")
+    chosen = _all(options, root, half) if several else [(task(options.task), options.series)]
+    if not chosen:
+        raise Unusable(f"{ALL}: {options.proposer} has nothing for any task")
+    ended = DONE
     with Judge(seconds=options.limit) as judging:
         if options.gpu and not judging.has_card:
             raise Unusable(
                 "this machine has a GPU, but torch cannot use it; CUDA_VISIBLE_DEVICES=-1 runs without"
             )
-        path = (
-            options.journal or options.journals / f"{half}-{one.name}-{name}-{_file_name(judging.on)}.jsonl"
-        )
-        journal = Journal(path)
-        with journal.alone():
-            why = run(plan, proposer, judging, Journal(path), budget)
+        runs = [_one(options, root, half, judging, *one) for one in chosen]
+        left = options.seconds - sum(spent(Journal(path).entries) for _, _, path in runs)
+        for plan, proposer, path in runs:
+            if several:
+                print(f"{plan.task.name}, {path.name}", flush=True)
+            with Journal(path).alone():
+                journal = Journal(path)
+                before = spent(journal.entries)
+                budget = Budget(before + max(left, 0.0), options.proposals)
+                why = run(plan, proposer, judging, journal, budget)
+                left -= spent(journal.entries) - before
+            ended = why if why != DONE else ended
+            _tell(path, why, half)
+    return 0 if ended == DONE else LATER
+
+
+def _all(options: argparse.Namespace, root: Path, half: str) -> list[tuple[Task, str]]:
+    if options.proposer == "search":
+        return [(one, "") for one in tasks().values() if one.kernel]
+    return [(one, name) for one in tasks().values() for name in recorded.series(root, one.name, half)]
+
+
+def _one(
+    options: argparse.Namespace, root: Path, half: str, judging: Judging, one: Task, series: str
+) -> tuple[Plan, Proposer, Path]:
+    """Return the plan of a task, who proposes, and the journal."""
+    proposer, name, samples, rounds = _proposer(options, root, one, half, series)
+    samples, rounds = options.samples or samples, options.rounds or rounds
+    plan = Plan(one, half, _words(options)(one), samples, rounds, options.profile)
+    file = f"{half}-{one.name}-{name}-{_file_name(judging.on)}.jsonl"
+    return plan, proposer, options.journal or options.journals / file
+
+
+def _tell(path: Path, why: str, half: str) -> None:
     print(f"{why}; the journal: {path}")
     found = table.summary(path)
     if half == "attack":
@@ -86,11 +117,10 @@ def _run(options: argparse.Namespace, root: Path) -> int:
         print(f"tried {told.tried}, refused {told.refused}, not judged {told.not_judged}, open {told.open}")
     else:
         print(table.plain(table.task_table([table.row(found)])))
-    return 0 if why == DONE else LATER
 
 
 def _proposer(
-    options: argparse.Namespace, root: Path, one: Task, half: str
+    options: argparse.Namespace, root: Path, one: Task, half: str, series: str
 ) -> tuple[Proposer, str, int, int]:
     """Return the proposer, its name for a file, and how many samples and rounds it has by itself."""
     if options.proposer == "search":
@@ -108,9 +138,9 @@ def _proposer(
     kept = recorded.series(root, one.name, half)
     if not kept:
         raise Unusable(f"{one.name}: no proposals are recorded for it; take --proposer search or endpoint")
-    if not options.series and len(kept) > 1:
+    if not series and len(kept) > 1:
         raise Unusable(f"{one.name}: several series are recorded, choose by --series: {', '.join(kept)}")
-    name = options.series or next(iter(kept))
+    name = series or next(iter(kept))
     if name not in kept:
         raise Unusable(f"{one.name}: no series {name!r}; there are {', '.join(kept)}")
     return recorded.Recorded(kept[name]), name, kept[name].samples, kept[name].rounds
@@ -204,7 +234,7 @@ def _options() -> argparse.ArgumentParser:
         prog="nox -s harness --",
         description="Let a machine write a kernel, judge it, tell it, and let it write again.",
     )
-    parser.add_argument("task", nargs="?", help="a task of --list, such as softmax")
+    parser.add_argument("task", nargs="?", help="a task of --list, such as softmax; or all")
     parser.add_argument("--list", action="store_true", help="list the tasks")
     parser.add_argument("--words", action="store_true", help="print what a proposer is told of the task")
     parser.add_argument("--table", action="store_true", help="print tables of all journals")

@@ -7,7 +7,7 @@ it was when the same command is given again: nothing that the journal has is ask
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -208,8 +208,7 @@ class _Run:
 
     def _step(self, kind: str, at: Mapping[str, Any], step: Callable[[], dict[str, Any]]) -> Entry:
         """Do one thing and write it down, with the seconds that it took; what fails has cost seconds as well."""
-        spent = sum(entry.get("seconds", 0.0) for entry in self._journal.entries)
-        if spent >= self._budget.seconds:
+        if spent(self._journal.entries) >= self._budget.seconds:
             raise _Over(OUT_OF_SECONDS)
         began = self._now()
         try:
@@ -218,6 +217,11 @@ class _Run:
             self._journal.add("spent", seconds=round(self._now() - began, 3), on=kind, **at)
             raise
         return self._journal.add(kind, **at, seconds=round(self._now() - began, 3), **found)
+
+
+def spent(entries: Iterable[Entry]) -> float:
+    """Return the seconds of all steps of a journal."""
+    return float(sum(entry.get("seconds", 0.0) for entry in entries))
 
 
 def feedback(

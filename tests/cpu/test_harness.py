@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from course_harness import __main__ as command
-from course_harness import table
+from course_harness import loop, table
 from course_harness.journal import Journal, read
 from course_harness.judging import Judge
 from course_harness.loop import (
@@ -606,20 +606,55 @@ def test_a_mistake_is_one_line(tmp_path, capsys, arguments, why):
     assert error.count("\n") == 1
 
 
+class Opened(FakeJudge):
+    """Stands where the command makes a judge."""
+
+    opened = 0
+
+    def __init__(self, *, seconds):
+        super().__init__(has_card=False, on="without a card")
+        assert seconds == 33
+        Opened.opened += 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+
+def test_all_tasks_share_one_judge_and_one_budget(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(command, "Judge", Opened)
+    clock = iter(range(0, 100_000, 10))  # each step takes ten seconds
+    monkeypatch.setattr(command, "run", partial(run, now=lambda: next(clock)))
+    (tmp_path / "file.py").write_text("us=3")
+    for name in ("softmax", "sgemm"):
+        for series in ("a", "b"):
+            arguments = [name, "--add", str(tmp_path / "file.py"), "--series", series, "--model", series]
+            assert command.main(arguments, root=tmp_path) == 0
+    capsys.readouterr()
+    everything = ["all", "--limit", "33", "--journals", str(tmp_path / "journals"), "--seconds"]
+    before = Opened.opened
+    # Each has two steps, a proposal and a verdict. 50 seconds are enough for two tasks and a half.
+    for seconds, done, steps in (("50", 2, 5), ("50", 2, 5), ("80", 4, 8), ("80", 4, 8)):
+        assert command.main([*everything, seconds], root=tmp_path) == (0 if done == 4 else 3)
+        out = capsys.readouterr().out
+        assert len(re.findall("^done; the journal: ", out, re.MULTILINE)) == done
+        entries = [e for path in (tmp_path / "journals").glob("*.jsonl") for e in read(path)]
+        assert loop.spent(entries) == 10.0 * steps
+    assert Opened.opened == before + 4
+    for wrong, why in (
+        (["all", "--proposer", "endpoint"], "a task each"),
+        (["all", "--journal", "x"], "a task each"),
+        (["all", "--attack"], "recorded has nothing for any task"),
+    ):
+        assert command.main(wrong, root=tmp_path) == 2
+        assert why in capsys.readouterr().err
+
+
 def test_the_command_runs_recorded_proposals_through_the_judge_that_it_is_given(
     tmp_path, capsys, monkeypatch
 ):
-    class Opened(FakeJudge):
-        def __init__(self, *, seconds):
-            super().__init__(has_card=False, on="without a card")
-            assert seconds == 33
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *exception):
-            pass
-
     monkeypatch.setattr(command, "Judge", Opened)
     for number, text in enumerate(("wrong", "us=3"), 1):
         (tmp_path / "file.py").write_text(text)
