@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import tempfile
-from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,9 +14,10 @@ from course_judge.__main__ import environment, modules
 from course_judge.host import CannotJudge, Host
 from course_judge.host import Task as Asked
 from course_judge.protocol.limits import Limits
-from course_judge.protocol.verdict import RIGHT, Verdict, escaped
+from course_judge.protocol.verdict import RIGHT, Evidence, Verdict, escaped
 
 PROFILED_CHARACTERS = 4000
+TRIES = 2  # of a file with which the process ends that starts strangers
 
 
 class Judging(Protocol):
@@ -57,7 +58,6 @@ class Judge:
         self.has_card = torch.cuda.is_available()
         self.on = torch.cuda.get_device_name() if self.has_card else "without a card"
         self._limits = Limits(seconds=seconds)
-        self._open = ExitStack()
         self._hosts: dict[bool, Host] = {}
         self._folder = Path(tempfile.mkdtemp(prefix="harness-"))
 
@@ -65,7 +65,8 @@ class Judge:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._open.close()
+        for host in self._hosts.values():
+            host.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def judge_hash(self, task: Task) -> str:
@@ -80,28 +81,45 @@ class Judge:
         Raises:
             Unusable: judging could not begin.
         """
+        file = self._written(task, text)
+        why = ""
+        for _ in range(TRIES):
+            host = self._host(own)
+            try:
+                verdict = self._verdict(host, task, file, own)
+            except CannotJudge as error:
+                # Whoever ends the process that starts strangers is not asked for ever, nor is anybody after it.
+                self._hosts.pop(own).close()
+                why = str(error)
+            else:
+                return _without_folder(verdict, self._folder).as_json()
+        evidence = Evidence(sha256(file.read_bytes()).hexdigest(), self.judge_hash(task), self.on, ())
+        return Verdict("died", f"{TRIES} times, and with it {why}", evidence=evidence).as_json()
+
+    def _verdict(self, host: Host, task: Task, file: Path, own: bool) -> Verdict:
         from course_judge.judge import judge
 
-        file = self._written(task, text)
         problem = task.problem()
-        asked = Asked(file, problem.name, own=own, limits=self._limits)
-        try:
-            verdict = judge(
-                self._host(own),
-                file,
-                problem,
-                device="cuda" if self.has_card else "cpu",
-                time_on=task.workload if self.has_card else None,
-                task=asked,
-            )
-        except CannotJudge as error:
-            raise Unusable(str(error)) from None
-        return _without_folder(verdict, self._folder).as_json()
+        return judge(
+            host,
+            file,
+            problem,
+            device="cuda" if self.has_card else "cpu",
+            time_on=task.workload if self.has_card else None,
+            task=Asked(file, problem.name, own=own, limits=self._limits),
+        )
 
     def _host(self, own: bool) -> Host:
+        """Return the process that starts strangers, a new one where there is none.
+
+        Raises:
+            Unusable: it does not start.
+        """
         if own not in self._hosts:
-            host = Host(modules(self.has_card, own), environment(self.has_card))
-            self._hosts[own] = self._open.enter_context(host)
+            try:
+                self._hosts[own] = Host(modules(self.has_card, own), environment(self.has_card))
+            except CannotJudge as error:
+                raise Unusable(str(error)) from None
         return self._hosts[own]
 
     def profile(self, task: Task, text: str) -> str:

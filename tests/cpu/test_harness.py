@@ -41,6 +41,7 @@ from course_harness.table import (
 )
 from course_harness.tasks import FILE, LEVELS, Task, Unusable, attack_words, signature, task, tasks, words
 from course_judge import judge as judge_module
+from course_judge.host import CannotJudge
 from course_judge.protocol.verdict import RIGHT, Evidence, Taken, Verdict, seal_of
 from course_kernels.measure import artifacts
 from course_kernels.problem import Workload
@@ -690,10 +691,7 @@ def test_the_judge_is_asked_for_the_tasks_size_and_whose_work_it_must_be(monkeyp
         def __init__(self, modules, environment):
             hosts.append((tuple(modules), environment))
 
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *exception):
+        def close(self):
             hosts.append("ended")
 
     def noted(host, file, problem, *, device, time_on, task):
@@ -729,6 +727,40 @@ def test_the_judge_is_asked_for_the_tasks_size_and_whose_work_it_must_be(monkeyp
     assert hosts[2:] == ["ended", "ended"]  # one for each kind, and both ended
     assert {(one["why"], one["printed"]) for one in told} == {("in ./x", ".")}  # which folder is chance
     assert not folder.exists()
+
+
+def test_a_file_that_ends_the_process_which_starts_strangers_is_refused_and_the_next_is_judged(monkeypatch):
+    hosts = []
+
+    class Mortal:
+        def __init__(self, modules, environment):
+            hosts.append("began")
+
+        def close(self):
+            hosts.append("ended")
+
+    def ends(host, file, problem, **how):
+        if "kill" in file.read_text():
+            raise CannotJudge("the process that starts strangers has ended; see above")
+        return Verdict(RIGHT, evidence=Evidence("f", "j", "", ()))
+
+    monkeypatch.setattr("course_harness.judging.Host", Mortal)
+    monkeypatch.setattr(judge_module, "judge", ends)
+    with Judge() as judge:
+        told = judge.judge(SOFTMAX, "kill", own=True)
+        assert (told["found"], verdict_of(told).code) == ("died", 1)
+        assert told["evidence"]["file"] == sha256(b"kill").hexdigest()
+        assert told["evidence"]["judge"] == judge.judge_hash(SOFTMAX)
+        assert judge.judge(SOFTMAX, "fine", own=True)["found"] == RIGHT
+    assert hosts == 3 * ["began", "ended"]
+
+    class Unborn:
+        def __init__(self, modules, environment):
+            raise CannotJudge("triton is not installed here", "triton")
+
+    monkeypatch.setattr("course_harness.judging.Host", Unborn)
+    with Judge() as judge, pytest.raises(Unusable, match="triton is not installed here"):
+        judge.judge(SOFTMAX, "fine", own=True)
 
 
 HONEST = "def refusals(x, s):\n    return x * s.unsqueeze(1)\n"
