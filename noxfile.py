@@ -198,6 +198,14 @@ def profile(session: nox.Session) -> None:
     run_to_its_end(session, "-m", command, *(["--gpu"] if gpu else []), *session.posargs)
 
 
+@nox.session
+def harness(session: nox.Session) -> None:
+    """Let a machine write a kernel, judge it, tell it, and again: `-- TASK`; `--attack TASK`, `--list`, `--table`."""
+    gpu = has_gpu(session)
+    install(session, "measure,cuda13", *(() if gpu else PINNED))
+    run_to_its_end(session, "-m", "course_harness", *(["--gpu"] if gpu else []), *session.posargs)
+
+
 @nox.session(name="serve-model")
 def serve_model(session: nox.Session) -> None:
     """Let the small trained model go on from your text: `-- "Once"`; several are served together."""

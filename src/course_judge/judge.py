@@ -38,7 +38,7 @@ from course_judge.host import Broken, Host, Stranger, Task
 from course_judge.nearly_alike import changed, may_change, on_a_grid, one_and_the_same, sizes_alike
 from course_judge.promises import case, cases_on, ingredients, promises, shorter
 from course_judge.protocol.messages import Load
-from course_judge.protocol.verdict import AFTER, RIGHT, Evidence, Verdict, refused
+from course_judge.protocol.verdict import AFTER, RIGHT, Evidence, Taken, Verdict, refused
 from course_judge.remote import Remote
 from course_judge.timing import NoTime, Times
 from course_kernels import problem as kernel_module
@@ -209,6 +209,7 @@ class _Examination:
         unannounced = draw(self._problem, workloads, self._rng)
         asked: list[Workload] = []
         lines: tuple[str, ...] = ()
+        taken = None
         try:
             for workload in workloads:
                 slow = self._pace and workloads[0] != workload and self._pace.guess(workload) > LONG_SECONDS
@@ -228,7 +229,8 @@ class _Examination:
                 asked += edges
             if time_on:
                 self.size = time_on.label
-                lines = (self._time(function, time_on),)
+                line, taken = self._time(function, time_on)
+                lines = (line,)
             again = self._rng.choice(
                 self._quick([*small(self._problem, workloads), *asked[len(workloads) :][:2]])
             )
@@ -247,7 +249,7 @@ class _Examination:
             if function.launches and any(function.launches):
                 self.launches = function.launches
         hidden = sum(w not in self._problem.check_on and w not in workloads for w in asked)
-        return Verdict(RIGHT, f"{len(asked)} sizes, {hidden} of them not announced", lines=lines)
+        return Verdict(RIGHT, f"{len(asked)} sizes, {hidden} of them not announced", lines=lines, time=taken)
 
     def _asked_more(self, function: Remote, more: _More, before: Sequence[Workload]) -> list[Workload]:
         """Ask the larger sizes, and return those that were asked.
@@ -376,13 +378,14 @@ class _Examination:
         else:
             self._asked_once(function, workload)
 
-    def _time(self, function: Remote, workload: Workload) -> str:
+    def _time(self, function: Remote, workload: Workload) -> tuple[str, Taken | None]:
         try:
             timed = Times(function, self._problem, workload, self._rng).taken()
         except NoTime as error:
-            return f"{workload.label}: no time; {error}"
+            return f"{workload.label}: no time; {error}", None
         clause = f"; the judge's own clock, launches included: {timed.wall_us:.1f} µs"
-        return timed.text(workload.label) + (clause if timed.agrees else "")
+        said = timed.text(workload.label) + (clause if timed.agrees else "")
+        return said, timed.taken(workload.label)
 
     def _check(self, function: Remote, workload: Workload, special: str = "") -> RemoteCheck:
         self.size = workload.label

@@ -22,7 +22,7 @@ from course_judge.protocol.cuda_ipc import CardFailed
 from course_judge.protocol.layout import GUARD_BYTES, Layout, Place, aligned
 from course_judge.protocol.messages import Batch, Block, Go, Memory, Sampled, Time
 from course_judge.protocol.tensors import SharedMemory, place_in
-from course_judge.protocol.verdict import AFTER
+from course_judge.protocol.verdict import AFTER, Taken
 from course_judge.remote import Remote
 from course_kernels.measure.check import BITS, WrongResult, worst_element
 from course_kernels.measure.clock import BLOCKS
@@ -86,6 +86,12 @@ class Timed:
     def agrees(self) -> bool:
         """True where both clocks tell one story: then the events' is shown."""
         return self.is_long and self.events_us >= AGREE * self.wall_us
+
+    def taken(self, label: str) -> Taken | None:
+        """Return the time that is shown; None where a batch is too short for the judge's clock."""
+        if self.agrees:
+            return Taken(label, self.events_us, "both clocks")
+        return Taken(label, self.wall_us, "the judge's clock") if self.is_long else None
 
     def text(self, label: str) -> str:
         """Clause about it, without a full stop."""

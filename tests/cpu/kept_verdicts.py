@@ -47,7 +47,7 @@ EVERYWHERE = ("conftest.py", "once.py")
 # What decides no verdict: the facts themselves.
 FACTS = ("compiled.json", "verdicts.json")
 # Each of these is known as a whole, course_kernels folder by folder: who reads one file may read, include or run any.
-WHOLE = ("course_kernels", "course_models", "course_judge", "course_labs", "course_profile")
+WHOLE = ("course_kernels", "course_models", "course_judge", "course_labs", "course_profile", "course_harness")
 
 _IMPORTED = re.compile(
     r"^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+(\([^)]*\)|[^\n(]*))?", re.M

@@ -25,7 +25,7 @@ from course_judge.host import Host, Task
 from course_judge.judge import judge
 from course_judge.protocol.channel import MAX_MESSAGE, Channel, Gone, OutOfTurn, TimedOut
 from course_judge.protocol.limits import GIB, Limits
-from course_judge.protocol.verdict import PROPERTIES, RIGHT, Verdict, escaped, refused
+from course_judge.protocol.verdict import PROPERTIES, RIGHT, Taken, Verdict, escaped, is_sealed, refused
 from course_judge.timing import NoTime, Timed, calls_of_a_batch
 from course_kernels.problem import Workload
 from course_labs.lab import find_labs
@@ -744,3 +744,30 @@ def test_a_card_with_too_little_room_is_one_line_and_no_fault_of_the_stranger():
 )
 def test_events_that_the_judges_clock_contradicts_are_no_time(events_us, wall_us, share, possible):
     assert Timed(SimpleNamespace(median_us=events_us), wall_us, share).is_possible is possible
+
+
+@pytest.mark.parametrize(
+    ("events_us", "wall_us", "share", "taken"),
+    [
+        (900.0, 1000.0, 0.001, Taken("N5", 900.0, "both clocks")),
+        (
+            400.0,
+            1000.0,
+            0.001,
+            Taken("N5", 1000.0, "the judge's clock"),
+        ),  # the one of the two that is never too short
+        (900.0, 1000.0, 0.02, None),
+    ],
+)
+def test_the_time_of_a_verdict_is_the_one_that_its_text_shows(events_us, wall_us, share, taken, monkeypatch):
+    monkeypatch.setattr("course_judge.timing.of_peak", lambda samples: "")
+    timed = Timed(SimpleNamespace(median_us=events_us), wall_us, share)
+    assert timed.taken("N5") == taken
+    assert timed.text("N5").startswith(f"N5 takes {taken.us:.1f} µs" if taken else "N5: no time")
+
+
+def test_the_time_of_a_verdict_is_under_its_seal():
+    told = Verdict(RIGHT, time=Taken("N5", 2.5, "both clocks")).as_json()
+    assert is_sealed(told)
+    told["time"]["us"] = 1.5
+    assert not is_sealed(told)

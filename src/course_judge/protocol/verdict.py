@@ -93,6 +93,22 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class Taken:
+    """Time of a call, as the judge vouches for it.
+
+    Attributes:
+        on: the size.
+        us: in microseconds: the median of the samples, where the judge's clock agrees with them; otherwise the most
+            that a call can have taken by the judge's clock.
+        by: "both clocks", or "the judge's clock", which has the launch in it.
+    """
+
+    on: str
+    us: float
+    by: str
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The outcome for one file.
 
@@ -104,6 +120,7 @@ class Verdict:
         printed: what the file printed, escaped.
         not_held: what the system at hand could not hold the stranger to.
         evidence: what the verdict is about, and by what it was reached.
+        time: where there is a card, and the clocks agree on one.
     """
 
     found: str
@@ -113,6 +130,7 @@ class Verdict:
     printed: str = ""
     not_held: tuple[str, ...] = ()
     evidence: Evidence | None = field(default=None, compare=False)
+    time: Taken | None = field(default=None, compare=False)
 
     @property
     def code(self) -> int:
@@ -137,7 +155,7 @@ class Verdict:
     def as_json(self) -> dict[str, Any]:
         """Plain data; its seal is a hash of all the rest."""
         told = asdict(self)
-        return {**told, "seal": _seal_of(told)}
+        return {**told, "seal": seal_of(told)}
 
 
 def code_of(found: str) -> int:
@@ -147,10 +165,11 @@ def code_of(found: str) -> int:
 
 def is_sealed(told: Mapping[str, Any]) -> bool:
     """Return whether a verdict as plain data, read from JSON, is as it was when it was sealed."""
-    return told.get("seal") == _seal_of({name: value for name, value in told.items() if name != "seal"})
+    return told.get("seal") == seal_of({name: value for name, value in told.items() if name != "seal"})
 
 
-def _seal_of(told: Mapping[str, Any]) -> str:
+def seal_of(told: Mapping[str, Any]) -> str:
+    """Return the seal of plain data: a hash that any change of it changes."""
     return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 

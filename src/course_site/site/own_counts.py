@@ -189,6 +189,7 @@ _COMMANDS = {
     "docs": "src/course_site/docs.py",
     "judge": "src/course_judge/__main__.py",
     "profile": "src/course_profile/__main__.py",
+    "harness": "src/course_harness/__main__.py",
     "serve-model": "src/course_models/serving/__main__.py",
 }
 _COMMAND = re.compile(r"nox -s ([\w-]+)")
