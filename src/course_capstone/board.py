@@ -114,8 +114,8 @@ def _article(place: str, outcome: Outcome) -> str:
         f'<p class="lost"><b>What lost:</b> {html.escape(entry.lost)}</p><dl>{told}</dl>'
         f"<details><summary>what was tried</summary><ul>{tried}</ul></details>"
         f'<details><summary>the code</summary><pre tabindex="0">{code}</pre></details>'
-        f'<details open><summary>run it again</summary><pre tabindex="0">{html.escape(command(outcome))}</pre></details>'
-        f"</article>"
+        f'<details open><summary>run it again</summary><pre tabindex="0">{html.escape(command(outcome))}</pre>'
+        f"</details></article>"
     )
 
 

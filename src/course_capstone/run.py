@@ -17,7 +17,7 @@ from typing import Any
 from course_capstone.tasks import Task
 from course_judge.__main__ import Unusable
 from course_kernels.measure.artifacts import write
-from course_kernels.measure.provenance import provenance
+from course_kernels.measure.provenance import ROOT, provenance
 
 FILE = "run.json"
 SOURCES = (".py", ".cu", ".cuh")
@@ -41,7 +41,7 @@ def run(folder: Path, file: str, task: Task, *, gpu: bool, seconds: float) -> di
         "file": file,
         "files": hashes,
         "verdict": _verdict(folder / file, task, gpu=gpu, seconds=seconds),
-        "provenance": provenance(),
+        "provenance": {**provenance(), "dirty": is_dirty(ROOT, folder)},
     }
     told["profile"], told["spread"] = _profile(folder / file, task, gpu=gpu)
     if hashes_of(folder) != hashes:
@@ -86,6 +86,22 @@ def hashes_of(folder: Path) -> dict[str, str]:
     """Return the hash of every source file of a folder, by its name."""
     files = sorted(path for path in folder.iterdir() if path.suffix in SOURCES and path.is_file())
     return {path.name: sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def is_dirty(root: Path, folder: Path) -> bool | None:
+    """Return whether tracked files of the course differ from their commit; None where nobody can say.
+
+    An entry's own sources have their hashes in its run, and a run that was renewed is no change of the course.
+    """
+    command = ["git", "-C", str(root), "status", "--porcelain", "--untracked-files=no", "--", "."]
+    command.append(f":(exclude,glob)**/{FILE}")
+    if (own := folder.resolve()).is_relative_to(root.resolve()) and own != root.resolve():
+        command.append(f":(exclude,top){own.relative_to(root.resolve())}")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return None if done.returncode else bool(done.stdout.strip())
 
 
 def with_seal(told: Mapping[str, Any]) -> dict[str, Any]:
