@@ -107,14 +107,21 @@ def _article(place: str, outcome: Outcome) -> str:
     )
     tried = "".join(f"<li>{html.escape(line)}</li>" for line in entry.tried)
     mark = f'<span class="place">{html.escape(place)}</span>' if place else ""
+    report = entry.folder / f"{Path(entry.file).stem}_report.md"
+    page = html.escape(report.read_text(encoding="utf-8", errors="replace")) if report.is_file() else ""
+    profiled = (
+        f'<details><summary>the profiler\'s report</summary><pre tabindex="0">{page}</pre></details>'
+        if page
+        else ""
+    )
     code = html.escape((entry.folder / entry.file).read_text(encoding="utf-8", errors="replace"))
     return (
         f"<article><header><h4>{html.escape(entry.who)}</h4>{mark}</header>"
         f'<p class="score">{html.escape(score_words(outcome))}</p>'
         f'<p class="lost"><b>What lost:</b> {html.escape(entry.lost)}</p><dl>{told}</dl>'
-        f"<details><summary>what was tried</summary><ul>{tried}</ul></details>"
+        f"<details><summary>what was tried</summary><ul>{tried}</ul></details>{profiled}"
         f'<details><summary>the code</summary><pre tabindex="0">{code}</pre></details>'
-        f'<details open><summary>run it again</summary><pre tabindex="0">{html.escape(command(outcome))}</pre>'
+        f'<details open><summary>run it again</summary><pre class="again">{html.escape(command(outcome))}</pre>'
         f"</details></article>"
     )
 

@@ -22,6 +22,7 @@ from course_kernels.measure.roofline import floor_us
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTH, HEIGHT = 1123, 794  # A4 across, in CSS pixels
 PRINT_SECONDS = 120
+WIDEST = 1000  # of a name in CSS pixels, were all its letters as wide as they are high
 LETTERS = 98  # of a line of small text between the margins
 STYLE = """
   svg { --ink: #24211d; --soft: #5f5a52; --rule: #a5431a; --paper: #fdfcfa; }
@@ -70,7 +71,7 @@ def certificate(outcome: Outcome) -> str:
             16,
             "soft",
         ),
-        _text(middle, 214, entry.who, 34),
+        _text(middle, 214, entry.who, min(34, WIDEST // len(entry.who))),
         _text(middle, 254, f"answers for {task.name}, written {by}, on {task.workload.label}", 18),
         _text(middle, 338, large, 58),
         *(_text(middle, 388 + 25 * number, line, 16) for number, line in enumerate(lines)),

@@ -293,6 +293,7 @@ def test_no_text_of_an_entry_reaches_board_or_certificate_unescaped(entry, tasks
     change(entry, edit)
     (entry / "x<script>.cuh").write_text("// </pre><script>")
     kernel = entry / "kernel.py"
+    (entry / "kernel_report.md").write_text("</pre><script>alert(1)</script>")
     kernel.write_text(f"# </pre><script>\n{kernel.read_text()}")
     change(entry, lambda told: told.update(files=hashes_of(entry)))
     change_verdict(entry, file=hash_of(kernel))
