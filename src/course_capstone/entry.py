@@ -12,6 +12,7 @@ record = "records/nvidia-h200/docs/start_here.ipynb:big.cuda"     # if need be: 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,9 @@ LONGEST = {"who": 60, "lost": 400}
 MARKS = "marks.toml"
 # A share of peak and the time that it was worked out from are two numbers in one file; rounding alone parts them.
 ROUNDING = 0.005
+# What the judge says of time. Its clock may count launches in, which are most of a time shorter than this.
+JUDGED = re.compile(r"(\S+) takes ([\d.]+) µs")
+LAUNCHES_US = 50.0
 
 
 @dataclass(frozen=True)
@@ -243,9 +247,20 @@ def _time_faults(entry: Entry, told: Mapping[str, Any]) -> Iterator[str]:
     elif machine:
         if time_us < floor_us(entry.task, machine):
             yield f"edited time: less than the floor on {machine.name}, {floor_us(entry.task, machine):.1f} µs"
+        if (judged := _judged_us(entry, told)) and 2 * time_us < judged:
+            yield f"edited time: {time_us:.1f} µs, and the judge, which has a clock of its own, saw {judged:.1f} µs"
         share, said = entry.task.of_peak(time_us, machine), reading["of_peak"]
         if said is None or abs(share - said) > ROUNDING * share:
             yield "edited time: the time and the share of peak that was worked out from it do not belong together"
+
+
+def _judged_us(entry: Entry, told: Mapping[str, Any]) -> float | None:
+    """Return what the sealed verdict says a call took; None where launches may be most of it."""
+    for line in told["verdict"]["lines"]:
+        found = JUDGED.match(line)
+        if found and found[1] == entry.task.workload.label and float(found[2]) > LAUNCHES_US:
+            return float(found[2])
+    return None
 
 
 def marks_faults(folder: Path) -> list[str]:

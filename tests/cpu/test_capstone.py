@@ -64,6 +64,15 @@ def change_verdict(folder, seal=True, found=None, **evidence):
     change(folder, edit)
 
 
+def judge_saw(folder, line):
+    """Give the verdict a line about time."""
+
+    def edit(told):
+        told["verdict"] = with_seal({**told["verdict"], "lines": [line]})
+
+    change(folder, edit)
+
+
 def edit_text(path, old, new):
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1, (path, old)
@@ -97,6 +106,9 @@ def test_an_honest_entry_passes_with_a_card_and_without(entry, tasks):
     assert faults(entry, tasks, "") == []
     on_a_card(entry, tasks)
     assert faults(entry, tasks, H200) == []
+    for line in ("M16384-N8192-float32 takes 590.0 µs", "M1-N1-float32 takes 999.0 µs", "no time"):
+        judge_saw(entry, line)
+        assert faults(entry, tasks) == []
 
 
 def test_the_examples_are_as_they_ran_and_marked(tasks):
@@ -130,6 +142,13 @@ FORGED = {
     "a time below the floor": (
         lambda f, t: on_a_card(f, t, time_us=20.0),
         "edited time: less than the floor",
+    ),
+    "a time that the judge did not see": (
+        lambda f, t: (
+            on_a_card(f, t, time_us=300.0),
+            judge_saw(f, "M16384-N8192-float32 takes 610.0 µs, 34 % of peak"),
+        ),
+        "edited time: 300.0 µs, and the judge",
     ),
     "a time that is none": (
         lambda f, t: (
