@@ -259,18 +259,20 @@ def test_an_entry_of_another_card_is_refused_by_its_board(entry, tasks):
     assert faults(entry, tasks, H100) == [f"other card: it ran on {H200}, and the board is of {H100}"]
 
 
-def test_a_dirty_tree_is_seen_and_the_entrys_own_files_are_no_dirt(tmp_path):
-    def git(*words):
-        subprocess.run(["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True,
-                       capture_output=True)  # fmt: skip
+def git(folder, *words):
+    """Run git without anybody's settings."""
+    command = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b", *words]
+    subprocess.run(command, check=True, capture_output=True)
 
+
+def test_a_dirty_tree_is_seen_and_the_entrys_own_files_are_no_dirt(tmp_path):
     assert is_dirty(tmp_path, tmp_path / "entry") is None
-    git("init", "-q")
+    git(tmp_path, "init", "-q")
     for name in ("entry/kernel.py", "entry/run.json", "other/run.json", "judge.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("1")
-    git("add", ".")
-    git("commit", "-qm", "all")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "all")
     for name in ("entry/kernel.py", "entry/run.json", "other/run.json"):
         (tmp_path / name).write_text("2")
     assert is_dirty(tmp_path, tmp_path / "entry") is False
@@ -286,12 +288,28 @@ def test_a_record_of_the_courses_own_is_read_and_refused(tasks):
     for text, task, says in (
         (f"{path}:big.none", "vector_add", "no measurement"),
         (f"{path}:big.cuda", "softmax", "the task is softmax"),
+        (f"{path}:sweep.cuda.n12", "vector_add", "the task is vector_add on dtype=float32,N=268435456"),
         (path, "vector_add", "expected records"),
         ("README.md:big.cuda", "vector_add", "expected records"),
         (f"records/../{path.replace('records/', 'elsewhere/')}:big", "vector_add", "expected records"),
     ):
         with pytest.raises(Unusable, match=says):
             read_own_record(text, ROOT, tasks[task])
+
+
+def test_a_record_that_somebody_has_edited_is_no_record(tasks, tmp_path):
+    path = "records/nvidia-h200/docs/start_here.ipynb"
+    (tmp_path / path).parent.mkdir(parents=True)
+    shutil.copy(ROOT / path, tmp_path / path)
+    with pytest.raises(Unusable, match="is not as it was committed"):  # no git, and nobody can say
+        read_own_record(f"{path}:big.cuda", tmp_path, tasks["vector_add"])
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "all")
+    assert read_own_record(f"{path}:big.cuda", tmp_path, tasks["vector_add"]).of_peak > 0
+    (tmp_path / path).write_text((tmp_path / path).read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    with pytest.raises(Unusable, match="is not as it was committed"):
+        read_own_record(f"{path}:big.cuda", tmp_path, tasks["vector_add"])
 
 
 EVIL = '<script>alert("x")</script>&\'"'
@@ -328,9 +346,7 @@ def test_no_text_of_an_entry_reaches_board_or_certificate_unescaped(entry, tasks
 
 def test_a_tie_is_judged_by_the_spread_and_against_the_best(entry, tasks, tmp_path):
     outcomes = []
-    for number, (time_us, spread) in enumerate(
-        ((300.0, 0.01), (302.0, 0.001), (304.5, 0.001), (400.0, 0.02))
-    ):
+    for number, (time_us, spread) in enumerate(((300.0, 0.01), (302.0, 0.001), (304.5, 0.01), (400.0, 0.02))):
         folder = tmp_path / f"e{number}"
         shutil.copytree(entry, folder)
         on_a_card(folder, tasks, time_us=time_us, spread=spread)
@@ -463,6 +479,14 @@ def test_complete_forms_pass_and_templates_do_not(forms, tasks):
 def test_a_fault_in_a_form_is_named(form, old, new, says, forms, tasks):
     edit_text(forms / f"{form}.md", old, new)
     assert any(line.startswith(says) for line in faults_of_form(forms, form, ROOT, tasks))
+
+
+def test_a_report_outside_of_the_folder_is_none(forms, tasks):
+    folder = forms / "mine"
+    shutil.copytree(forms, folder)
+    edit_text(folder / "checkpoint.md", "kernel_report.md", "../kernel_report.md")
+    (found,) = faults_of_form(folder, "checkpoint", ROOT, tasks)
+    assert "no file of this folder" in found
 
 
 def test_a_form_that_is_not_there_and_a_report_without_a_heading_are_named(forms, tasks):
