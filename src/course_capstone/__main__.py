@@ -56,7 +56,9 @@ def _options() -> argparse.ArgumentParser:
         "--certificate", action="store_true", help="write certificate.svg and .pdf beside the entry"
     )
     parser.add_argument(
-        "--card", default="", help="with --tasks a data sheet; with --board its card alone, or none"
+        "--card",
+        default="",
+        help="with --tasks a data sheet, such as h200; with --board the card as its driver calls it, or none",
     )
     parser.add_argument(
         "--start", type=_monday, help="first Monday of the cohort, as 2027-01-11: forms get a date"
