@@ -103,6 +103,7 @@ def run_to_its_end(session: nox.Session, *arguments: str) -> None:
         "grade",
         "judge",
         "profile",
+        "submit",
         "serve-model",
     ):  # a refusal has said all there is to say
         session.error("failed, see above")
@@ -204,6 +205,14 @@ def harness(session: nox.Session) -> None:
     gpu = has_gpu(session)
     install(session, "measure,cuda13", *(() if gpu else PINNED))
     run_to_its_end(session, "-m", "course_harness", *(["--gpu"] if gpu else []), *session.posargs)
+
+
+@nox.session
+def submit(session: nox.Session) -> None:
+    """Check an entry of the capstone: `-- FOLDER`, `--tasks`, `--form plan`, `--run`, `--board`, `--certificate`."""
+    gpu = has_gpu(session)
+    install(session, "measure,cuda13", *(() if gpu else PINNED))
+    run_to_its_end(session, "-m", "course_capstone", *(["--gpu"] if gpu else []), *session.posargs)
 
 
 @nox.session(name="serve-model")

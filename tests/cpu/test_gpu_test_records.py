@@ -77,7 +77,7 @@ PROBLEMS = set(gpu_test_records.Project(ROOT).problems)
 
 
 # Subjects that are timed, beside the labs.
-TIMED = {"bottleneck", "hopper_operators", "judge", "measure", "models", "profile"}
+TIMED = {"bottleneck", "capstone", "hopper_operators", "judge", "measure", "models", "profile"}
 
 # --- which groups there are -------------------------------------------------------------------------------
 
@@ -90,6 +90,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
     assert set(fresh) == PROBLEMS | LABS | {
         "blackwell",
         "bottleneck",
+        "capstone",
         "cuda",
         "hopper_operators",
         "judge",
@@ -197,24 +198,30 @@ EDITS = {
         f"{KERNELS}/measure/counters.py",
         "",
         "X = 1\n",
-        {"measure", "profile", "sparse_attention"},
+        {"capstone", "measure", "profile", "sparse_attention"},
     ),
-    "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"measure", "profile"}),
+    "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"capstone", "measure", "profile"}),
     "what the check says": (f"{KERNELS}/measure/messages.py", "", "X = 1\n", set()),
     "the judge's limits": (
         "src/course_judge/protocol/limits.py",
         "",
         "X = 1\n",
-        LABS | {"bottleneck", "judge", "profile"},
+        LABS | {"bottleneck", "capstone", "judge", "profile"},
     ),
-    "a rule of the profiler": ("src/course_profile/stall_rules.py", "", "X = 1\n", {"bottleneck", "profile"}),
+    "a rule of the profiler": (
+        "src/course_profile/stall_rules.py",
+        "",
+        "X = 1\n",
+        {"bottleneck", "capstone", "profile"},
+    ),
     "what the profiler runs a file by": (
         "src/course_profile/competitor.py",
         "",
         "X = 1\n",
-        {"bottleneck", "profile"},
+        {"bottleneck", "capstone", "profile"},
     ),
-    "what the profiler asks a card": ("src/course_profile/run.py", "", "X = 1\n", {"profile"}),
+    "what the profiler asks a card": ("src/course_profile/run.py", "", "X = 1\n", {"capstone", "profile"}),
+    "what refuses an entry": ("src/course_capstone/entry.py", "", "X = 1\n", {"capstone"}),
     "a planted kernel": ("tests/profile/spills.cu", "", "int x;\n", {"profile"}),
     "one of the lab's": ("tests/profile/lab/slowest_warp.cu", "", "int x;\n", {"profile"}),
     "how it is launched": ("tests/profile/profile.toml", "264", "528", {"profile"}),

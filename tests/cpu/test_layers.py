@@ -1,4 +1,4 @@
-"""The arrows: problem <- measure <- page -> site, measure <- judge <- labs <- site, and labs <- profile <- harness.
+"""The arrows: problem <- measure <- page -> site, measure <- judge <- labs <- site, and labs <- profile <- harness, capstone.
 
 The models stand beside the judge, and only pages call them. A lab of `labs/` stands on the labs and the profiler, and
 is loaded by its path alone. None points back.
@@ -24,6 +24,7 @@ GRAPH = grimp.build_graph(
     "course_labs",
     "course_profile",
     "course_harness",
+    "course_capstone",
     "course_site",
     cache_dir=None,
 )
@@ -130,14 +131,14 @@ def test_the_labs_know_no_problem_and_no_site():
     assert not {m for m in imported for problem in PROBLEMS if m == problem or m.startswith(problem + ".")}
 
 
-def test_the_profiler_knows_no_problem_and_no_site_and_the_harness_alone_knows_it():
+def test_the_profiler_knows_no_problem_and_no_site_and_only_harness_and_capstone_know_it():
     # A problem is named beside the file, and loaded by that name.
     imported = imports_of("course_profile")
     assert {m.split(".")[0] for m in imported} == {"course_kernels", "course_judge", "course_labs"}
     assert not {m for m in imported for problem in PROBLEMS if m == problem or m.startswith(problem + ".")}
     importers = {m for m in GRAPH.modules for target in GRAPH.find_modules_directly_imported_by(m)
                  if target.split(".")[0] == "course_profile"}  # fmt: skip
-    assert {m.split(".")[0] for m in importers} == {"course_profile", "course_harness"}
+    assert {m.split(".")[0] for m in importers} == {"course_profile", "course_harness", "course_capstone"}
 
 
 def test_the_harness_stands_on_judge_and_profiler_and_is_for_pages_and_nothing_else():
@@ -166,6 +167,21 @@ def test_the_harness_runs_no_text_that_was_proposed():
         }
         assert not names & {"exec", "eval", "compile", "__import__", "runpy"}, file
         assert not attributes & {"run_path", "spec_from_file_location", "exec_module", "Popen"}, file
+
+
+def test_the_capstone_stands_on_judge_and_profiler_and_nobody_knows_it():
+    # A task's problem is named in capstone/tasks.toml, and loaded by that name.
+    imported = imports_of("course_capstone")
+    assert {m.split(".")[0] for m in imported} == {
+        "course_kernels",
+        "course_judge",
+        "course_labs",
+        "course_profile",
+    }
+    assert not {m for m in imported for problem in PROBLEMS if m == problem or m.startswith(problem + ".")}
+    importers = {m for m in GRAPH.modules for target in GRAPH.find_modules_directly_imported_by(m)
+                 if target.split(".")[0] == "course_capstone"}  # fmt: skip
+    assert {m.split(".")[0] for m in importers} == {"course_capstone"}
 
 
 def names_imported(file):

@@ -37,6 +37,7 @@ PACKAGES = (
     "course_labs",
     "course_profile",
     "course_harness",
+    "course_capstone",
 )  # the site touches no sample and no answer
 # What a test file may write in GROUPS instead of names.
 EVERY_PROBLEM, EVERY_LAB = "every problem", "every lab"
