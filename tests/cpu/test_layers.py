@@ -1,4 +1,4 @@
-"""The arrows: problem <- measure <- page -> site, measure <- judge <- labs <- site, and labs <- profile <- harness, capstone.
+"""The arrows: problem <- measure <- page -> site, measure <- judge <- labs <- site, and what stands on the profiler.
 
 The models stand beside the judge, and only pages call them. A lab of `labs/` stands on the labs and the profiler, and
 is loaded by its path alone. None points back.

@@ -548,11 +548,11 @@ if __name__ == "__main__":
             results[f"gemm-{element_bytes}-{capability}"] = gemm(capability, element_bytes)
         if capability >= 89:
             results[f"gemm_fp8-{capability}"] = gemm_fp8(capability)
-    for form in ("contiguous", "masked"):
-        results[f"gemm_grouped-{form}-90"] = grouped_gemm(90, form == "masked")
         for number, kernel in enumerate((k01_one_program.one_program_kernel, k02_split.split_kernel), 1):
             name = f"decode_attention-k0{number}-2-4-128-{capability}"
             results[name] = decode_attention(capability, kernel, 2, 4, 128)
+    for form in ("contiguous", "masked"):
+        results[f"gemm_grouped-{form}-90"] = grouped_gemm(90, form == "masked")
     for element_bytes, share, D in (
         (2, 1, 128),
         (2, 8, 128),
