@@ -14,7 +14,7 @@
 #
 # - say, from the choices of its tokens alone, which rows leave a card, how many bytes they are, and how long a link needs for them at least;
 # - tell what an all-to-all asks of the host, and what plain stores into the neighbour's memory do instead;
-# - read a journey against the link and against the multiply beside it, and say for which batches a second card is worth it.
+# - read a journey against the link and against the multiply beside it, and say for how many tokens sharing the experts out beats keeping all of them on both cards.
 #
 # You need to know [how an expert multiplies](one_token.py#swiglu-a-door-that-opens-by-itself), and what
 # [streams](lectures/l2_the_cuda_model.py#two-things-at-once-streams) are. All of it runs on two cards of one machine, a process for each.
@@ -45,7 +45,7 @@
 #
 # 1. How many rows leave card 0 if a token travels once to a card, and how many if every choice travels as a row of its own?
 # 2. The other card must know which experts a row has come for. What else must it know, if it is to send a single sum back?
-# 3. A token chooses 2 of 4 experts, any two alike. How likely is it to stay at home?
+# 3. A token chooses 2 of 4 experts, every pair as likely as any other. How likely is it to stay at home?
 # /// answer
 # 1. Three: a, c, d. By choices it is four, since c is sent for 3 and for 2.
 # 2. The weights. Without them it could only return every answer for itself.
@@ -61,7 +61,7 @@
 # - [10 <= layer.stay <= 100] Ten to a hundred
 # - [layer.stay < 10] Fewer than ten
 # /// reveal
-# {{ layer.stay:.1f}}. That is like throwing eight heads in a row. So nearly every token travels, and on average it has four experts over there.
+# {{ layer.stay:.1f}}. That is a little less likely than eight heads in a row, 3.9 of a thousand. So nearly every token travels, and on average it has four experts over there.
 #
 # Of {{ large.tokens:,.0f}} tokens on the busier card, {{ large.rows.by_choice:,.0f}} rows would leave by choices, and {{ large.rows.by_card:,.0f}} leave by
 # cards: {{ large.rows.by_choice / large.rows.by_card:.2f}} times fewer bytes, there and back.
@@ -162,12 +162,12 @@ record(
 # rows must be packed into a buffer first: one more trip to memory.
 #
 # **Stored.** An address is an address. With *symmetric memory* each process has mapped a buffer of the other card, and a kernel that stores
-# there stores over NVLink. So this kernel, which sorts rows at home as well, is all of dispatch; `stored.py` calls it:
+# there stores over NVLink. So this kernel, which at home also sorts rows by expert, moves them all; around it are only the plan, the count and a signal. `stored.py` calls it:
 #
 # /// source | src/course_kernels/expert_parallel/rows.py#place_rows
 # ///
 #
-# Nothing is packed, and the count travels beside the rows: only cards read it. What it costs is room, since the box must hold all tokens of the
+# No row is packed, and the count travels beside the rows: only cards read it. What it costs is room, since the box must hold all tokens of the
 # neighbour. Behind the stores comes a *signal*, a flag in the other card's memory for which a kernel over there waits.
 #
 # /// callout | trip
@@ -270,12 +270,14 @@ record(
 #
 # Against the link: {{ speed.by_choice:.0f}} GB/s by choice, {{ speed.by_card:.0f}} GB/s by card and {{ speed.stored:.0f}} GB/s stored, of {{ sheet.link:.0f}} GB/s
 # on the sheet. By choice most bytes move, and most of them need not: a high rate is no merit of its own. Between the stored way and the link
-# lie the plan and the signals. DeepEP gets closer: with 8 cards whose links carry about 160 GB/s, dispatch moved 153 and combine 158 [^deepep].
+# lie the plan and the signals. With 8 cards whose
+# links carry about 160 GB/s, DeepEP's dispatch moved 153 and its combine 158 [^deepep]. Beside that hold what our stores reach of a plain copy here, and
+# not of the sheet.
 
 # %% [markdown]
 # ## While the others travel
 #
-# The multiply of a card's own tokens needs nothing of what is on its way. So send on one stream, and multiply the own tokens on another:
+# Of a token's eight experts four are at home on average. What those multiply needs nothing of what is on its way. So send on one stream, and multiply the own tokens on another:
 # `overlapped.py`.
 #
 # /// predict | {{ large.tokens:,.0f}} tokens a card. Does it pay?
@@ -295,10 +297,10 @@ record(
 # %% [markdown]
 # ## When all want the same card {.beyond}
 #
-# So far all experts were drawn alike. A router does not draw. Let all tokens of both cards choose experts of card 0, eight of its 64.
+# So far every expert was as likely as any other. A router does not draw. Let all tokens of both cards choose experts of card 0, eight of its 64.
 #
 # /// predict | As many tokens and as many choices as before. How much longer does the whole layer take than with even choices?
-# - [first.whole.stored / large.whole.stored < 1.3] Less than a third longer
+# - [first.whole.stored / large.whole.stored < 1.3] Less than 30 % longer
 # - [1.3 <= first.whole.stored / large.whole.stored < 2.5] About twice as long
 # - [first.whole.stored / large.whole.stored >= 2.5] Longer than that
 # /// reveal
@@ -307,7 +309,7 @@ record(
 # ///
 #
 # That is why serving keeps copies of popular experts: DeepSeek-V3's prefill had 32 redundant ones, chosen anew about every ten minutes from
-# what was asked of them [^deepseek2024]. The least possible whole is that of an even load, and no link changes it.
+# what was asked of them [^deepseek2024]. With many tokens the least possible whole is that of an even load, and no link changes it.
 
 # %% [markdown]
 # ## A few tokens
@@ -335,10 +337,10 @@ record(
 # ///
 #
 # /// claim | few.multiply.stored < 0.95 * few.whole.replicated
-# The multiply alone is shorter where experts are shared out, {{ few.multiply.stored:.0f}} µs: fewer weights to read. The journey then
-# takes {{ few.whole.stored - few.multiply.stored:.0f}} µs more.
+# Shared out, the multiply takes {{ few.multiply.stored:.0f}} µs, less than the whole layer takes replicated, {{ few.whole.replicated:.0f}} µs: it reads fewer weights. All the rest
+# of the stored way takes {{ few.whole.stored - few.multiply.stored:.0f}} µs more.
 # /// otherwise
-# The multiply alone takes {{ few.multiply.stored:.0f}} µs where experts are shared out, and the journey {{ few.whole.stored - few.multiply.stored:.0f}} µs more.
+# The multiply alone takes {{ few.multiply.stored:.0f}} µs where experts are shared out, and all the rest {{ few.whole.stored - few.multiply.stored:.0f}} µs more.
 # ///
 #
 # /// claim | few.whole.by_card > 1.2 * few.whole.stored

@@ -1,5 +1,5 @@
 # ---
-# id: sparse
+# id: sparse_reading
 # title: Read only what matters
 # section: Make the model fast
 # order: 128
@@ -13,7 +13,7 @@
 # By the end of this page you can
 #
 # - count the bytes of a decode that reads everything, and of one that reads an index and a choice, and say where the two lines cross;
-# - say why the clock crosses later than the bytes;
+# - say what the clock pays that the bytes do not show;
 # - check by counters that rows that lie anywhere cost no more bytes than rows side by side;
 # - name the one case in which dense and sparse must agree, and use it as a test.
 #
@@ -23,13 +23,13 @@
 #
 # *A reader of a thick file who has an index reads the index, and then twenty pages.*
 #
-# At every step, attention reads the whole cache, and after a hundred thousand tokens most of it has hardly any weight. DeepSeek-V3.2
+# At every step, attention reads the whole cache, and the bet is that in a long one most of it has hardly any weight. DeepSeek-V3.2
 # reads a small index first [^deepseek2025]. For every token the cache keeps, besides its row of 576 numbers, an index key of
 # 128. A new token has 64 index queries $q^I_j$ and as many weights $w_j$, and scores every earlier token $s$:
 #
 # $$ I_s = \sum_j w_j \, \mathrm{ReLU}(q^I_j \cdot k^I_s) $$
 #
-# The 2048 tokens of the largest score are chosen, and attention reads their rows alone. Its 128 heads share one row for each token, and 512 of its 576 numbers are
+# ReLU makes 0 of whatever is below it. The 2048 tokens of the largest score are chosen, and attention reads their rows alone. Its 128 heads share one row for each token, and 512 of its 576 numbers are
 # keys and values at once. Whether the choice is a good one is a question for training: they train the index to agree with the attention that it
 # replaces [^deepseek2025]. Here we ask only what it costs. Our index keys are in bf16, 256 bytes; theirs are in FP8, half of that.
 #
@@ -38,10 +38,11 @@
 # it read less? And by operations: dense takes 2 · 128 · (576 + 512) for each token, the index 2 · 64 · 129.
 # /// answer
 # 1152 N = 256 N + 2048 · 1152, so N = 2048 · 1152 ÷ 896, about 2633; with the index's queries it is {{ sparse.crossing.bytes:,.0f}}. By operations it is
-# {{ sparse.crossing.flops:,.0f}}: an index key costs fewer operations than bytes, compared with a row. Both lines cross right after 2048: the index is cheap.
+# {{ sparse.crossing.flops:,.0f}}: an index key costs fewer operations than bytes, compared with a row. Both cross before 2700: the index is cheap.
 # ///
 #
-# Scores, choice, attention and merge are kernels of their own, each with a start and an end, and none of them can begin before the one before it has ended.
+# `k02_in_pieces` copies the chosen rows, `k03_gathered` reads them where they lie, both with torch's `topk`. `k04_chosen` also chooses by itself; it is *sparse* below,
+# and `k01_dense` is *dense*.
 #
 # /// predict | One sequence, one step. From which of these contexts on does sparse take less time than dense?
 # - [sparse.one.chosen.n4096.us < sparse.one.dense.n4096.us] From 4096 on, as the bytes say
@@ -51,7 +52,8 @@
 # /// claim | sparse.one.dense.n4096.us < sparse.one.chosen.n4096.us and sparse.one.chosen.n131072.us < sparse.one.dense.n131072.us
 # By bytes the lines cross at {{ sparse.crossing.bytes:,.0f}} tokens. By the clock, with one sequence, they cross later: with 4096 tokens dense takes
 # {{ sparse.one.dense.n4096.us:.0f}} µs and sparse {{ sparse.one.chosen.n4096.us:.0f}} µs, with 131072 tokens {{ sparse.one.dense.n131072.us:.0f}} µs and
-# {{ sparse.one.chosen.n131072.us:.0f}} µs. What sparse has to pay back first are the starts of its small kernels.
+# {{ sparse.one.chosen.n131072.us:.0f}} µs. Scores, choice, attention and merge are
+# kernels of their own, and none of them can begin before the one before it has ended: those starts are what sparse has to pay back first.
 # /// otherwise
 # By bytes the lines cross at {{ sparse.crossing.bytes:,.0f}} tokens. By the clock, with one sequence and 4096 tokens, dense takes {{ sparse.one.dense.n4096.us:.0f}} µs
 # and sparse {{ sparse.one.chosen.n4096.us:.0f}} µs; with 131072 tokens {{ sparse.one.dense.n131072.us:.0f}} µs and {{ sparse.one.chosen.n131072.us:.0f}} µs.
@@ -157,7 +159,7 @@ record(
 # Does the card read what the pencil says? The counters tell, kernel by kernel, for 32 sequences of 65536 tokens.
 #
 # /// claim | 0.9 * read_by_hand.dense < read_counted.dense < 1.1 * read_by_hand.dense and 0.9 * read_by_hand.index < read_counted.index < 1.1 * read_by_hand.index and 0.9 * read_by_hand.rows < read_counted.rows < 1.1 * read_by_hand.rows
-# Every part is within 10 % of its formula. Rows that lie all over the cache are no more bytes than rows side by side: one has 1152 bytes, nine whole lines of 128. And
+# Rows and index keys are within 10 % of their formulas. Rows that lie all over the cache are no more bytes than rows side by side: one has 1152 bytes, nine whole lines of 128. And
 # the heads are the work of two programs, yet a row crosses memory once: the second finds it in L2.
 # /// otherwise
 # On this card one part at least is further from its formula: look which one.

@@ -21,8 +21,8 @@
 # - verify a draft so that what comes out is *exactly* what the large model would have said, and say from which batch on
 #   drafting no longer pays.
 #
-# You need [the workshop on serving](w4_serving.py#operations-for-each-byte): its board says *decode waits for bytes*. Today it is
-# corrected. The first hour of the session is one maker's stack, the second is about kernels that
+# You need [the workshop on serving](w4_serving.py#operations-for-each-byte): its board says *decode waits for bytes*. Its page
+# corrects that in a few lines; today you work it out yourself. The first hour of the session is one maker's stack, the second is about kernels that
 # machines write, the third about your own.
 #
 # If you are short of time, read [the recipe](#the-recipe-not-the-dishes), [a decode, weighed again](#a-decode-weighed-again),
@@ -46,7 +46,7 @@
 # - [ ] About 64 times
 # - [ ] About 128 times
 # /// reveal
-# {{ kept.heads:,.0f}} numbers become {{ kept.latent:.0f}}: **{{ kept.heads / kept.latent:.1f}}** times smaller. Whoever says 64 has left out the position.
+# {{ cached.heads:,.0f}} numbers become {{ cached.latent:.0f}}: **{{ cached.heads / cached.latent:.1f}}** times smaller. Whoever says 64 has left out the position.
 # ///
 #
 # /// figure | docs/assets/figures/latent_cache.svg
@@ -84,11 +84,11 @@
 #
 # | for each cached token, all 128 heads | operations | bytes to fetch, in bf16 |
 # |---|---:|---:|
-# | keys and values are kept | {{ absorbed.whole.flops:,.0f}} | {{ 2 * kept.heads:,.0f}} |
-# | the latent is kept; keys and values are made again | {{ absorbed.again.flops:,.0f}} | {{ 2 * kept.latent:,.0f}} |
-# | the latent is kept; matrices are absorbed | {{ absorbed.moved.flops:,.0f}} | {{ 2 * kept.latent:,.0f}} |
+# | keys and values are kept, and the 64 that all heads share | {{ absorbed.whole.flops:,.0f}} | {{ 2 * cached.heads + 2 * cached.shared:,.0f}} |
+# | the latent is kept; keys and values are made again | {{ absorbed.again.flops:,.0f}} | {{ 2 * cached.latent:,.0f}} |
+# | the latent is kept; matrices are absorbed | {{ absorbed.moved.flops:,.0f}} | {{ 2 * cached.latent:,.0f}} |
 #
-# Absorbing does {{ absorbed.moved.flops / absorbed.whole.flops:.1f}} times the operations of kept keys and values, for {{ kept.latent / kept.heads:.1%}} of the bytes. That is
+# Absorbing does {{ absorbed.moved.flops / absorbed.whole.flops:.1f}} times the operations of kept keys and values, for {{ cached.latent / (cached.heads + cached.shared):.1%}} of the bytes. That is
 # a good bargain as long as bytes are what you wait for. How long is that?
 
 # %% tags=["fold"]
@@ -104,6 +104,11 @@ FORMS = {
 }
 RIDGES = {"h200": 989 / 4.8, "h800": 865 / 3.35, "h100": 989 / 3.35}
 record(
+    cached={
+        "heads": quantity(2 * 128 * 128, how="counted"),
+        "latent": quantity(512 + 64, how="counted"),
+        "shared": quantity(64, how="counted"),
+    },
     absorbed={
         name: {
             "bytes": quantity(form.n_bytes, "B"),
@@ -118,7 +123,7 @@ record(
 # %% [markdown]
 # ## A decode, weighed again
 #
-# In [the workshop on serving](w4_serving.py#does-decode-always-wait-for-bytes) you wrote on the board: *decode waits for bytes*. A number that is
+# In [the workshop on serving](w4_serving.py#operations-for-each-byte) you wrote on the board: *decode waits for bytes*. A number that is
 # fetched was used once or, with heads that share, a few times. Here every number of the latent is used by 128 heads, for the score, and 512
 # of the 576 once more for the value.
 #
@@ -126,7 +131,8 @@ record(
 # With h heads, a cached token costs 2 · h · (576 + 512) operations and 2 · 576 bytes. How many operations is that for each byte, with h = 128, and with the
 # 16 heads of one of eight cards? What is the least h that reaches an H200's ridge of 206, and what the least that reaches an H100's, 295?
 # /// answer
-# h · 1088 ÷ 576 is 1.89 · h: {{ absorbed.moved.intensity:.0f}} and {{ absorbed.eighth.intensity:.0f}}. An H200 needs 206 ÷ 1.89 = 109 heads, so 110. An H100 needs 295 ÷ 1.89 = 156 heads.
+# h · 1088 ÷ 576 is 1.889 · h: {{ absorbed.moved.intensity:.0f}} and {{ absorbed.eighth.intensity:.0f}}. An H200: 206 ÷ 1.889 = 109.1, so
+# 110 heads. An H100: 295 ÷ 1.889 = 156.2, so 157.
 # ///
 #
 # /// table
@@ -138,8 +144,7 @@ record(
 # caption: "Above 1, arithmetic is short; below 1, bytes. The same kernel, the same cache, and the sentence *decode waits for bytes* is false on one card and true on another."
 # ///
 #
-# The makers round {{ absorbed.moved.intensity:.0f}} up to 2 · 128 = 256, draw the line at 128 heads, and call this decode compute-bound on their card [^flashmla]. All three are the same
-# kernel. So the sentence gets one word, in red: decode *often* waits for bytes. It is a quotient, and it has a card in it.
+# The makers round {{ absorbed.moved.intensity:.0f}} up to 2 · 128 = 256, draw the line at 128 heads, and call this decode compute-bound on their card [^flashmla]. The H800, the H200 and the H100 run the same kernel; by our count it is just left of the H800's ridge, and by their rounding on it. So the sentence gets one word, in red: decode *often* waits for bytes. It is a quotient, and it has a card in it.
 #
 # /// exercise | Eight cards | 3 minutes
 # You spread the 128 heads over eight cards, 16 on each. What does each card fetch now, and on which side of the ridge is it?
@@ -218,12 +223,11 @@ record(
 # %% [markdown]
 # ## Three headlines and their small print
 #
-# Three figures of this stack are told everywhere, mostly in short. We read them on 20 November 2026. The makers have moved on since: V4-Pro is no longer their
-# newest, and DeepSeek-V4.1 has had attention kernels in their own library since 10 September 2026 [^flashmla-readme]. We have read no figures for it, and quote none.
+# Three figures of this stack are told everywhere, mostly in short. We read them on 20 November 2026. The makers had moved on by then: V4-Pro was no longer their newest, and DeepSeek-V4.1 has had attention kernels in their own library since 10 September 2026 [^flashmla-readme]. We have read no figures for it, and quote none.
 #
 # - **V4-Pro: 27 % of the FLOPs, 10 % of the cache** [^deepseek2026]. Of one token's, at a million tokens of context, against DeepSeek-V3.2, and it comes from
 #   two kinds of attention together: one that compresses and picks, and one that compresses heavily [^deepseek2026].
-# - **DSpark: 57 to 78 %** [^cheng2026]. So much more speed for one user's answer, with V4-Pro, against the makers' older drafting head, at the same total
+# - **DSpark: 57 to 78 %** [^cheng2026]. So much more speed for one user's answer, with V4-Pro, against the makers' older drafting head, MTP-1, at the same total
 #   throughput [^cheng2026]. What drafting is comes [next](#propose-verify).
 # - **Mega MoE: 1.50 to 1.61 times** [^deepgemm]. The layer of experts of V4-Pro on eight cards, in one kernel, against the makers' own older path. Upstream it runs only
 #   on Blackwell's data-centre cards [^deepgemm]. `deep_gemm_mega_moe` is the name of a switch in a server; the kernel is called `fp8_fp4_mega_moe`.
@@ -243,10 +247,10 @@ record(
 # %% [markdown]
 # ## Propose, verify
 #
-# *A junior writes the letter, the partner signs it: reading five lines takes her no longer than writing one.*
+# *A junior writes the letter, the partner reads it and signs.*
 #
-# A model writes one token a step, and at a small batch a step waits for the weights. [W4](w4_serving.py) said what more rows
-# cost then: nearly nothing. So let a small model, the **draft**, propose the next four tokens, and have the large one look at
+# A model writes one token a step, and at a small batch a step waits for the weights. [W4](w4_serving.py) measured what more rows
+# cost then. So let a small model, the **draft**, propose the next four tokens, and have the large one look at
 # all of them in one step, five rows instead of one. The leading ones that pass stay. At the first that does not, the large
 # model's own token is there already, so every step writes at least one token [^leviathan2023].
 #
@@ -276,7 +280,7 @@ record(
 # 1 ÷ (1 − 0.7) = {{ tokens_a_step.endless:.2f}}. The late ones are thrown away too often.
 # ///
 #
-# The lab's first stage is this exercise; its two others belong to the next section. It needs no GPU: `nox -s lab -- verify`.
+# The lab's first stage is this exercise; its three others belong to the next section. It needs no GPU: `nox -s lab -- verify`.
 #
 # /// lab | verify
 # ///
@@ -291,7 +295,7 @@ record(
 # | the draft | 0.7 | 0.2 | 0.1 |
 #
 # The rule: **keep a drafted word with probability min(1, large ÷ draft).** If it is refused, draw from what is left of the large model's
-# probabilities where the draft had too little, max(large − draft, 0), *divided by their sum*.
+# probabilities where the draft had too little, max(large − draft, 0), *divided by their sum*. What is left is called the *residual* (not the one of a layer).
 #
 # /// exercise | Add up both ways | 5 minutes
 # A word can come out in two ways: drafted and kept, or drawn after a refusal. Work out both for each word, and add. How often does a
@@ -334,7 +338,8 @@ record(
 # A proof is about the rule. The kernel is another thing, and a wrong one writes text that looks fine. So we let it write {{ exact.pairs / 1e6:.0f}}
 # million pairs of tokens in a small language where the probability of every pair is known, and count. Pearson's test turns the counts
 # into a *p-value*: how often a right kernel would be so far off, or farther, by luck. A right kernel may have any p-value
-# from 0 to 1, all equally likely. We ring the alarm at a millionth: that is six zeros behind the point, and rings falsely once in a million looks.
+# from 0 to 1, all equally likely. We ring the alarm at a millionth, 10⁻⁶, which the table counts as six zeros, the one before the
+# point among them. It rings falsely once in a million looks.
 #
 # /// when | max(exact.ours.t05, exact.ours.t10, exact.ours.t20) < 6 and min(exact.kept.t05, exact.off.t05, exact.plain.t05) > 6
 # No alarm for our kernel, at any of three temperatures, and one for each of three faults that were planted for the purpose.
@@ -464,8 +469,13 @@ record(
 # ///
 # ///
 #
-# The two columns of acceptance differ, and that is no fault. A model's own text is of its own kind, and it repeats itself where it is greedy: there it is
-# easier to guess than what people wrote.
+# The two columns of acceptance count different things. On the files every place is counted; while it writes, only the drafts up to the first refusal.
+#
+# /// claim | passes.run.t00 > passes.text.t00
+# And where it is greedy, its own text is easier to guess than what people wrote: it repeats itself.
+# /// otherwise
+# Where it is greedy, its own text is no easier to guess here than what people wrote.
+# ///
 
 # %% tags=["fold"]
 TEMPERATURES, K, MOST, SEQUENCES = (0.0, 0.5, 1.0, 1.5), 4, 200, 32
@@ -570,7 +580,7 @@ record(
 # what: computed gain of four drafts a step over none, 128 readers, 8B shape
 # ///
 #
-# /// predict | For one reader it is a gain. From which of these batches on is drafting a loss?
+# /// predict | Batches of 1, 8, 16, 32, 64 and 128 readers: from which of them on is drafting a loss?
 # Five rows for each reader: at which batch do they pass [the ridge](w4_serving.py)?
 #
 # - [0 < turns <= 32] 32, or fewer
@@ -683,14 +693,14 @@ record(
 # every expert that anybody asks for is read whole.
 #
 # /// predict | 128 experts, of which a token asks eight. Sixteen tokens: how many experts are read?
-# - [experts.moe.hit.t16 <= 32] Up to 32
-# - [32 < experts.moe.hit.t16 < 64] More than that, up to half of them
-# - [experts.moe.hit.t16 >= 64] Half of them, or more
+# - [many_experts.moe.hit.t16 <= 32] Up to 32
+# - [32 < many_experts.moe.hit.t16 < 64] 33 to 63
+# - [many_experts.moe.hit.t16 >= 64] 64 or more
 # /// reveal
-# {{ experts.moe.hit.t16:.0f}}, which are {{ experts.moe.mb.t16:.0f}} MB. A single token reads {{ experts.moe.mb.t1:.0f}} MB.
+# {{ many_experts.moe.hit.t16:.0f}}, which are {{ many_experts.moe.mb.t16:.0f}} MB. A single token reads {{ many_experts.moe.mb.t1:.0f}} MB.
 #
-# A loop over the experts takes {{ experts.moe.t16.plain.us:,.0f}} µs for them: it asks the card again and again who has how many. Sorted by expert, and with one *grouped* multiply for all, it is
-# {{ experts.moe.t16.fused.us:,.0f}} µs, {{ experts.moe.t16.fused.of_peak:.0%}} of the floor's speed.
+# A loop over the experts takes {{ many_experts.moe.t16.plain.us:,.0f}} µs for them: it asks the card again and again who has how many. Sorted by expert, and with one *grouped* multiply for all, it is
+# {{ many_experts.moe.t16.fused.us:,.0f}} µs, {{ many_experts.moe.t16.fused.of_peak:.0%}} of the floor's speed.
 # ///
 #
 # [Many experts](../many_experts.py) builds it kernel by kernel, and asks who is busy when a trained router decides. There, too, is the grouped multiply in FP8, with a scale for every 128 numbers.
@@ -703,15 +713,15 @@ record(
 # /// exercise | From which context on? | 3 minutes
 # A row of the cache has 1152 bytes. An index key has 256 in our kernels. Dense attention reads N rows; sparse attention reads N keys, and 2048 rows. From which N on does it read less?
 # /// answer
-# 1152 N = 256 N + 2048 · 1152 gives N = 2048 · 1152 ÷ 896, about 2633. By the clock it is later: with one sequence of 4096 tokens dense takes {{ sparse.sparse.one.dense.n4096.us:.0f}} µs and sparse
-# {{ sparse.sparse.one.chosen.n4096.us:.0f}} µs; with 131072 tokens it is {{ sparse.sparse.one.dense.n131072.us:.0f}} and {{ sparse.sparse.one.chosen.n131072.us:.0f}} µs.
+# 1152 N = 256 N + 2048 · 1152 gives N = 2048 · 1152 ÷ 896, about 2633. By the clock, with one sequence of 4096 tokens, dense takes {{ sparse_reading.sparse.one.dense.n4096.us:.0f}} µs and sparse
+# {{ sparse_reading.sparse.one.chosen.n4096.us:.0f}} µs; with 131072 tokens it is {{ sparse_reading.sparse.one.dense.n131072.us:.0f}} and {{ sparse_reading.sparse.one.chosen.n131072.us:.0f}} µs.
 # ///
 #
 # [Read only what matters](../read_what_matters.py) has the kernels, the bytes that the card counted, and the chart over context.
 #
 # ### Lab: one list for all heads
 #
-# Absorb the matrices yourself, first on a tiny example, then for all heads; then write the decode, in NumPy or in Triton, and no key is ever made. It is meant for after the course: `nox -s lab -- mla`.
+# First make the keys and values of all heads, then do without the keys, then without the values, and at last go through the list block by block, in NumPy or in Triton. It is meant for after the course: `nox -s lab -- mla`.
 #
 # /// lab | mla
 # ///
@@ -763,7 +773,7 @@ record(
 # In May 2025 a group published kernels that a machine had found, on an L40S, in fp32, each at one fixed size: LayerNorm at 484 % of PyTorch, Conv2D 180 %, softmax 112 %, matmul 101 % [^crfm2025]. In the same post:
 # fp16 matmul at 52 %, and fp16 FlashAttention at 9 % of PyTorch [^crfm2025].
 #
-# The LayerNorm had 16 rows of 64 × 256 × 256 numbers. PyTorch's kernel starts as many blocks as there are rows, for rows of up to 2²⁴ numbers [^pytorch-layer-norm].
+# The LayerNorm had 16 rows of 64 × 256 × 256 numbers. In the source that we read, of 2026, PyTorch's kernel starts as many blocks as there are rows, for rows of up to 2²⁴ numbers [^pytorch-layer-norm].
 #
 # /// exercise | How many tables are set? | 4 minutes
 # How many numbers has a row, and is that within those 2²⁴? How many blocks are there, and what share of the {{ l1.card.sms:.0f }} SMs of this card would have work? What would you change?
@@ -781,7 +791,7 @@ record(
 # /// exercise | What can still catch it? | 4 minutes
 # Write down two ways in which a judge could. Then look at [how every number here is measured](../how_we_measure.py#first-taste-then-time).
 # /// answer
-# It is done in less time than its bytes need at the data sheet's bandwidth: physics. Or inputs that change where it does not look, in a call that nobody announces. The first way needs no luck.
+# It is done in less time than its bytes need at the data sheet's bandwidth: physics. Or inputs that change where it does not look, in a call that nobody announces. The first needs no luck, only an input whose bytes take longer than a launch.
 # ///
 #
 # ### Who says stop?

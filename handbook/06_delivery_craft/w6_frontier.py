@@ -105,7 +105,7 @@ record(
 # the two: its engineers round to 2 · 128 = 256, draw the line at 128 heads, and call the decode compute-bound there
 # [^flashmla]. If you split the heads over eight cards, the decode waits for bytes again, whichever of the three cards you use.
 #
-# The students' page races our decode against the strongest library kernel, and says per card which side of the ridge it is on.
+# The students' page races our decode against FlashInfer's kernel for Hopper, where that is installed; FlashMLA itself is not raced.
 #
 # That is a better lesson than a plain *yes*. The W4 page names its card, and on an H100 its number is to the left of the ridge. Somebody will notice. Say: *which card?* Then divide.
 #
@@ -119,8 +119,7 @@ record(
 # A small model proposes k tokens. The large one checks all of them in one go: k + 1 rows instead of one, and the room knows
 # from W4 what that costs. The leading tokens that pass are kept, and at the first that fails, the large model's own token is
 # already
-# there. So there is always a gain of at least
-# one token [^leviathan2023].
+# there. So every step writes at least one token [^leviathan2023].
 
 # %%
 import random
@@ -148,7 +147,7 @@ for p, k in ((0.5, 4), (0.7, 4), (0.7, 8), (0.8, 3), (0.9, 8)):
 rng = random.Random(0)
 simulated = sum(gained(0.7, 4, rng) for _ in range(RUNS)) / RUNS
 COST = 0.1  # a drafted token, in units of one step of the large model
-best = max(range(1, 17), key=lambda k: formula(0.7, k) / (1 + COST * k))
+best = max(range(1, 17), key=lambda k: formula(0.7, k) / (1 + COST * (k + 1)))
 print(f"a draft costs {COST} of a step: best k = {best}")
 
 record(
@@ -158,7 +157,7 @@ record(
         "k8": quantity(formula(0.7, 8)),
         "most": quantity(1 / (1 - 0.7)),
         "best": quantity(best),
-        "gain": quantity(formula(0.7, best) / (1 + COST * best)),
+        "gain": quantity(formula(0.7, best) / (1 + COST * (best + 1))),
     }
 )
 
@@ -193,7 +192,7 @@ record(passing=quantity(passing))
 # {{ passing:.1f}} here.
 #
 # Why is all this about kernels? The check turns a trickle of one row into a banquet of k + 1, five rows for k = 4, so every kernel in
-# the step must handle five rows well. And the acceptance, a running product of comparisons over a vocabulary, is a separate kernel; on the
+# the step must handle five rows well. And the acceptance, one comparison for each draft and then a draw over the vocabulary, is a separate kernel; on the
 # CPU it would cost a round trip in every step. The students' page has that kernel, lets it write millions of pairs of tokens, and asks a test whether they are the
 # large model's; three planted faults show what the test would notice. It also works out [from which batch on drafting is a
 # loss](../../docs/workshops/w6_frontier.py#from-which-batch-on-is-it-a-loss): read that before somebody asks why not everybody drafts.
@@ -201,8 +200,7 @@ record(passing=quantity(passing))
 # %% [markdown]
 # ## The figures as they are
 #
-# These figures circulate in shortened form. Learn the long form; it is the lesson. And give the date: we read
-# everything about the stack on 20 November 2026. By then V4-Pro was no longer the newest. DeepSeek-V4.1 has had attention kernels in the
+# These figures circulate in shortened form. Learn the long form; it is the lesson. And give the date: we read the sources of these three figures on 20 November 2026, and the others by the 27th. By then V4-Pro was no longer the newest. DeepSeek-V4.1 has had attention kernels in the
 # makers' own library since 10 September 2026 [^flashmla-readme]; we have read no figures for it, and quote none.
 #
 # **The stack.** Two terms first. A *drafting head* is a small part that is trained on top of a large model to guess its next tokens. *MTP-1*, multi-token prediction, is one layer of the model's own kind [^vllm-mtp], and by its name guesses one further token; *EAGLE-3* guesses several,
@@ -305,8 +303,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 
 # %% [markdown]
 # A kernel that gives each row to one block, as you would for rows of the usual length, sets 16 tables. On our card, {{ autopsy.share:.0%}}
-# of the SMs have work. And PyTorch's kernel does just that: it starts as many blocks as there are rows, for rows of up to 2²⁴
-# numbers, and ours have 2²² [^pytorch-layer-norm]. Splitting a row over many blocks is a well-known remedy, and the machine
+# of the SMs have work. And PyTorch's kernel does just that: in the source that we read, of 2026, it starts as many blocks as there are rows, for rows of up to 2²⁴ numbers, and ours have 2²² [^pytorch-layer-norm]. Splitting a row over many blocks is a well-known remedy, and the machine
 # found it. So the figure is true, and it is about *this size*. (Nobody has measured whether this is the whole
 # reason. Say *sixteen blocks, certainly*, and *most of it, probably*.)
 #

@@ -1,6 +1,6 @@
 """The sums of W6's verdict page, and ten made-up kernels."""
 
-from math import ceil, floor
+from math import ceil
 
 from course_kernels.measure.machine import machine_for
 
@@ -148,16 +148,9 @@ ANSWERS = {
         (MIXED[0], *MIXED, *product(V, MIXED)),
     ),
     "Operations for a byte": (
-        (kept_by_mla() + LATENT, kept_by_mla(), 1088 / 576),
-        (
-            206,
-            1088 / 576,
-            floor(206 * 576 / 1088),
-            least_heads(206),
-            295,
-            1088 / 576,
-            floor(295 * 576 / 1088),
-        ),
+        (kept_by_mla() + LATENT, kept_by_mla(), round(1088 / 576, 3)),
+        (206, round(1088 / 576, 3), 206 * 576 / 1088, least_heads(206)),
+        (295, round(1088 / 576, 3), 295 * 576 / 1088, least_heads(295)),
     ),
     "Four drafts": (1, 2, 8, 1, 1, 0.7),
     "Add up both ways": (

@@ -18,7 +18,7 @@ def megabytes(chosen):
 ANSWERS = {
     "Where do the lines cross?": (
         (ROW, KEY, CHOSEN, ROW, CHOSEN, ROW, ROW - KEY, crossing(CHOSEN)),
-        CHOSEN,
+        2700,
     ),
     "Twice the choice": (
         (2 * CHOSEN, ROW, ROW - KEY, crossing(2 * CHOSEN)),
