@@ -1,13 +1,13 @@
 # ---
 # id: w6
-# title: "Frontier finale: DeepSeek, drafts, and machines that write kernels"
+# title: "Frontier finale: DeepSeek, DSpark, and AI that writes kernels"
 # nav: "W6 · The frontier"
 # description: A latent list instead of keys and values, absorbed by hand and weighed against the ridge of three cards; a draft that is verified without changing what the model says; and experts, a pick of tokens and a grouped product, each as a kernel of ours.
 # needs: [capability 9.0]
 # ---
 
 # %% [markdown]
-# # Frontier finale: DeepSeek, drafts, and machines that write kernels
+# # Frontier finale: DeepSeek, DSpark, and AI that writes kernels
 #
 # *Keep the recipe, not the dishes.*
 #

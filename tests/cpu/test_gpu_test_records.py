@@ -77,7 +77,7 @@ PROBLEMS = set(gpu_test_records.Project(ROOT).problems)
 
 
 # Subjects that are timed, beside the labs.
-TIMED = {"bottleneck", "capstone", "hopper_operators", "judge", "measure", "models", "profile"}
+TIMED = {"bottleneck", "capstone", "hopper_operators", "judge", "measure", "models", "profile", "speculative"}
 
 # --- which groups there are -------------------------------------------------------------------------------
 
@@ -92,6 +92,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
         "bottleneck",
         "capstone",
         "cuda",
+        "expert_parallel",
         "hopper_operators",
         "judge",
         "languages",
@@ -101,6 +102,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
         "models",
         "profile",
         "serving",
+        "speculative",
         "tried",
     }
 
@@ -166,6 +168,7 @@ EDITS = {
         "int other;\n",
         {
             "cuda",
+            "speculative",
             "sgemm",
             "gemm",
             "gemv_fp4",
@@ -307,13 +310,13 @@ EDITS = {
         "src/course_models/operators.py",
         "",
         "X = 1\n",
-        {"hopper_operators", "models", "serving"},
+        {"hopper_operators", "models", "serving", "speculative"},
     ),
     "a kernel that the model takes": (
         f"{KERNELS}/attention/k04_specialised.py",
         "",
         "X = 1\n",
-        {"attention", "hopper_operators", "models", "serving"},
+        {"attention", "hopper_operators", "models", "serving", "speculative"},
     ),
     "a microbenchmark": (f"{KERNELS}/microbenchmarks/latency.cu", "", "int x;\n", {"microbenchmarks"}),
     "a comment": (f"{KERNELS}/gemm/k03_mma_sync.cu", "", "// a word\n", set()),
