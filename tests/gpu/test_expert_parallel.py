@@ -32,15 +32,15 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def errors():
+def errors_of_all_cases():
     """All cases in one pair of processes: to start them takes longer than to ask."""
     return dict(zip(CASES, check(list(CASES.values())), strict=True))
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", CASES)
-def test_every_token_gets_what_one_card_would_say(errors, name, way):
-    assert errors[name][way] <= 1
+def test_every_token_gets_what_one_card_would_say(errors_of_all_cases, name, way):
+    assert errors_of_all_cases[name][way] <= 1
 
 
 def test_a_race_has_stages_and_right_answers():
