@@ -38,7 +38,7 @@
 # 64 numbers more for the part of the key that carries the position; that part cannot be made from the list
 # [^deepseek2024v2].
 #
-# /// predict | How many times smaller does the cache of a token become?
+# /// predict | A latent list in place of keys and values: how many times smaller does the cache of a token become?
 # Two numbers and a division, with a pencil.
 #
 # - [ ] About 28 times
@@ -153,7 +153,7 @@ record(
 # keys and values, each card would have fetched only those of its own heads.
 # ///
 #
-# ### An answer that fills half the registers
+# ### Where does the answer lie?
 #
 # Where arithmetic is short, a kernel must keep the tensor cores busy while it weighs scores. On Hopper two answers take turns for that:
 # [one multiplies while the other weighs](../attention_on_hopper.py). Here one answer, 64 heads times 512 numbers in float32, is 32,768
