@@ -21,7 +21,7 @@ from typing import Any
 from course_capstone.forms import EMPTY, LINES, worklog_faults
 from course_capstone.own_record import OwnRecord, read_own_record
 from course_capstone.run import FILE as RUN
-from course_capstone.run import hashes_of, is_sealed
+from course_capstone.run import hashes_of
 from course_capstone.table_file import read_json, read_table, text_of
 from course_capstone.tasks import Task
 from course_judge.__main__ import Unusable
@@ -188,14 +188,13 @@ def examine(
 def run_faults(entry: Entry, told: Mapping[str, Any], card: str | None = None) -> Iterator[str]:
     """Yield what speaks against a run, each line by its name."""
     from course_judge.judge import hash_of, hash_of_judge
-    from course_judge.protocol.verdict import RIGHT
-    from course_judge.protocol.verdict import is_sealed as verdict_is_sealed
+    from course_judge.protocol.verdict import RIGHT, is_sealed
 
     if not is_sealed(told):
         yield f"edited: {RUN} has changed since it was sealed; run it again"
         return
     verdict, made, task = told["verdict"], told["provenance"], entry.task
-    if not verdict_is_sealed(verdict):
+    if not is_sealed(verdict):
         yield "edited: the judge's verdict has changed since the judge sealed it; run it again"
         return
     if (told["task"], told["size"], told["file"]) != (task.name, task.workload.as_text(), entry.file):

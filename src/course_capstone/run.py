@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from course_capstone.tasks import Task
 from course_judge.__main__ import Unusable
+from course_judge.protocol.verdict import seal_of
 from course_kernels.measure.artifacts import write
 from course_kernels.measure.provenance import ROOT, provenance
 
@@ -46,7 +46,7 @@ def run(folder: Path, file: str, task: Task, *, gpu: bool, seconds: float) -> di
     told["profile"], told["spread"] = _profile(folder / file, task, gpu=gpu)
     if hashes_of(folder) != hashes:
         raise Unusable(f"{folder}: a file changed while it was judged and profiled; run it again")
-    told = with_seal(told)
+    told["seal"] = seal_of(told)
     write(folder, FILE, (json.dumps(told, indent=1, sort_keys=True, allow_nan=False) + "\n").encode())
     return told
 
@@ -102,18 +102,3 @@ def is_dirty(root: Path, folder: Path) -> bool | None:
     except OSError:
         return None
     return None if done.returncode else bool(done.stdout.strip())
-
-
-def with_seal(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return plain data with a hash of all of it."""
-    return {**told, "seal": _seal_of(told)}
-
-
-def is_sealed(told: Mapping[str, Any]) -> bool:
-    """Return whether it is as it was when it was sealed."""
-    return told.get("seal") == _seal_of(told)
-
-
-def _seal_of(told: Mapping[str, Any]) -> str:
-    rest = {name: value for name, value in told.items() if name != "seal"}
-    return sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()

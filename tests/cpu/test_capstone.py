@@ -17,10 +17,11 @@ from course_capstone.certificate import certificate
 from course_capstone.entry import examine, points
 from course_capstone.forms import FORMS, LINES, due, faults_of_form, fields_of
 from course_capstone.own_record import read_own_record
-from course_capstone.run import hashes_of, is_dirty, with_seal
+from course_capstone.run import hashes_of, is_dirty
 from course_capstone.tasks import find_machine, listed, read_tasks
 from course_judge.__main__ import Unusable
 from course_judge.judge import hash_of, hash_of_judge
+from course_judge.protocol.verdict import seal_of
 from course_kernels.measure.roofline import floor_us
 
 ROOT = Path(__file__).parents[2]
@@ -44,12 +45,18 @@ def entry(tmp_path, tasks):
     return folder
 
 
+def sealed(told):
+    """Plain data with a seal of its own, as a forger would make it."""
+    rest = {name: value for name, value in told.items() if name != "seal"}
+    return {**rest, "seal": seal_of(rest)}
+
+
 def change(folder, edit, seal=True):
     """Edit run.json, and seal it as a forger would."""
     path = folder / "run.json"
     told = json.loads(path.read_text())
     edit(told)
-    path.write_text(json.dumps(with_seal(told) if seal else told))
+    path.write_text(json.dumps(sealed(told) if seal else told))
 
 
 def change_verdict(folder, seal=True, found=None, **evidence):
@@ -59,7 +66,7 @@ def change_verdict(folder, seal=True, found=None, **evidence):
         verdict = told["verdict"]
         verdict["evidence"] |= evidence
         verdict["found"] = found or verdict["found"]
-        told["verdict"] = with_seal(verdict) if seal else verdict
+        told["verdict"] = sealed(verdict) if seal else verdict
 
     change(folder, edit)
 
@@ -68,7 +75,7 @@ def judge_saw(folder, line):
     """Give the verdict a line about time."""
 
     def edit(told):
-        told["verdict"] = with_seal({**told["verdict"], "lines": [line]})
+        told["verdict"] = sealed({**told["verdict"], "lines": [line]})
 
     change(folder, edit)
 
@@ -325,7 +332,7 @@ def test_no_text_of_an_entry_reaches_board_or_certificate_unescaped(entry, tasks
 
     def edit(told):
         told["verdict"]["why"] = EVIL
-        told["verdict"] = with_seal(told["verdict"])
+        told["verdict"] = sealed(told["verdict"])
 
     change(entry, edit)
     (entry / "x<script>.cuh").write_text("// </pre><script>")

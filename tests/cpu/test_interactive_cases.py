@@ -319,7 +319,12 @@ def test_the_six_slips_come_out_as_the_answer_says():
 
 
 def test_only_such_labs_are_played_with():
-    assert [name for name, lab in find_labs(ROOT).items() if has_plays(lab)] == ["layouts", "nvfp4", "paged", "verify"]
+    assert [name for name, lab in find_labs(ROOT).items() if has_plays(lab)] == [
+        "layouts",
+        "nvfp4",
+        "paged",
+        "verify",
+    ]
 
 
 def test_a_value_comes_over_plainly():
