@@ -1,4 +1,4 @@
-# refused for: wrong in the end or all NaN or not written | on: cpu, gpu | source: GPU MODE, reference-kernels pull request 104
+# refused for: wrong in the end or all NaN or not written | on: cpu, gpu | source: GPU MODE, reference-kernels 104
 # After the check it hands out empty tensors, and fills fifteen of them at once, in one of fifteen calls.
 import torch
 
