@@ -20,7 +20,7 @@ from course_labs import diagnosis, hints
 from course_labs import grade as usual
 from course_labs.grade import CannotGrade, Grader
 from course_labs.lab import Lab, has_given_kernels, load_file
-from course_labs.protocol.messages import Do, Make, PlayCall, Played, shown
+from course_labs.protocol.messages import Do, Drive, Make, PlayCall, Played, shown
 from course_labs.verdict import RIGHT, Verdict
 
 WORKER = "course_labs.worker.plays"
@@ -129,6 +129,15 @@ class Asked:
         if not writes and list(answer.after) != _as_lists(given):
             raise Slip("input modified", f"an argument of {name} has changed", f"`{name}` only reads.")
         return answer
+
+    def drive(self, text: str, names: Sequence[str], *given: Any) -> Answer:
+        """Have a text of the grader's run functions of the file, on objects that no message can hold.
+
+        Args:
+            text: Python that defines `drive(functions, *given)`.
+            names: of the functions.
+        """
+        return _answer(self._stranger.ask(Drive(text, tuple(names), given)))
 
     def make(self, name: str, *given: Any, at: int = 0) -> None:
         """Make an object of a class; what follows is done with it.
