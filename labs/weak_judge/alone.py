@@ -12,13 +12,15 @@ Kernel = truth.Kernel
 
 def cases() -> list[Play]:
     """Honest kernels, the kinds of the lab, and further kinds."""
-    named = [(says, kind) for says, kind in KINDS.items()]
     return [
-        Play("honest kernels", lambda asked, rng: truth.passes(asked, "strict", truth.honest(rng), rng, bytes=True)),
+        Play(
+            "honest kernels",
+            lambda asked, rng: truth.passes(asked, "strict", truth.honest(rng), rng, bytes=True),
+        ),
         Play("the lab's five kinds", known),
         *(
             Play(says, lambda asked, rng, kind=kind: truth.refuses(asked, "strict", kind(rng), rng))
-            for says, kind in named
+            for says, kind in KINDS.items()
         ),
         Play("kernels of all kinds in any order", by_chance, again=1),
     ]
@@ -32,7 +34,9 @@ def known(asked: Asked, rng: random.Random) -> None:
 
 def timed_call(rng: random.Random) -> list[Kernel]:
     """Calls that are counted."""
-    advice = "it does its work until it takes the call for the timed one: which of your calls does nobody check?"
+    advice = (
+        "it does its work until it takes the call for the timed one: which of your calls does nobody check?"
+    )
     return [
         Kernel(f"is idle in the {says}", "lazy", {"before": before}, advice)
         for says, before in (("last call", 0), ("last call but one", 1), ("last call but two", 2))
@@ -50,7 +54,9 @@ def later(rng: random.Random) -> list[Kernel]:
 
 def places(rng: random.Random) -> list[Kernel]:
     """Answers kept by address."""
-    advice = "the same memory may hold other numbers in the next call: does your judge ever write into it again?"
+    advice = (
+        "the same memory may hold other numbers in the next call: does your judge ever write into it again?"
+    )
     return [Kernel("keeps an answer for the place where an input lies", "by_address", {}, advice)]
 
 
@@ -98,7 +104,12 @@ def filling(rng: random.Random) -> list[Kernel]:
     advice = "whoever knows what you fill the room with knows when it is judged: is it always the same?"
     return [
         Kernel("works only where the room holds NaN", "knows_the_filling", {"what": "nan"}, advice),
-        Kernel("works only where the room holds one number, or NaN", "knows_the_filling", {"what": "alike"}, advice),
+        Kernel(
+            "works only where the room holds one number, or NaN",
+            "knows_the_filling",
+            {"what": "alike"},
+            advice,
+        ),
     ]
 
 

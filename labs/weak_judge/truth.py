@@ -1,7 +1,7 @@
-"""A judge that is weak on purpose: which of a student's kernels cheat it, and which kernels a mended one must tell apart.
+"""A judge that is weak on purpose: which of a student's kernels cheat it, and what a mended one must tell apart.
 
-A cheat is called a few times in the process that runs the student's file. What comes back is looked at here, as the weak
-judge would and then without its hole. A student's judge is handed kernels that `drive.py` makes there.
+A cheat is called a few times in the process that runs the student's file. What comes back is looked at here, as the
+weak judge would and then without its hole. A student's judge is handed kernels that `drive.py` makes there.
 """
 
 import random
@@ -26,11 +26,16 @@ SMALL = (4, 8, 8)  # the one size of the weak judge: rows, columns, and the pitc
 SIZES = (SMALL, (1, 1, 3), (5, 7, 9), (33, 40, 40), (50, 100, 110))
 
 NEXT_OF_A_FORM = "a pair: True or False, and the bytes of the last call."
-NEXT_OF_LOOKING = "a judge knows a kernel by what it does when it is called: names and sources are free to lie."
-NEXT_OF_NO_CHEAT = "be right where this one hole lets the judge see it, and not elsewhere: what does the hole hide?"
+NEXT_OF_LOOKING = (
+    "a judge knows a kernel by what it does when it is called: names and sources are free to lie."
+)
+NEXT_OF_NO_CHEAT = (
+    "be right where this one hole lets the judge see it, and not elsewhere: what does the hole hide?"
+)
 NEXT_OF_A_REFUSED_CHEAT = (
     "the other four holes are mended here, with many sizes and fresh room: use the hole of this stage alone."
 )
+NEXT_OF_YOUR_OWN = "this one you know: follow it through your judge, line by line."
 NEXT_OF_ENDLESS = "some calls for each size are enough: does every loop end?"
 NEXT_OF_BYTES = "read the clock when all work of the call is done, on every stream, and none before it."
 
@@ -68,6 +73,7 @@ def honest(rng: random.Random) -> list[Kernel]:
         Kernel("takes powers of two", "in_powers_of_two"),
         Kernel("uses both streams", "two_streams", {}, time),
         Kernel("starts work from work", "started_by_work", {}, time),
+        Kernel("starts work from the other stream's work", "late_again", {}, time),
         Kernel("differs by 8e-6, as it may", "rounded", {"by": rng.choice([8e-6, -8e-6])}, digits),
         Kernel("writes 0 for elements below 5e-6, as it may", "flushed", {}, digits),
         Kernel("keeps room from call to call", "keeps_room", {}, kept),
@@ -115,7 +121,9 @@ def _compared(rng: random.Random) -> list[Kernel]:
 
 
 def _room(rng: random.Random) -> list[Kernel]:
-    left = "what lies in the room before the kernel is called? It must be nothing that could pass for an answer."
+    left = (
+        "what lies in the room before the kernel is called? It must be nothing that could pass for an answer."
+    )
     added = "what if a kernel adds to what it finds? 0 is a number, too."
     return [
         Kernel("writes nothing", "leaves", {"what": "all"}, left),
@@ -183,7 +191,9 @@ def cases() -> list[Play]:
     """For each hole the cheat, the honest kernels, and cheats of its kind."""
     plays = []
     for hole in HOLES:
-        plays.append(Play(f"the hole {hole}, {CALLED[hole]}", lambda asked, rng, hole=hole: cheat(asked, hole)))
+        plays.append(
+            Play(f"the hole {hole}, {CALLED[hole]}", lambda asked, rng, hole=hole: cheat(asked, hole))
+        )
         if hole == SAME:
             plays.append(Play("honest kernels", lambda asked, rng: passes(asked, "judge", honest(rng), rng)))
         plays.append(
@@ -203,7 +213,7 @@ def cases() -> list[Play]:
 
 def own(hole: int) -> Kernel:
     """The student's cheat, for the student's own judge."""
-    return Kernel(f"is your cheat{hole}", "own", 0, may_pass=hole == CLOCK)
+    return Kernel(f"is your cheat{hole}", "own", 0, NEXT_OF_YOUR_OWN, may_pass=hole == CLOCK)
 
 
 def by_chance(asked: Asked, rng: random.Random) -> None:
@@ -240,7 +250,9 @@ def judged(
     answer = asked.drive(DRIVE.read_text(encoding="utf-8"), (judge, *own), "judge", specs)
     found = answer.list(judge, "verdicts")
     if len(found) != len(kernels):
-        raise Slip("wrong result", f"{judge}: expected {len(kernels)} verdicts, got {len(found)}", NEXT_OF_A_FORM)
+        raise Slip(
+            "wrong result", f"{judge}: expected {len(kernels)} verdicts, got {len(found)}", NEXT_OF_A_FORM
+        )
     return found
 
 
@@ -256,7 +268,9 @@ def look(judge: str, kernel: Kernel, found: Any, honest: bool, bytes: bool) -> N
     right, moved = verdict
     if honest and not right:
         what = f"{judge} refuses a kernel that is right: it {kernel.says}"
-        raise Slip("honest refused", what, kernel.next or "let it judge `honest`: what does it say, and where?")
+        raise Slip(
+            "honest refused", what, kernel.next or "let it judge `honest`: what does it say, and where?"
+        )
     counted = moved in counts
     if not honest and right and at_work and not (kernel.may_pass and counted):
         if kernel.may_pass and moved not in counts:
@@ -278,7 +292,9 @@ def look(judge: str, kernel: Kernel, found: Any, honest: bool, bytes: bool) -> N
 def cheat(asked: Asked, hole: int) -> None:
     """The judge with this one hole calls the cheat right; the judge without it does not."""
     name = f"cheat{hole}"
-    weak = calls_of(hole, fixed=hole == SAME, truth_left=hole == ROOM, sizes=[SMALL] if hole == SIZE else SIZES)
+    weak = calls_of(
+        hole, fixed=hole == SAME, truth_left=hole == ROOM, sizes=[SMALL] if hole == SIZE else SIZES
+    )
     results = called(asked, name, weak)
     for call, result in zip(weak, results, strict=True):
         if why := wrong_in(call, result, hole):
@@ -354,9 +370,7 @@ def wrong_in(call: Call, result: Any, hole: int) -> str:
             return f"its mean error is {off.mean():.2g}{where}"
     elif not (off <= TOLERANCE).all():
         row, column = (int(n) for n in np.unravel_index((~(off <= TOLERANCE)).argmax(), call.shape))
-        return (
-            f"out[{row}, {column}] is {out[row, column]:.4g}, due is {call.due[row, column]:.4g}{where}"
-        )
+        return f"out[{row}, {column}] is {out[row, column]:.4g}, due is {call.due[row, column]:.4g}{where}"
     if hole != CLOCK and x.tobytes() != call.x.tobytes():
         return f"it changes its input{where}"
     if hole == 0 and early != moved:

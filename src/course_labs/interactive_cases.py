@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from course_judge.host import Broken, CannotJudge, Stranger
+from course_judge.host import Broken, CannotJudge, Host, Stranger
 from course_judge.protocol.verdict import escaped
 from course_labs import diagnosis, hints
 from course_labs import grade as usual
@@ -24,6 +24,7 @@ from course_labs.protocol.messages import Do, Drive, Make, PlayCall, Played, sho
 from course_labs.verdict import RIGHT, Verdict
 
 WORKER = "course_labs.worker.plays"
+DRIVE = "drive.py"  # in a lab that is played with objects: the text that makes them, with NumPy
 
 # What to try next, where a play finds no words of its own.
 NEXT = {
@@ -205,6 +206,10 @@ class PlaysGrader(Grader):
     """Grader for one such lab."""
 
     worker = WORKER
+
+    def _host(self) -> Host:
+        more = ("numpy",) if (self.lab.folder / DRIVE).is_file() else ()
+        return usual._host("python", False, self._environment, self.worker, *more)
 
     def _by_hand(self, stranger: Stranger) -> Verdict:
         asked = Asked(stranger)

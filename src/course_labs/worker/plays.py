@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 from collections.abc import Sequence
+from types import CodeType
 from typing import Any
 
 from course_judge.protocol.messages import Answer, Question, Start
@@ -66,7 +68,7 @@ class Worker(file.Worker):
 
     def _driven(self, asked: Drive) -> Played:
         names: dict[str, Any] = {"__name__": "drive"}
-        exec(compile(asked.text, "<grader>", "exec"), names)
+        exec(_compiled(asked.text), names)
         functions = [getattr(self._module, name) for name in asked.names]
         with self.watch.watching():
             got = names["drive"](functions, *copy.deepcopy(asked.given))
@@ -81,6 +83,12 @@ class Worker(file.Worker):
                 raise
             return Played(raised=asked.may)
         return told(got)
+
+
+@functools.cache
+def _compiled(text: str) -> CodeType:
+    """Return a text of the grader's as code: it asks with the same one many times."""
+    return compile(text, "<grader>", "exec")
 
 
 class Strange(TypeError):
