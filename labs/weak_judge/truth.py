@@ -29,15 +29,10 @@ NEXT_OF_A_FORM = "a pair: True or False, and the bytes of the last call."
 NEXT_OF_LOOKING = (
     "a judge knows a kernel by what it does when it is called: names and sources are free to lie."
 )
-NEXT_OF_NO_CHEAT = (
-    "be right where this one hole lets the judge see it, and not elsewhere: what does the hole hide?"
-)
 NEXT_OF_A_REFUSED_CHEAT = (
     "the other four holes are mended here, with many sizes and fresh room: use the hole of this stage alone."
 )
-NEXT_OF_YOUR_OWN = "this one you know: follow it through your judge, line by line."
 NEXT_OF_ENDLESS = "some calls for each size are enough: does every loop end?"
-NEXT_OF_BYTES = "read the clock when all work of the call is done, on every stream, and none before it."
 
 
 @dataclass(frozen=True)
@@ -213,7 +208,7 @@ def cases() -> list[Play]:
 
 def own(hole: int) -> Kernel:
     """The student's cheat, for the student's own judge."""
-    return Kernel(f"is your cheat{hole}", "own", 0, NEXT_OF_YOUR_OWN, may_pass=hole == CLOCK)
+    return Kernel(f"is your cheat{hole}", "own", 0, may_pass=hole == CLOCK)
 
 
 def by_chance(asked: Asked, rng: random.Random) -> None:
@@ -248,42 +243,40 @@ def judged(
     """What the judge finds of each."""
     specs = [[one.name, one.options, rng.getrandbits(31)] for one in kernels]
     answer = asked.drive(DRIVE.read_text(encoding="utf-8"), (judge, *own), "judge", specs)
-    found = answer.list(judge, "verdicts")
-    if len(found) != len(kernels):
-        raise Slip(
-            "wrong result", f"{judge}: expected {len(kernels)} verdicts, got {len(found)}", NEXT_OF_A_FORM
-        )
-    return found
+    return fields(answer.list(judge, "verdicts"), len(kernels))
 
 
 def look(judge: str, kernel: Kernel, found: Any, honest: bool, bytes: bool) -> None:
     """Compare one verdict with the truth."""
-    verdict, looked, counts, at_work = found
+    verdict, looked, counts, at_work = fields(found, 4)
     if looked:
         raise Slip("not yours", f"{judge} looks at {looked[0]} of the kernel", NEXT_OF_LOOKING)
     if verdict == "endless":
         raise Slip("timed out", f"{judge} calls a kernel again and again", NEXT_OF_ENDLESS)
     if verdict is None:
         raise Slip("wrong result", f"{judge}: expected True or False and a number of bytes", NEXT_OF_A_FORM)
-    right, moved = verdict
-    if honest and not right:
-        what = f"{judge} refuses a kernel that is right: it {kernel.says}"
-        raise Slip(
-            "honest refused", what, kernel.next or "let it judge `honest`: what does it say, and where?"
-        )
+    right, moved = fields(verdict, 2)
     counted = moved in counts
-    if not honest and right and at_work and not (kernel.may_pass and counted):
-        if kernel.may_pass and moved not in counts:
-            raise Slip(
-                "cheat passed",
-                f"{judge} calls {moved} bytes right of a kernel that {kernel.says}",
-                kernel.next or NEXT_OF_BYTES,
-            )
-        raise Slip("cheat passed", f"{judge} calls a kernel right that {kernel.says}", kernel.next)
+    if honest and not right:
+        raise Slip("honest refused", f"{judge} refuses a kernel that is right: it {kernel.says}", kernel.next)
     if honest and bytes and not counted:
-        due = " or ".join(map(str, sorted(set(counts))[:3])) or "some"
+        due = " or ".join(map(str, sorted(set(counts))[:3])) or "nothing"
         what = f"{judge} counts {moved} bytes of a kernel that {kernel.says}; a call of it moves {due}"
-        raise Slip("wrong bytes", what, kernel.next or NEXT_OF_BYTES)
+        raise Slip("wrong bytes", what, kernel.next)
+    if not honest and right and at_work and not (kernel.may_pass and counted):
+        short = f"counts {moved} bytes and calls" if kernel.may_pass else "calls"
+        raise Slip("cheat passed", f"{judge} {short} a kernel right that {kernel.says}", kernel.next)
+
+
+def fields(found: Any, count: int) -> list[Any]:
+    """What the student's process sends has a form, unless something in it has taken over.
+
+    Raises:
+        Slip: it has not.
+    """
+    if not isinstance(found, list) or len(found) != count:
+        raise Slip("out of turn", "what came back is no answer to what was asked")
+    return found
 
 
 # --- a student's cheat -------------------------------------------------------------------------------
@@ -296,15 +289,16 @@ def cheat(asked: Asked, hole: int) -> None:
         hole, fixed=hole == SAME, truth_left=hole == ROOM, sizes=[SMALL] if hole == SIZE else SIZES
     )
     results = called(asked, name, weak)
-    for call, result in zip(weak, results, strict=True):
+    for call, result in zip(weak, fields(results, len(weak)), strict=True):
         if why := wrong_in(call, result, hole):
             what = f"the judge with this hole alone refuses {name}: {why}"
             raise Slip("cheat refused", what, NEXT_OF_A_REFUSED_CHEAT)
     other = weak if hole in (COMPARED, CLOCK) else calls_of(hole, sizes=SIZES)
     again = results if other is weak else called(asked, name, other)
+    again = fields(again, len(other))
     if not any(wrong_in(call, result, 0) for call, result in zip(other, again, strict=True)):
         what = f"{name} is right without the hole, too: a judge may call it so"
-        raise Slip("no cheat", what, NEXT_OF_NO_CHEAT)
+        raise Slip("no cheat", what)
 
 
 @dataclass(frozen=True)
@@ -358,12 +352,15 @@ def wrong_in(call: Call, result: Any, hole: int) -> str:
     """What a judge with this hole, 0 for none, finds wrong with a call; empty for nothing."""
     import numpy as np
 
-    error, x, out, early, moved = result
+    error, *both, early, moved = fields(result, 5)
     rows, columns = call.shape
     where = f" for {rows} × {columns}"
     if error:
         return f"it raises {error}{where}"
-    x, out = (np.frombuffer(bytes.fromhex(text), np.float32).reshape(call.shape) for text in (x, out))
+    try:
+        x, out = (np.frombuffer(bytes.fromhex(text), np.float32).reshape(call.shape) for text in both)
+    except (TypeError, ValueError):
+        fields(None, 0)
     off = np.abs(out - call.due)
     if hole == COMPARED:
         if off.mean() > TOLERANCE:

@@ -34,6 +34,11 @@ NEXT = {
     "page lost": "follow that page: where do you note that its last holder has left?",
     "held by two": "follow that page: who holds it, and what do you count when one of them leaves?",
     "given back twice": "a page that nobody holds is free already. Look at your count before you take one away.",
+    "cheat refused": "use the hole of this stage alone: what does the judge take for granted there?",
+    "no cheat": "be right where this one hole lets the judge see it, and not elsewhere: what does the hole hide?",
+    "cheat passed": "this one you know: follow it through your judge, line by line.",
+    "honest refused": "let your judge judge `honest`: what does it say, and where?",
+    "wrong bytes": "read the clock when all work of the call is done, on every stream, and none before it.",
 }
 
 
@@ -194,6 +199,11 @@ def has_plays(lab: Lab) -> bool:
     return not lab.problem and not has_given_kernels(lab) and any(map(_is_play, _cases(lab)))
 
 
+def needs_numpy(lab: Lab) -> bool:
+    """Return True for a lab that is played with arrays: NumPy is there before any file."""
+    return (lab.folder / DRIVE).is_file()
+
+
 def _is_play(case: Any) -> bool:
     return isinstance(case, Play)
 
@@ -208,7 +218,7 @@ class PlaysGrader(Grader):
     worker = WORKER
 
     def _host(self) -> Host:
-        more = ("numpy",) if (self.lab.folder / DRIVE).is_file() else ()
+        more = ("numpy",) if needs_numpy(self.lab) else ()
         return usual._host("python", False, self._environment, self.worker, *more)
 
     def _by_hand(self, stranger: Stranger) -> Verdict:

@@ -333,6 +333,8 @@ class Given(Asked):
         ([[False, 0], ["__doc__"], [64], True], False, "looks at __doc__ of the kernel"),
         ([None, [], [64], True], True, "expected True or False and a number of bytes"),
         (["endless", [], [], True], False, "calls a kernel again and again"),
+        ([True, 64], True, "what came back is no answer"),
+        ([[True], [], [64], True], True, "what came back is no answer"),
     ],
 )  # fmt: skip
 def test_a_verdict_is_looked_at(found, honest, said):
@@ -346,7 +348,7 @@ def test_a_verdict_is_looked_at(found, honest, said):
 def test_a_cheat_of_the_clock_may_be_called_right_with_all_its_bytes():
     kernel = truth.Kernel("works late", "late", {"part": 4}, may_pass=True)
     truth.look("judge", kernel, [[True, 64], [], [64], True], False, True)
-    with pytest.raises(Slip, match="calls 0 bytes right of a kernel that works late"):
+    with pytest.raises(Slip, match="counts 0 bytes and calls a kernel right that works late"):
         truth.look("judge", kernel, [[True, 0], [], [64], True], False, True)
 
 
