@@ -102,7 +102,7 @@ def judge(kernel, card, draw):
                 x, out = make(case, draw)
                 due = prepare(x, out)
                 moved = run(kernel, card, x, out)
-            except (ArithmeticError, LookupError, ValueError, AttributeError, TypeError):
+            except (ArithmeticError, AssertionError, LookupError, ValueError, AttributeError, TypeError):
                 return [False, 0]
             found &= moved is not None and close(out, due)
             bytes_of_a_call = moved
