@@ -2,6 +2,8 @@
 
 Such a lab has no problem. Where another lab by hand has cases, its truth.py and alone.py have plays: each asks the
 student's file as often as it likes, keeps a model of its own, and says in the student's terms where the two part.
+Objects that no message can hold, such as kernels for a student's judge, are made in the student's process, by a text
+that the grader sends: the lab's `drive.py`.
 Standard library only.
 """
 

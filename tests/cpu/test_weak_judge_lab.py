@@ -102,9 +102,9 @@ def judge(kernel, card, draw):
                 x, out = make(case, draw)
                 due = prepare(x, out)
                 moved = run(kernel, card, x, out)
+                found &= moved is not None and close(out, due)
             except (ArithmeticError, AssertionError, LookupError, ValueError, AttributeError, TypeError):
                 return [False, 0]
-            found &= moved is not None and close(out, due)
             bytes_of_a_call = moved
     return [found, bytes_of_a_call if found else 0]
 """,
@@ -285,7 +285,7 @@ def test_a_small_error_is_lost_in_the_mean_and_only_there():
         assert not (off <= 2 * truth.TOLERANCE).all()
 
 
-def test_kinds_of_the_last_task_are_none_of_the_lab(tmp_path):
+def test_kinds_of_the_last_task_are_none_of_the_lab():
     """The judge with all five holes mended lets at least one cheat of each of these kinds pass."""
     names = {"judge": load_file(LAB.snapshot("python", 5), "mended").judge}
     for says, kind in alone.KINDS.items():
@@ -379,15 +379,13 @@ def test_a_kernel_shows_nothing_of_itself():
     assert found == [[False, 0], ["__name__"], [], True]
 
 
-def test_a_message_brings_what_a_text_makes(tmp_path):
-    """What a driven function raises is the file's; what it returns comes over plainly."""
+def test_a_message_brings_a_text():
     assert plain(drive.calls([drive.plain], [])) == []
     question = Drive("def drive(functions): return 1", ("judge",))
     assert question.body == {"text": "def drive(functions): return 1", "names": ["judge"]}
 
 
-def test_a_file_without_numpy_is_told_what_is_missing(tmp_path):
-    """The process that runs files has NumPy before any of them: it is loaded once for all."""
+def test_a_file_that_defines_nothing_is_told_so(tmp_path):
     grader = PlaysGrader(LAB, "python", environment=NO_GPU)
     file = tmp_path / "weak_judge.py"
     file.write_text("x = 1\n")
