@@ -10,7 +10,7 @@ from pathlib import Path
 from course_labs.diagnosis import completed, hand_out
 from course_labs.experiments import needs_torch
 from course_labs.grade import CannotGrade
-from course_labs.interactive_cases import grade, has_plays
+from course_labs.interactive_cases import grade, has_plays, needs_numpy
 from course_labs.lab import FOLDER, ON_THE_CPU, Lab, LabError, find_lab, find_labs, has_given_kernels
 from course_labs.lab_order import along_the_road
 from course_labs.protocol.source_text import takes_arrays
@@ -111,7 +111,7 @@ def grading_needs(arguments: list[str], root: Path = ROOT) -> str:
         return "torch"
     file = options.file or _first_file(lab, root, options.door)
     if has_plays(lab):
-        return "numpy" if takes_arrays(file) else ""
+        return "numpy" if needs_numpy(lab) or takes_arrays(file) else ""
     if needs_torch(lab, file):
         return "torch"
     door = options.door or lab.door_of(file)

@@ -2,6 +2,8 @@
 
 Such a lab has no problem. Where another lab by hand has cases, its truth.py and alone.py have plays: each asks the
 student's file as often as it likes, keeps a model of its own, and says in the student's terms where the two part.
+Objects that no message can hold, such as kernels for a student's judge, are made in the student's process, by a text
+that the grader sends: the lab's `drive.py`.
 Standard library only.
 """
 
@@ -14,16 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from course_judge.host import Broken, CannotJudge, Stranger
+from course_judge.host import Broken, CannotJudge, Host, Stranger
 from course_judge.protocol.verdict import escaped
 from course_labs import diagnosis, hints
 from course_labs import grade as usual
 from course_labs.grade import CannotGrade, Grader
 from course_labs.lab import Lab, has_given_kernels, load_file
-from course_labs.protocol.messages import Do, Make, PlayCall, Played, shown
+from course_labs.protocol.messages import Do, Drive, Make, PlayCall, Played, shown
 from course_labs.verdict import RIGHT, Verdict
 
 WORKER = "course_labs.worker.plays"
+DRIVE = "drive.py"  # in a lab that is played with objects: the text that makes them, with NumPy
 
 # What to try next, where a play finds no words of its own.
 NEXT = {
@@ -33,6 +36,11 @@ NEXT = {
     "page lost": "follow that page: where do you note that its last holder has left?",
     "held by two": "follow that page: who holds it, and what do you count when one of them leaves?",
     "given back twice": "a page that nobody holds is free already. Look at your count before you take one away.",
+    "cheat refused": "use the hole of this stage alone: what does the judge take for granted there?",
+    "no cheat": "be right where this one hole lets the judge see it, and not elsewhere: what does the hole hide?",
+    "cheat passed": "this one you know: follow it through your judge, line by line.",
+    "honest refused": "let your judge judge `honest`: what does it say, and where?",
+    "wrong bytes": "read the clock when all work of the call is done, on every stream, and none before it.",
 }
 
 
@@ -130,6 +138,15 @@ class Asked:
             raise Slip("input modified", f"an argument of {name} has changed", f"`{name}` only reads.")
         return answer
 
+    def drive(self, text: str, names: Sequence[str], *given: Any) -> Answer:
+        """Have a text of the grader's run functions of the file, on objects that no message can hold.
+
+        Args:
+            text: Python that defines `drive(functions, *given)`.
+            names: of the functions.
+        """
+        return _answer(self._stranger.ask(Drive(text, tuple(names), given)))
+
     def make(self, name: str, *given: Any, at: int = 0) -> None:
         """Make an object of a class; what follows is done with it.
 
@@ -184,6 +201,11 @@ def has_plays(lab: Lab) -> bool:
     return not lab.problem and not has_given_kernels(lab) and any(map(_is_play, _cases(lab)))
 
 
+def needs_numpy(lab: Lab) -> bool:
+    """Return True for a lab that is played with arrays: NumPy is there before any file."""
+    return (lab.folder / DRIVE).is_file()
+
+
 def _is_play(case: Any) -> bool:
     return isinstance(case, Play)
 
@@ -196,6 +218,10 @@ class PlaysGrader(Grader):
     """Grader for one such lab."""
 
     worker = WORKER
+
+    def _host(self) -> Host:
+        more = ("numpy",) if needs_numpy(self.lab) else ()
+        return usual._host("python", False, self._environment, self.worker, *more)
 
     def _by_hand(self, stranger: Stranger) -> Verdict:
         asked = Asked(stranger)

@@ -324,6 +324,7 @@ def test_only_such_labs_are_played_with():
         "nvfp4",
         "paged",
         "verify",
+        "weak_judge",
     ]
 
 

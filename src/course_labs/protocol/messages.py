@@ -209,6 +209,22 @@ class Do(Question[Played]):
     at: int = 0
 
 
+@dataclass(frozen=True)
+class Drive(Question[Played]):
+    """Run a text of the grader's in which objects are made that no message can hold.
+
+    Attributes:
+        text: Python that defines `drive(functions, *given)`; what that returns is the answer.
+        names: the functions of the student's file that it is given.
+    """
+
+    key: ClassVar[str] = "drive"
+    answer: ClassVar[type[Answer]] = Played
+    text: str
+    names: tuple[str, ...]
+    given: tuple[Any, ...] = ()
+
+
 def shown(value: Any) -> str:
     """Return a value, short, as a verdict has it."""
     text = f"{value:.6g}" if isinstance(value, float) else repr(value)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 from collections.abc import Sequence
+from types import CodeType
 from typing import Any
 
 from course_judge.protocol.messages import Answer, Question, Start
 from course_judge.worker.connection import Connection
 from course_judge.worker.forbidden_calls import Watch
-from course_labs.protocol.messages import Do, Make, PlayCall, Played
+from course_labs.protocol.messages import Do, Drive, Make, PlayCall, Played
 from course_labs.protocol.source_text import takes_arrays
 from course_labs.worker import file
 
@@ -20,7 +22,7 @@ BANNED = ("torch", "triton")  # NumPy is open to it: whoever imports it is given
 class Worker(file.Worker):
     """Worker that also keeps the objects that a play has made."""
 
-    asks = (*file.Worker.asks, PlayCall, Make, Do)
+    asks = (*file.Worker.asks, PlayCall, Make, Do, Drive)
 
     def __init__(self, task: Start, connection: Connection) -> None:
         super().__init__(task, connection)
@@ -34,6 +36,8 @@ class Worker(file.Worker):
             return self._called(question)
         if isinstance(question, Do):
             return self._done(question)
+        if isinstance(question, Drive):
+            return self._driven(question)
         if isinstance(question, Make):
             with self.watch.watching():
                 made = getattr(self._module, question.name)(*copy.deepcopy(question.given))
@@ -62,6 +66,14 @@ class Worker(file.Worker):
         after = tuple(told(value).value for value in given)
         return dataclasses.replace(told(got), after=after, taken=taken)
 
+    def _driven(self, asked: Drive) -> Played:
+        names: dict[str, Any] = {"__name__": "drive"}
+        exec(_compiled(asked.text), names)
+        functions = [getattr(self._module, name) for name in asked.names]
+        with self.watch.watching():
+            got = names["drive"](functions, *copy.deepcopy(asked.given))
+        return told(got)
+
     def _done(self, asked: Do) -> Played:
         try:
             with self.watch.watching():
@@ -71,6 +83,12 @@ class Worker(file.Worker):
                 raise
             return Played(raised=asked.may)
         return told(got)
+
+
+@functools.cache
+def _compiled(text: str) -> CodeType:
+    """Return a text of the grader's as code: it asks with the same one many times."""
+    return compile(text, "<grader>", "exec")
 
 
 class Strange(TypeError):
