@@ -11,7 +11,7 @@ from pathlib import Path
 
 from course_capstone.entry import MARKS, Outcome, examine, points, read_entry
 from course_capstone.forms import FORMS, due, faults_of_form, templates
-from course_capstone.tasks import Task, find_machine, listed, read_tasks
+from course_capstone.tasks import Task, find_machine, listed, read_tasks, where_words_are
 from course_judge.__main__ import Unusable
 from course_kernels.measure.artifacts import write
 from course_kernels.measure.provenance import slug_of
@@ -79,9 +79,10 @@ def _monday(text: str) -> date:
 
 
 def _done(options: argparse.Namespace, root: Path) -> int:
-    tasks = read_tasks(root)
+    tasks = read_tasks()
     if options.tasks:
         print(listed(tasks, find_machine(options.card or REFERENCE)))
+        print(where_words_are(root, tasks))
         return 0
     if options.folder is None:
         raise Unusable("which folder? nox -s submit -- --new FOLDER begins one")

@@ -1,7 +1,7 @@
 """Entry of the capstone, a folder: entry.toml, the kernel, run.json, worklog.md; and what speaks against it.
 
 who = "Ada"                  # as it shall stand on the board
-task = "softmax"             # of capstone/tasks.toml
+task = "softmax"             # of `nox -s submit -- --tasks`
 by = "human"                 # or "machine", "both"
 file = "kernel.py"
 card = "NVIDIA H200"         # as its driver calls it, or "none"

@@ -18,7 +18,9 @@ from course_capstone.entry import examine, points
 from course_capstone.forms import FORMS, LINES, due, faults_of_form, fields_of
 from course_capstone.own_record import read_own_record
 from course_capstone.run import hashes_of, is_dirty
-from course_capstone.tasks import find_machine, listed, read_tasks
+from course_capstone.tasks import find_machine, listed, read_tasks, where_words_are
+from course_harness.tasks import LEVELS
+from course_harness.tasks import tasks as of_the_harness
 from course_judge.__main__ import Unusable
 from course_judge.judge import hash_of, hash_of_judge
 from course_judge.protocol.verdict import seal_of
@@ -31,7 +33,7 @@ H200, H100 = "NVIDIA H200", "NVIDIA H100 80GB HBM3"
 
 @pytest.fixture(scope="module")
 def tasks():
-    return read_tasks(ROOT)
+    return read_tasks()
 
 
 @pytest.fixture
@@ -398,7 +400,7 @@ def test_the_floors_are_those_of_problem_and_data_sheet(tasks):
     assert task.least_bytes == 2 * 4 * 16384 * 8192
     assert f"{floor_us(task, machine):,.1f}" in listed(tasks, machine)
     assert "NVIDIA H100 SXM" in listed(tasks, find_machine(H100))
-    assert {task.level for task in tasks.values()} == {"operator", "fusion", "block"}
+    assert {task.level for task in tasks.values()} == set(LEVELS.values())
     with pytest.raises(Unusable, match="no data sheet"):
         find_machine("abacus")
 
@@ -406,19 +408,38 @@ def test_the_floors_are_those_of_problem_and_data_sheet(tasks):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('[[task]]\nproblem = "sort"\nlevel = "block"', "no problem 'sort'"),
-        ('[[task]]\nproblem = "softmax"\nlevel = "hard"', "level 'hard'"),
-        ('[[task]]\nproblem = "softmax"\nlevel = "block"\nsize = "M=3"', "expected a dtype"),
-        ('[[task]]\nproblem = "softmax"\nlevel = "block"\nsize = "dtype=float32,Q=3"', "softmax has M, N"),
-        ('[[task]]\nproblem = "softmax"\nlevel = "block"\nfloor = 3', "no key 'floor'"),
-        ("floor = 3", "no key 'floor'"),
+        ('[sort]\nlevel = 3\ntime = "dtype=float32,N=3"\neager = ""', "no problem 'sort'"),
+        ('[softmax]\nlevel = "hard"\ntime = ""\neager = ""', "level is 'hard'"),
+        ('[softmax]\nlevel = 3\ntime = "M=3"\neager = ""', "expected a dtype"),
+        ('[softmax]\nlevel = 3\ntime = "dtype=float32,Q=3"\neager = ""', "softmax has M, N"),
+        ('[softmax]\nlevel = 3\ntime = ""\neager = ""\nfloor = 3', "unknown keys: floor"),
+        ('[softmax]\nlevel = 3\ntime = ""\neager = ""\nstudents = "few"', "students is 'few'"),
+        ("floor = 3", "[floor] is no table"),
     ],
 )
 def test_a_wrong_list_of_tasks_is_refused(text, says, tmp_path):
-    (tmp_path / "capstone").mkdir()
-    (tmp_path / "capstone/tasks.toml").write_text(text)
+    (tmp_path / "tasks.toml").write_text(text)
     with pytest.raises(Unusable, match=re.escape(says)):
-        read_tasks(tmp_path)
+        read_tasks(tmp_path / "tasks.toml")
+
+
+def test_the_tasks_are_those_of_the_harness_that_are_for_students(tasks):
+    known = of_the_harness()
+    assert list(tasks) == [name for name, one in known.items() if one.students] != list(known)
+    assert {task.workload.as_text() for task in tasks.values()} == {known[name].time for name in tasks}
+
+
+def test_whoever_has_no_model_is_led_to_what_one_proposed(tasks, tmp_path):
+    told = where_words_are(ROOT, tasks)
+    assert "for every task: nox -s harness -- TASK --series NAME, NAME one of bold, right_first" in told
+    shutil.copytree(ROOT / "proposals/softmax", tmp_path / "proposals/softmax")
+    shutil.rmtree(tmp_path / "proposals/softmax/bold")
+    told = where_words_are(tmp_path, tasks)
+    assert "for softmax: nox -s harness -- TASK --series NAME, NAME one of right_first;" in told
+    assert "nothing is recorded for vector_add, transpose" in told
+    edit_text(tmp_path / "proposals/softmax/right_first/s1_r1.py.txt", "import torch\n", "import torch \n")
+    with pytest.raises(Unusable, match="not the file that was proposed"):
+        where_words_are(tmp_path, tasks)
 
 
 SAID = {
