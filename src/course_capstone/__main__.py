@@ -64,6 +64,7 @@ def _options() -> argparse.ArgumentParser:
         "--start", type=_monday, help="first Monday of the cohort, as 2027-01-11: forms get a date"
     )
     parser.add_argument("--seconds", type=float, default=240.0, help="the judge's limit for each answer")
+    what.add_argument("--keep", action="store_true", help=argparse.SUPPRESS)  # what the page shows, anew
     parser.add_argument("--gpu", action="store_true", help=argparse.SUPPRESS)
     return parser
 
@@ -84,6 +85,8 @@ def _done(options: argparse.Namespace, root: Path) -> int:
         print(listed(tasks, find_machine(options.card or REFERENCE)))
         print(where_words_are(root, tasks))
         return 0
+    if options.keep:
+        return _keep(root, tasks)
     if options.folder is None:
         raise Unusable("which folder? nox -s submit -- --new FOLDER begins one")
     if options.new:
@@ -105,6 +108,16 @@ def _done(options: argparse.Namespace, root: Path) -> int:
     print(_said(outcome))
     if options.certificate:
         _certify(outcome)
+    return 0
+
+
+def _keep(root: Path, tasks: Mapping[str, Task]) -> int:
+    from course_capstone.floors import KEPT, as_text, worked_out
+    from course_capstone.pictures import pictures
+
+    for path, text in {KEPT: as_text(worked_out(tasks)), **pictures(root, tasks)}.items():
+        write(path.parent, path.name, text.encode())
+        print(path)
     return 0
 
 
@@ -139,6 +152,7 @@ def _said(outcome: Outcome) -> str:
 
     entry = outcome.entry
     lines = [
+        f"complete: {entry.folder}",
         f"{entry.who}: {entry.task.name}, {entry.by}: {score_words(outcome)}",
         f"  what lost: {entry.lost}",
     ]
