@@ -106,21 +106,21 @@ record(
 # The **floor** is the least time that the problem's bytes and operations leave by a card's data sheet. Nobody has measured it, and nobody gets below it.
 #
 # /// table
-# columns: [task, "least bytes", operations, "what binds on an H200", "floor on an H200, µs", "on an H100, µs"]
+# columns: [task, "least MB", "10⁹ operations", "bound, H200", "floor, H200, µs", "floor, H100, µs"]
 # rows:
-#   - [vector_add, "{{ least.vector_add.bytes:,.0f}}", "{{ least.vector_add.flops:,.0f}}", "{{ least.vector_add.binds }}", "{{ least.vector_add.h200:,.1f}}", "{{ least.vector_add.h100:,.1f}}"]
-#   - [transpose, "{{ least.transpose.bytes:,.0f}}", "{{ least.transpose.flops:,.0f}}", "{{ least.transpose.binds }}", "{{ least.transpose.h200:,.1f}}", "{{ least.transpose.h100:,.1f}}"]
-#   - [reduction, "{{ least.reduction.bytes:,.0f}}", "{{ least.reduction.flops:,.0f}}", "{{ least.reduction.binds }}", "{{ least.reduction.h200:,.1f}}", "{{ least.reduction.h100:,.1f}}"]
-#   - [softmax, "{{ least.softmax.bytes:,.0f}}", "{{ least.softmax.flops:,.0f}}", "{{ least.softmax.binds }}", "{{ least.softmax.h200:,.1f}}", "{{ least.softmax.h100:,.1f}}"]
-#   - [sgemm, "{{ least.sgemm.bytes:,.0f}}", "{{ least.sgemm.flops:,.0f}}", "{{ least.sgemm.binds }}", "{{ least.sgemm.h200:,.1f}}", "{{ least.sgemm.h100:,.1f}}"]
-#   - [gemm, "{{ least.gemm.bytes:,.0f}}", "{{ least.gemm.flops:,.0f}}", "{{ least.gemm.binds }}", "{{ least.gemm.h200:,.1f}}", "{{ least.gemm.h100:,.1f}}"]
-#   - [bias_gelu, "{{ least.bias_gelu.bytes:,.0f}}", "{{ least.bias_gelu.flops:,.0f}}", "{{ least.bias_gelu.binds }}", "{{ least.bias_gelu.h200:,.1f}}", "{{ least.bias_gelu.h100:,.1f}}"]
-#   - [add_norm, "{{ least.add_norm.bytes:,.0f}}", "{{ least.add_norm.flops:,.0f}}", "{{ least.add_norm.binds }}", "{{ least.add_norm.h200:,.1f}}", "{{ least.add_norm.h100:,.1f}}"]
-#   - [rms_norm, "{{ least.rms_norm.bytes:,.0f}}", "{{ least.rms_norm.flops:,.0f}}", "{{ least.rms_norm.binds }}", "{{ least.rms_norm.h200:,.1f}}", "{{ least.rms_norm.h100:,.1f}}"]
-#   - [swiglu, "{{ least.swiglu.bytes:,.0f}}", "{{ least.swiglu.flops:,.0f}}", "{{ least.swiglu.binds }}", "{{ least.swiglu.h200:,.1f}}", "{{ least.swiglu.h100:,.1f}}"]
-#   - [attention, "{{ least.attention.bytes:,.0f}}", "{{ least.attention.flops:,.0f}}", "{{ least.attention.binds }}", "{{ least.attention.h200:,.1f}}", "{{ least.attention.h100:,.1f}}"]
-#   - [decode_attention, "{{ least.decode_attention.bytes:,.0f}}", "{{ least.decode_attention.flops:,.0f}}", "{{ least.decode_attention.binds }}", "{{ least.decode_attention.h200:,.1f}}", "{{ least.decode_attention.h100:,.1f}}"]
-#   - [qkv_rope, "{{ least.qkv_rope.bytes:,.0f}}", "{{ least.qkv_rope.flops:,.0f}}", "{{ least.qkv_rope.binds }}", "{{ least.qkv_rope.h200:,.1f}}", "{{ least.qkv_rope.h100:,.1f}}"]
+#   - [vector_add, "{{ least.vector_add.bytes / 1e6:,.0f}}", "{{ least.vector_add.flops / 1e9:,.1f}}", "{{ least.vector_add.binds }}", "{{ least.vector_add.h200:,.1f}}", "{{ least.vector_add.h100:,.1f}}"]
+#   - [transpose, "{{ least.transpose.bytes / 1e6:,.0f}}", "{{ least.transpose.flops / 1e9:,.1f}}", "{{ least.transpose.binds }}", "{{ least.transpose.h200:,.1f}}", "{{ least.transpose.h100:,.1f}}"]
+#   - [reduction, "{{ least.reduction.bytes / 1e6:,.0f}}", "{{ least.reduction.flops / 1e9:,.1f}}", "{{ least.reduction.binds }}", "{{ least.reduction.h200:,.1f}}", "{{ least.reduction.h100:,.1f}}"]
+#   - [softmax, "{{ least.softmax.bytes / 1e6:,.0f}}", "{{ least.softmax.flops / 1e9:,.1f}}", "{{ least.softmax.binds }}", "{{ least.softmax.h200:,.1f}}", "{{ least.softmax.h100:,.1f}}"]
+#   - [sgemm, "{{ least.sgemm.bytes / 1e6:,.0f}}", "{{ least.sgemm.flops / 1e9:,.1f}}", "{{ least.sgemm.binds }}", "{{ least.sgemm.h200:,.1f}}", "{{ least.sgemm.h100:,.1f}}"]
+#   - [gemm, "{{ least.gemm.bytes / 1e6:,.0f}}", "{{ least.gemm.flops / 1e9:,.1f}}", "{{ least.gemm.binds }}", "{{ least.gemm.h200:,.1f}}", "{{ least.gemm.h100:,.1f}}"]
+#   - [bias_gelu, "{{ least.bias_gelu.bytes / 1e6:,.0f}}", "{{ least.bias_gelu.flops / 1e9:,.1f}}", "{{ least.bias_gelu.binds }}", "{{ least.bias_gelu.h200:,.1f}}", "{{ least.bias_gelu.h100:,.1f}}"]
+#   - [add_norm, "{{ least.add_norm.bytes / 1e6:,.0f}}", "{{ least.add_norm.flops / 1e9:,.1f}}", "{{ least.add_norm.binds }}", "{{ least.add_norm.h200:,.1f}}", "{{ least.add_norm.h100:,.1f}}"]
+#   - [rms_norm, "{{ least.rms_norm.bytes / 1e6:,.0f}}", "{{ least.rms_norm.flops / 1e9:,.1f}}", "{{ least.rms_norm.binds }}", "{{ least.rms_norm.h200:,.1f}}", "{{ least.rms_norm.h100:,.1f}}"]
+#   - [swiglu, "{{ least.swiglu.bytes / 1e6:,.0f}}", "{{ least.swiglu.flops / 1e9:,.1f}}", "{{ least.swiglu.binds }}", "{{ least.swiglu.h200:,.1f}}", "{{ least.swiglu.h100:,.1f}}"]
+#   - [attention, "{{ least.attention.bytes / 1e6:,.0f}}", "{{ least.attention.flops / 1e9:,.1f}}", "{{ least.attention.binds }}", "{{ least.attention.h200:,.1f}}", "{{ least.attention.h100:,.1f}}"]
+#   - [decode_attention, "{{ least.decode_attention.bytes / 1e6:,.0f}}", "{{ least.decode_attention.flops / 1e9:,.1f}}", "{{ least.decode_attention.binds }}", "{{ least.decode_attention.h200:,.1f}}", "{{ least.decode_attention.h100:,.1f}}"]
+#   - [qkv_rope, "{{ least.qkv_rope.bytes / 1e6:,.0f}}", "{{ least.qkv_rope.flops / 1e9:,.1f}}", "{{ least.qkv_rope.binds }}", "{{ least.qkv_rope.h200:,.1f}}", "{{ least.qkv_rope.h100:,.1f}}"]
 # caption: "Worked out from problems and data sheets. The first six are single operators, the next four are operators that fuse, the last three are blocks of a model."
 # ///
 #

@@ -98,9 +98,14 @@ def _done(options: argparse.Namespace, root: Path) -> int:
     if options.board:
         return _board(options, root, tasks)
     if options.run:
-        from course_capstone.run import run
+        from course_capstone.run import is_dirty, run
 
         entry = read_entry(options.folder, root, tasks)
+        if is_dirty(root, options.folder) is not False:
+            print(
+                "submit: tracked files of the course are in no commit, so this run will be refused",
+                file=sys.stderr,
+            )
         run(options.folder, entry.file, entry.task, gpu=options.gpu, seconds=options.seconds)
     outcome, faults = examine(options.folder, root, tasks)
     if outcome is None:
