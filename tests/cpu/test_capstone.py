@@ -602,3 +602,11 @@ def test_the_command_begins_an_entry_and_says_what_is_wrong(tmp_path, capsys):
     assert main([str(tmp_path / "nowhere")], ROOT) == 2
     assert main([], ROOT) == 2
     assert main(["--tasks", "--card", "abacus"], ROOT) == 2
+
+
+@pytest.mark.parametrize(("is_dirty", "warns"), [(True, True), (None, True), (False, False)])
+def test_a_run_that_will_be_refused_says_so_before_it_begins(is_dirty, warns, entry, monkeypatch, capsys):
+    monkeypatch.setattr("course_capstone.run.is_dirty", lambda root, folder: is_dirty)
+    monkeypatch.setattr("course_capstone.run.run", lambda *given, **named: None)
+    assert main(["--run", str(entry)], ROOT) == 0
+    assert ("this run will be refused" in capsys.readouterr().err) is warns
