@@ -807,7 +807,7 @@ record(
 #
 # ## Your own
 #
-# In the last hour everybody speaks, for a few minutes, about a kernel of their own. Listeners have five lines, a point each, and none of them says *fast*.
+# In the last hour everybody speaks, for a few minutes, about a kernel of their own: [the capstone](../capstone.py), as it was handed in. Its entry on the board is on the screen. Listeners have five lines, a point each, and none of them says *fast*.
 #
 # 1. **Right?** On which sizes, against which truth?
 # 2. **Of what peak**, and what per cent of it?

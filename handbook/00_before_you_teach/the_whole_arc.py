@@ -278,8 +278,10 @@ record(
 #
 # **The capstone, you versus the machine.** Each student makes one kernel faster twice: once by hand, once with a language model in the loop.
 #
-# The capstone is announced on day one. The plan is due at the end of week 2, a checkpoint with one profile and one idea that failed closes
-# week 3, and the demos fill the third hour of W6.
+# It begins in week 2, when everybody has climbed far enough to choose. The announcement, who and which task, is due on the day after; the
+# plan at the end of that week; a checkpoint with the report of L7 and one idea that failed closes week 3; the folder is handed in the day
+# before W6, and the talks fill its third hour. `nox -s submit` checks every form and the whole folder; what students read is
+# [their page on it](../../docs/capstone.py).
 #
 # Homework, capstone and dates are in [the calendar of a cohort](the_calendar.md): a file that everybody imports. The
 # plan itself is data, in `handbook/sessions/cohort.toml`. Only two evenings a week? Keep the order, and let the course

@@ -408,7 +408,9 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 #
 # The talks have 40 minutes: 12 and 12 before the third break, 8 and 8 after it, and one last minute for sheet zero. One after the
 # other, twenty people would have two minutes each, and that is not a talk. So
-# they speak in two rooms at once, each with somebody to chair it, a projector and a watch. The second room is chaired by a mentor from
+# they speak in two rooms at once, each with somebody to chair it, a projector and a watch. Nobody changes a cable: every entry was handed in the day
+# before, so the chair's computer shows [the board](../../docs/capstone.py#the-board-and-the-certificate), with the code and the report of each, and the next speaker walks to the front
+# while the question is asked. The second room is chaired by a mentor from
 # a different week, or by somebody who has spoken at a meeting before. With only one room, people speak in pairs: two works on one subject, or one
 # person who has read the other's.
 #
@@ -419,11 +421,25 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # | 20 | 10 | 4: 3 to talk, 1 to ask | 10 × 4 = 40 | 10 | 4: 3 to talk, 1 to ask | 10 × 4 = 40 |
 #
 # The map's steps hold for 6 minutes as well: two talks before each change of what to listen for, so 2 + 2 + 2 = 6. The remaining
-# 40 − 36 = 4 minutes are for changing cables. With more than twenty people, use pairs in two rooms: 24 people are 12 pairs, six in a room, six
+# 40 − 36 = 4 minutes are for a second question where one is worth it. With more than twenty people, use pairs in two rooms: 24 people are 12 pairs, six in a room, six
 # minutes each.
 #
-# Nobody hears the other room. So each room brings its rows and the best loss that it heard, and at minute 170 all of it goes
-# onto one leaderboard; the worklogs are open beside it, to be read on the way out.
+# By the clock, for twenty people in two rooms:
+#
+# | minute | what | for how long |
+# |---|---|---|
+# | 120 | both chairs say how we listen; sheet zero, folded | 2 to say, 3 to write: 2 + 3 = 5 |
+# | 125 | talks one to three | 3 × 4 = 12 |
+# | 137 | talks four to six | 3 × 4 = 12 |
+# | 149 | third break; six sheets to their speakers | 4 |
+# | 153 | talks seven and eight | 2 × 4 = 8 |
+# | 161 | talks nine and ten; sheet zero unfolded | 2 × 4 + 1 = 9 |
+# | 170 | both rooms in one; a line of each verdict page checked and signed; exit ticket | 1 + 2 + 3 = 6 |
+# | 176 | twenty certificates, a few seconds each, at the door | 2 |
+# | 178 | the last words | 2 |
+#
+# Each chair fills in a copy of *adding up* while it listens, a row for each talk. Nobody else adds anything up: a listener's sheets go to the speakers, who read them at
+# home. Nobody hears the other room, so at minute 170 the board of all entries is on the screen, and each chair names the best loss that the room heard; the worklogs are open beside it, to be read on the way out.
 #
 # The score sheet has five lines, one point each, and a loss that is explained scores as high as a win:
 #

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from course_capstone.entry import MARKS, Outcome, examine, points, read_entry
 from course_capstone.forms import FORMS, due, faults_of_form, templates
-from course_capstone.tasks import Task, find_machine, listed, read_tasks
+from course_capstone.tasks import Task, find_machine, listed, read_tasks, where_words_are
 from course_judge.__main__ import Unusable
 from course_kernels.measure.artifacts import write
 from course_kernels.measure.provenance import slug_of
@@ -64,6 +64,7 @@ def _options() -> argparse.ArgumentParser:
         "--start", type=_monday, help="first Monday of the cohort, as 2027-01-11: forms get a date"
     )
     parser.add_argument("--seconds", type=float, default=240.0, help="the judge's limit for each answer")
+    what.add_argument("--keep", action="store_true", help=argparse.SUPPRESS)  # what the page shows, anew
     parser.add_argument("--gpu", action="store_true", help=argparse.SUPPRESS)
     return parser
 
@@ -79,10 +80,13 @@ def _monday(text: str) -> date:
 
 
 def _done(options: argparse.Namespace, root: Path) -> int:
-    tasks = read_tasks(root)
+    tasks = read_tasks()
     if options.tasks:
         print(listed(tasks, find_machine(options.card or REFERENCE)))
+        print(where_words_are(root, tasks))
         return 0
+    if options.keep:
+        return _keep(root, tasks)
     if options.folder is None:
         raise Unusable("which folder? nox -s submit -- --new FOLDER begins one")
     if options.new:
@@ -94,9 +98,14 @@ def _done(options: argparse.Namespace, root: Path) -> int:
     if options.board:
         return _board(options, root, tasks)
     if options.run:
-        from course_capstone.run import run
+        from course_capstone.run import is_dirty, run
 
         entry = read_entry(options.folder, root, tasks)
+        if is_dirty(root, options.folder) is not False:
+            print(
+                "submit: tracked files of the course are in no commit, so this run will be refused",
+                file=sys.stderr,
+            )
         run(options.folder, entry.file, entry.task, gpu=options.gpu, seconds=options.seconds)
     outcome, faults = examine(options.folder, root, tasks)
     if outcome is None:
@@ -104,6 +113,16 @@ def _done(options: argparse.Namespace, root: Path) -> int:
     print(_said(outcome))
     if options.certificate:
         _certify(outcome)
+    return 0
+
+
+def _keep(root: Path, tasks: Mapping[str, Task]) -> int:
+    from course_capstone.floors import KEPT, as_text, worked_out
+    from course_capstone.pictures import pictures
+
+    for path, text in {KEPT: as_text(worked_out(tasks)), **pictures(root, tasks)}.items():
+        write(path.parent, path.name, text.encode())
+        print(path)
     return 0
 
 
@@ -138,6 +157,7 @@ def _said(outcome: Outcome) -> str:
 
     entry = outcome.entry
     lines = [
+        f"complete: {entry.folder}",
         f"{entry.who}: {entry.task.name}, {entry.by}: {score_words(outcome)}",
         f"  what lost: {entry.lost}",
     ]

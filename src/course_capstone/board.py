@@ -114,12 +114,14 @@ def _article(place: str, outcome: Outcome) -> str:
         if page
         else ""
     )
+    worklog = html.escape((entry.folder / "worklog.md").read_text(encoding="utf-8", errors="replace"))
     code = html.escape((entry.folder / entry.file).read_text(encoding="utf-8", errors="replace"))
     return (
         f"<article><header><h4>{html.escape(entry.who)}</h4>{mark}</header>"
         f'<p class="score">{html.escape(score_words(outcome))}</p>'
         f'<p class="lost"><b>What lost:</b> {html.escape(entry.lost)}</p><dl>{told}</dl>'
         f"<details><summary>what was tried</summary><ul>{tried}</ul></details>{profiled}"
+        f'<details><summary>the worklog</summary><pre class="again" tabindex="0">{worklog}</pre></details>'
         f'<details><summary>the code</summary><pre tabindex="0">{code}</pre></details>'
         f'<details open><summary>run it again</summary><pre class="again">{html.escape(command(outcome))}</pre>'
         f"</details></article>"

@@ -23,6 +23,8 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 WIDTH, HEIGHT = 1123, 794  # A4 across, in CSS pixels
 PRINT_SECONDS = 120
 WIDEST = 1000  # of a name in CSS pixels, were all its letters as wide as they are high
+NO_CARD_WORDS = "No card was here: nothing was measured, and no percent of peak is claimed."
+BY_WORDS = {"human": "by hand", "machine": "by a machine", "both": "by hand and by a machine"}
 LETTERS = 98  # of a line of small text between the margins
 STYLE = """
   svg { --ink: #24211d; --soft: #5f5a52; --rule: #a5431a; --paper: #fdfcfa; }
@@ -50,7 +52,7 @@ def certificate(outcome: Outcome) -> str:
         large = "right"
         small = [
             f"{task.least_bytes:,} bytes must move, counted from the problem.",
-            "No card was here: nothing was measured, and no percent of peak is claimed.",
+            NO_CARD_WORDS,
         ]
     small += [f"What lost: {entry.lost}", f"The judge: {verdict['why']}, {verdict['evidence']['on']}."]
     if entry.record:
@@ -60,7 +62,6 @@ def certificate(outcome: Outcome) -> str:
         f"Record: run.json, seal {told['seal'][:16]}, {made['date'][:10]}, commit {str(made['commit'])[:12]}, "
         f"judge {verdict['evidence']['judge'][:12]}"
     )
-    by = {"human": "by hand", "machine": "by a machine", "both": "by hand and by a machine"}[entry.by]
     middle = WIDTH / 2
     parts = [
         _text(middle, 100, "Percent of Peak", 30),
@@ -72,7 +73,12 @@ def certificate(outcome: Outcome) -> str:
             "soft",
         ),
         _text(middle, 214, entry.who, min(34, WIDEST // len(entry.who))),
-        _text(middle, 254, f"answers for {task.name}, written {by}, on {task.workload.label}", 18),
+        _text(
+            middle,
+            254,
+            f"answers for {task.name}, written {BY_WORDS[entry.by]}, on {task.workload.label}",
+            18,
+        ),
         _text(middle, 338, large, 58),
         *(_text(middle, 388 + 25 * number, line, 16) for number, line in enumerate(lines)),
         '<path d="M150 690H430M693 690H973"/>',

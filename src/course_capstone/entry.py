@@ -1,7 +1,7 @@
 """Entry of the capstone, a folder: entry.toml, the kernel, run.json, worklog.md; and what speaks against it.
 
 who = "Ada"                  # as it shall stand on the board
-task = "softmax"             # of capstone/tasks.toml
+task = "softmax"             # of `nox -s submit -- --tasks`
 by = "human"                 # or "machine", "both"
 file = "kernel.py"
 card = "NVIDIA H200"         # as its driver calls it, or "none"
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from course_capstone.forms import EMPTY, LINES, worklog_faults
+from course_capstone.forms import EMPTY, FORMS, LINES, faults_of_form, fields_of, worklog_faults
 from course_capstone.own_record import OwnRecord, read_own_record
 from course_capstone.run import FILE as RUN
 from course_capstone.run import hashes_of
@@ -170,6 +170,7 @@ def examine(
         entry = read_entry(folder, root, tasks)
     except Unusable as error:
         return None, [str(error), *found]
+    found += earlier_faults(entry, root, tasks)
     if not (folder / RUN).exists():
         return None, [
             *found,
@@ -183,6 +184,20 @@ def examine(
     except (KeyError, TypeError, AttributeError, ValueError):
         return None, [*found, f"{RUN}: edited: it has not the form that --run gives it; run it again"]
     return (None, found) if found else (Outcome(entry, told, machine_for(entry.card)), [])
+
+
+def earlier_faults(entry: Entry, root: Path, tasks: Mapping[str, Task]) -> list[str]:
+    """Return what speaks against the forms before the worklog; an entry without any of them is not asked for them."""
+    first, *_, last = [name for name in FORMS if name != "worklog"]
+    if not any((entry.folder / f"{name}.md").is_file() for name in FORMS if name != "worklog"):
+        return []
+    found = faults_of_form(entry.folder, last, root, tasks)
+    path = entry.folder / f"{first}.md"
+    said = fields_of(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else {}
+    for key, text in (("Who", entry.who), ("Task", entry.task.name)):
+        if said.get(key) and said[key] != text:
+            found.append(f"{FILE}: {key.lower()}: {text!r}, and {path.name} says {said[key]!r}")
+    return found
 
 
 def run_faults(entry: Entry, told: Mapping[str, Any], card: str | None = None) -> Iterator[str]:
@@ -206,7 +221,9 @@ def run_faults(entry: Entry, told: Mapping[str, Any], card: str | None = None) -
         yield f"stale code: the verdict is on another file than {entry.file}; run it again"
     if verdict["evidence"]["judge"] != hash_of_judge(task.problem):
         yield f"stale judge: of another judge, or of another problem than {task.name} is now; run it again"
-    if made["dirty"] is not False:
+    if made["dirty"] is None:
+        yield "no commit: git does not know the course's folder, so nobody can tell what judged it; see README.md"
+    elif made["dirty"] is not False:
         yield "dirty tree: tracked files of the course differed from their commit when it ran; commit, run it again"
     if verdict["found"] != RIGHT:
         yield f"not right: {verdict['found']}: {verdict['why']}"

@@ -21,7 +21,7 @@ FOLDER = "capstone/forms"
 COHORT = "handbook/sessions/cohort.toml"
 # Every form, and the title of its date in the cohort's plan.
 FORMS = {
-    "announcement": "Announced",
+    "announcement": "Announcement due",
     "plan": "Plan due",
     "checkpoint": "Checkpoint",
     "worklog": "Hand in",

@@ -42,21 +42,6 @@ def read_json(path: Path) -> dict[str, Any]:
     return found
 
 
-def read_tables(path: Path, name: str) -> list[dict[str, Any]]:
-    """Return the tables `[[name]]` of a file that has nothing else.
-
-    Raises:
-        Unusable: it has something else, or none of them.
-    """
-    found = read_table(path)
-    tables = found.pop(name, None)
-    if found:
-        raise Unusable(f"{path.name}: no key {sorted(found)[0]!r}; there is [[{name}]]")
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise Unusable(f"{path.name}: expected tables [[{name}]]")
-    return tables
-
-
 def text_of(table: Mapping[str, Any], key: str, where: str) -> str:
     """Return a text that is not empty.
 

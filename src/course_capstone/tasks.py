@@ -1,24 +1,22 @@
 """Tasks of the capstone with their floors, worked out from problem and data sheet; nothing is measured.
 
-[[task]]
-problem = "softmax"                           # a folder of src/course_kernels
-level = "operator"                            # or "fusion", "block"
-size = "dtype=float32,M=16384,N=8192"         # left out: the first size that the problem times
+They are those of the harness that are for students, on the size that it times.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_capstone.table_file import read_tables, text_of
+from course_harness.recorded import series
+from course_harness.tasks import FILE, LEVELS
+from course_harness.tasks import Unusable as NoTask
+from course_harness.tasks import tasks as of_the_harness
 from course_judge.__main__ import Unusable, find_problem
 from course_kernels.measure.machine import MACHINES, Machine, machine_for
 from course_kernels.measure.roofline import bound, floor_us
 from course_kernels.problem import Problem, Workload
-
-FILE = "capstone/tasks.toml"
-LEVELS = ("operator", "fusion", "block")
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class Task:
     """One task: a problem on one size. It has what a floor is worked out from.
 
     Attributes:
-        level: "operator", "fusion" of several, or "block" of a model.
+        level: what it is of, in words, such as "a single operator".
     """
 
     problem: Problem
@@ -74,37 +72,29 @@ class Task:
         return self.flops / (time_us * machine.peak_tflops[self.math] * 1e6)
 
 
-def read_tasks(root: Path) -> dict[str, Task]:
+def read_tasks(file: Path = FILE) -> dict[str, Task]:
     """Return the tasks by the names of their problems, in the order of the file.
 
     Raises:
         Unusable: the file is wrong, in one line.
     """
-    found: dict[str, Task] = {}
-    for number, table in enumerate(read_tables(root / FILE, "task"), 1):
-        where = f"{FILE}: task {number}"
-        if strange := sorted(set(table) - {"problem", "level", "size"}):
-            raise Unusable(f"{where}: no key {strange[0]!r}; there are problem, level, size")
-        problem = find_problem(text_of(table, "problem", where))
-        level = text_of(table, "level", where)
-        if level not in LEVELS:
-            raise Unusable(f"{where}: level {level!r}; there are {', '.join(LEVELS)}")
-        if problem.name in found:
-            raise Unusable(f"{where}: {problem.name} is there twice")
-        found[problem.name] = Task(problem, _workload(table.get("size"), problem, where), level)
-    return found
-
-
-def _workload(size: object, problem: Problem, where: str) -> Workload:
-    if size is None:
-        return problem.time_on[0]
     try:
-        workload = Workload.parse(str(size))
+        told = [one for one in of_the_harness(file).values() if one.students]
+        return {one.name: _task(file, one.name, one.time, LEVELS[one.level]) for one in told}
+    except NoTask as error:
+        raise Unusable(str(error)) from None
+
+
+def _task(file: Path, name: str, size: str, level: str) -> Task:
+    problem = find_problem(name)
+    try:
+        workload = Workload.parse(size)
     except (TypeError, ValueError) as error:
-        raise Unusable(f"{where}: {error}") from None
+        raise Unusable(f"{file.name}: [{name}]: time: {error}") from None
     if set(workload.dims) not in [set(known.dims) for known in problem.time_on]:
-        raise Unusable(f"{where}: {size}: {problem.name} has {', '.join(problem.time_on[0].dims)}")
-    return workload
+        has = ", ".join(problem.time_on[0].dims)
+        raise Unusable(f"{file.name}: [{name}]: time: {size}: {name} has {has}")
+    return Task(problem, workload, level)
 
 
 def find_machine(name: str) -> Machine:
@@ -121,7 +111,7 @@ def find_machine(name: str) -> Machine:
     raise Unusable(f"no data sheet of {name!r}; there are {', '.join(m.slug for m in MACHINES)}")
 
 
-def listed(tasks: dict[str, Task], machine: Machine) -> str:
+def listed(tasks: Mapping[str, Task], machine: Machine) -> str:
     """Return the list for a terminal: what must move, what must be done, the least time and what binds."""
     rows = [("task", "level", "size", "bytes", "operations", "floor in µs", "bound by")]
     for task in tasks.values():
@@ -145,6 +135,30 @@ def listed(tasks: dict[str, Task], machine: Machine) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(row, wide, strict=True)).rstrip() for row in rows
     ]
     return "\n".join([f"{machine.name}: floors by its data sheet, not measured", *lines])
+
+
+def where_words_are(root: Path, tasks: Mapping[str, Task]) -> str:
+    """Return how to see what a task asks for, and what a model proposed for it, for a student who has none.
+
+    Raises:
+        Unusable: a recorded proposal is not as it was made.
+    """
+    lines = ["what a task asks for, word for word: nox -s harness -- TASK --words"]
+    try:
+        of_task = {name: ", ".join(series(root, name)) for name in tasks}
+    except NoTask as error:
+        raise Unusable(str(error)) from None
+    for names in dict.fromkeys(of_task.values()):
+        having = ", ".join(name for name, has in of_task.items() if has == names)
+        who = "every task" if len(set(of_task.values())) == 1 else having
+        if names:
+            lines.append(
+                f"without a model, for {who}: nox -s harness -- TASK --series NAME, NAME one of {names}; "
+                "their files lie in proposals/TASK/NAME"
+            )
+        else:
+            lines.append(f"without a model, nothing is recorded for {who}")
+    return "\n".join(lines)
 
 
 def _has_peak(task: Task, machine: Machine) -> bool:

@@ -16,7 +16,7 @@ FILE = Path(__file__).with_name("tasks.toml")
 SOURCES = Path(__file__).resolve().parents[1]
 KERNELS = SOURCES / "course_kernels"
 LEVELS = {1: "a single operator", 2: "operators that fuse", 3: "a block of a model"}
-REQUIRED, OPTIONAL = {"level", "time", "eager"}, {"kernel", "constants"}
+REQUIRED, OPTIONAL = {"level", "time", "eager"}, {"kernel", "constants", "students"}
 HEAD = "import torch\n\n\n"
 # The timed size alone is compiled. Each other one would take seconds, and torch soon compiles no more and says little.
 COMPILED = """
@@ -45,6 +45,7 @@ class Task:
         eager: PyTorch as most people write it, whole file.
         kernel: the file below `KERNELS` whose constants *search* changes; empty where there is none.
         constants: for each of these constants, the values that are tried.
+        students: whether it is a task of the capstone, too.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Task:
     eager: str
     kernel: str = ""
     constants: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    students: bool = True
 
     @property
     def compiled(self) -> str:
@@ -110,6 +112,8 @@ def _task(file: Path, name: str, told: object) -> Task:
         raise Unusable(f"{where} has unknown keys: {', '.join(sorted(unknown))}")
     if told["level"] not in LEVELS:
         raise Unusable(f"{where} level is {told['level']!r}; there are {', '.join(map(str, LEVELS))}")
+    if not isinstance(told.get("students", True), bool):
+        raise Unusable(f"{where} students is {told['students']!r}; expected true or false")
     constants = {key: tuple(values) for key, values in _flat(told.get("constants", {})).items()}
     if bool(constants) != bool(told.get("kernel")):
         raise Unusable(f"{where} needs kernel and constants, both or neither")
@@ -120,6 +124,7 @@ def _task(file: Path, name: str, told: object) -> Task:
         eager=HEAD + told["eager"].strip() + "\n",
         kernel=told.get("kernel", ""),
         constants=constants,
+        students=told.get("students", True),
     )
 
 

@@ -15,10 +15,14 @@ from course_capstone.__main__ import main
 from course_capstone.board import board, places
 from course_capstone.certificate import certificate
 from course_capstone.entry import examine, points
+from course_capstone.floors import KEPT, as_text, worked_out
 from course_capstone.forms import FORMS, LINES, due, faults_of_form, fields_of
 from course_capstone.own_record import read_own_record
+from course_capstone.pictures import pictures
 from course_capstone.run import hashes_of, is_dirty
-from course_capstone.tasks import find_machine, listed, read_tasks
+from course_capstone.tasks import find_machine, listed, read_tasks, where_words_are
+from course_harness.tasks import LEVELS
+from course_harness.tasks import tasks as of_the_harness
 from course_judge.__main__ import Unusable
 from course_judge.judge import hash_of, hash_of_judge
 from course_judge.protocol.verdict import seal_of
@@ -31,7 +35,7 @@ H200, H100 = "NVIDIA H200", "NVIDIA H100 80GB HBM3"
 
 @pytest.fixture(scope="module")
 def tasks():
-    return read_tasks(ROOT)
+    return read_tasks()
 
 
 @pytest.fixture
@@ -199,7 +203,7 @@ FORGED = {
     ),
     "a tree that nobody knows": (
         lambda f, t: change(f, lambda told: told["provenance"].update(dirty=None)),
-        "dirty tree",
+        "no commit: git does not know",
     ),
     "a refused answer": (lambda f, t: change_verdict(f, found="out of bounds"), "not right: out of bounds"),
     "another size": (
@@ -398,7 +402,7 @@ def test_the_floors_are_those_of_problem_and_data_sheet(tasks):
     assert task.least_bytes == 2 * 4 * 16384 * 8192
     assert f"{floor_us(task, machine):,.1f}" in listed(tasks, machine)
     assert "NVIDIA H100 SXM" in listed(tasks, find_machine(H100))
-    assert {task.level for task in tasks.values()} == {"operator", "fusion", "block"}
+    assert {task.level for task in tasks.values()} == set(LEVELS.values())
     with pytest.raises(Unusable, match="no data sheet"):
         find_machine("abacus")
 
@@ -406,19 +410,38 @@ def test_the_floors_are_those_of_problem_and_data_sheet(tasks):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('[[task]]\nproblem = "sort"\nlevel = "block"', "no problem 'sort'"),
-        ('[[task]]\nproblem = "softmax"\nlevel = "hard"', "level 'hard'"),
-        ('[[task]]\nproblem = "softmax"\nlevel = "block"\nsize = "M=3"', "expected a dtype"),
-        ('[[task]]\nproblem = "softmax"\nlevel = "block"\nsize = "dtype=float32,Q=3"', "softmax has M, N"),
-        ('[[task]]\nproblem = "softmax"\nlevel = "block"\nfloor = 3', "no key 'floor'"),
-        ("floor = 3", "no key 'floor'"),
+        ('[sort]\nlevel = 3\ntime = "dtype=float32,N=3"\neager = ""', "no problem 'sort'"),
+        ('[softmax]\nlevel = "hard"\ntime = ""\neager = ""', "level is 'hard'"),
+        ('[softmax]\nlevel = 3\ntime = "M=3"\neager = ""', "expected a dtype"),
+        ('[softmax]\nlevel = 3\ntime = "dtype=float32,Q=3"\neager = ""', "softmax has M, N"),
+        ('[softmax]\nlevel = 3\ntime = ""\neager = ""\nfloor = 3', "unknown keys: floor"),
+        ('[softmax]\nlevel = 3\ntime = ""\neager = ""\nstudents = "few"', "students is 'few'"),
+        ("floor = 3", "[floor] is no table"),
     ],
 )
 def test_a_wrong_list_of_tasks_is_refused(text, says, tmp_path):
-    (tmp_path / "capstone").mkdir()
-    (tmp_path / "capstone/tasks.toml").write_text(text)
+    (tmp_path / "tasks.toml").write_text(text)
     with pytest.raises(Unusable, match=re.escape(says)):
-        read_tasks(tmp_path)
+        read_tasks(tmp_path / "tasks.toml")
+
+
+def test_the_tasks_are_those_of_the_harness_that_are_for_students(tasks):
+    known = of_the_harness()
+    assert list(tasks) == [name for name, one in known.items() if one.students] != list(known)
+    assert {task.workload.as_text() for task in tasks.values()} == {known[name].time for name in tasks}
+
+
+def test_whoever_has_no_model_is_led_to_what_one_proposed(tasks, tmp_path):
+    told = where_words_are(ROOT, tasks)
+    assert "for every task: nox -s harness -- TASK --series NAME, NAME one of bold, right_first" in told
+    shutil.copytree(ROOT / "proposals/softmax", tmp_path / "proposals/softmax")
+    shutil.rmtree(tmp_path / "proposals/softmax/bold")
+    told = where_words_are(tmp_path, tasks)
+    assert "for softmax: nox -s harness -- TASK --series NAME, NAME one of right_first;" in told
+    assert "nothing is recorded for vector_add, transpose" in told
+    edit_text(tmp_path / "proposals/softmax/right_first/s1_r1.py.txt", "import torch\n", "import torch \n")
+    with pytest.raises(Unusable, match="not the file that was proposed"):
+        where_words_are(tmp_path, tasks)
 
 
 SAID = {
@@ -470,8 +493,8 @@ def test_complete_forms_pass_and_templates_do_not(forms, tasks):
         ),
         (
             "checkpoint",
-            "kernel_report.md",
-            "../x.md",
+            "profiler: kernel_report.md",
+            "profiler: ../x.md",
             "checkpoint.md: report: '../x.md': no file of this folder",
         ),
         (
@@ -491,7 +514,7 @@ def test_a_fault_in_a_form_is_named(form, old, new, says, forms, tasks):
 def test_a_report_outside_of_the_folder_is_none(forms, tasks):
     folder = forms / "mine"
     shutil.copytree(forms, folder)
-    edit_text(folder / "checkpoint.md", "kernel_report.md", "../kernel_report.md")
+    edit_text(folder / "checkpoint.md", "profiler: kernel_report.md", "profiler: ../kernel_report.md")
     (found,) = faults_of_form(folder, "checkpoint", ROOT, tasks)
     assert "no file of this folder" in found
 
@@ -507,12 +530,60 @@ def test_a_form_that_is_not_there_and_a_report_without_a_heading_are_named(forms
 
 
 def test_the_dates_are_those_of_the_cohort():
+    assert due(ROOT, "announcement").text == "week 2, day 2"
     assert due(ROOT, "plan").text == "week 2, day 5"
+    days = [(due(ROOT, form).week, due(ROOT, form).day) for form in FORMS]
+    assert days == sorted(set(days))
     assert due(ROOT, "worklog", date(2027, 1, 11)).text == "Thursday, 2027-02-04"
     cohort = tomllib.loads((ROOT / "handbook/sessions/cohort.toml").read_text(encoding="utf-8"))
     last = next(day for day in cohort["day"] if "w6" in day["sessions"])
     hand_in = due(ROOT, "worklog")
     assert (hand_in.week, hand_in.day + 1) == (last["week"], last["day"])
+
+
+def test_what_is_kept_for_the_page_is_what_is_worked_out_and_the_page_has_every_task(tasks):
+    assert KEPT.read_text(encoding="utf-8") == as_text(worked_out(tasks))
+    for path, text in pictures(ROOT, tasks).items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: python -m course_capstone --keep"
+    page = (ROOT / "docs/capstone.py").read_text(encoding="utf-8")
+    assert re.findall(r"^#   - \[(\w+), ", page, re.MULTILINE) == list(tasks)
+    levels = [sum(task.level == level for task in tasks.values()) for level in LEVELS.values()]
+    assert levels == [6, 4, 3]  # as the table's caption says
+
+
+def test_forms_that_are_there_count_at_the_end(entry, forms, tasks):
+    assert faults(entry, tasks) == []  # none is there
+    who = tomllib.loads((entry / "entry.toml").read_text(encoding="utf-8"))["who"]
+    for name in ("announcement.md", "plan.md", "checkpoint.md", "kernel_report.md"):
+        text = (forms / name).read_text(encoding="utf-8").replace("- Who: Ada", f"- Who: {who}")
+        (entry / name).write_text(text, encoding="utf-8")
+    assert faults(entry, tasks) == []
+    edit_text(entry / "entry.toml", f'who = "{who}"', 'who = "Ben"')
+    assert faults(entry, tasks) == [f"entry.toml: who: 'Ben', and announcement.md says {who!r}"]
+    edit_text(entry / "entry.toml", 'who = "Ben"', f'who = "{who}"')
+    (entry / "plan.md").unlink()
+    assert faults(entry, tasks) == ["plan.md: not there; copy capstone/forms/plan.md"]
+
+
+def test_the_third_hour_holds_twenty_people():
+    """Ten talks of four minutes in each of two rooms, a minute for sheet zero; a cut saves what it leaves out."""
+    w6 = tomllib.loads((ROOT / "handbook/sessions/w6.toml").read_text(encoding="utf-8"))
+    steps = {step["title"]: step for step in w6["block"][-1]["step"]}
+    talks = {"Talks one to three": 3, "Talks four to six": 3, "Talks seven and eight": 2}
+    assert [steps[title]["minutes"] for title in talks] == [4 * n for n in talks.values()]
+    assert [steps[title]["saves"] for title in talks] == list(talks.values())  # a minute for each question
+    assert steps["Talks nine and ten, and sheet zero"]["minutes"] == 2 * 4 + 1
+    assert sum(step["minutes"] for step in steps.values()) == 60
+    chapter = (ROOT / "handbook/06_delivery_craft/w6_frontier.py").read_text(encoding="utf-8")
+    rows = re.findall(r"^# \| (1[2-7]\d) \|.*?(\d+) \|$", chapter, re.MULTILINE)
+    clock = [(int(start), int(minutes)) for start, minutes in rows]
+    starts = [start for start, _ in clock]
+    assert [start + minutes for start, minutes in clock] == [*starts[1:], 180]
+    minute, of_the_map = 120, []
+    for step in steps.values():
+        of_the_map.append(minute)
+        minute += step["minutes"]
+    assert [start for start in starts if start <= 170] == of_the_map
 
 
 def test_the_worklog_has_the_lines_of_the_score_sheet():
@@ -531,3 +602,11 @@ def test_the_command_begins_an_entry_and_says_what_is_wrong(tmp_path, capsys):
     assert main([str(tmp_path / "nowhere")], ROOT) == 2
     assert main([], ROOT) == 2
     assert main(["--tasks", "--card", "abacus"], ROOT) == 2
+
+
+@pytest.mark.parametrize(("is_dirty", "warns"), [(True, True), (None, True), (False, False)])
+def test_a_run_that_will_be_refused_says_so_before_it_begins(is_dirty, warns, entry, monkeypatch, capsys):
+    monkeypatch.setattr("course_capstone.run.is_dirty", lambda root, folder: is_dirty)
+    monkeypatch.setattr("course_capstone.run.run", lambda *given, **named: None)
+    assert main(["--run", str(entry)], ROOT) == 0
+    assert ("this run will be refused" in capsys.readouterr().err) is warns

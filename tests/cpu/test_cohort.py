@@ -247,9 +247,9 @@ def test_the_command_writes_a_file_that_parses(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     out = tmp_path / "c.ics"
     assert cohort.main(["--start", "2027-01-11", "--at", "18:00", "--zone", "UTC", "--out", str(out)]) == 0
-    assert capsys.readouterr().out == f"calendar: 33 events from 2027-01-11 are in {out}\n"
+    assert capsys.readouterr().out == f"calendar: 34 events from 2027-01-11 are in {out}\n"
     assert [path.name for path in tmp_path.iterdir()] == ["c.ics"]
-    assert len(icalendar.Calendar.from_ical(out.read_bytes()).walk("VEVENT")) == 33
+    assert len(icalendar.Calendar.from_ical(out.read_bytes()).walk("VEVENT")) == 34
 
 
 def test_without_icalendar_the_command_says_how_to_run_it(tmp_path, monkeypatch, capsys):

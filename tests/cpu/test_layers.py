@@ -154,7 +154,7 @@ def test_the_harness_stands_on_judge_and_profiler_and_is_for_pages_and_nothing_e
     assert not {m for m in imported for problem in PROBLEMS if m == problem or m.startswith(problem + ".")}
     importers = {m for m in GRAPH.modules for target in GRAPH.find_modules_directly_imported_by(m)
                  if target.split(".")[0] == "course_harness"}  # fmt: skip
-    assert {m.split(".")[0] for m in importers} == {"course_harness"}
+    assert {m.split(".")[0] for m in importers} == {"course_harness", "course_capstone"}
 
 
 def test_the_harness_runs_no_text_that_was_proposed():
@@ -170,15 +170,21 @@ def test_the_harness_runs_no_text_that_was_proposed():
 
 
 def test_the_capstone_stands_on_judge_and_profiler_and_nobody_knows_it():
-    # A task's problem is named in capstone/tasks.toml, and loaded by that name.
+    # A task's problem is named in the harness's tasks.toml, and loaded by that name.
     imported = imports_of("course_capstone")
     assert {m.split(".")[0] for m in imported} == {
         "course_kernels",
         "course_judge",
         "course_labs",
         "course_profile",
+        "course_harness",
     }
     assert not {m for m in imported for problem in PROBLEMS if m == problem or m.startswith(problem + ".")}
+    known = {m for m in imported if m.startswith("course_harness")}
+    assert known == {
+        "course_harness.tasks",
+        "course_harness.recorded",
+    }  # one list of tasks, and what a model proposed
     importers = {m for m in GRAPH.modules for target in GRAPH.find_modules_directly_imported_by(m)
                  if target.split(".")[0] == "course_capstone"}  # fmt: skip
     assert {m.split(".")[0] for m in importers} == {"course_capstone"}

@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
 
 def test_an_entry_runs_is_timed_and_certified(folder, capsys):
     card = torch.cuda.get_device_name()
-    outcome, faults = examine(folder, ROOT, read_tasks(ROOT), card)
+    outcome, faults = examine(folder, ROOT, read_tasks(), card)
     told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     # A tree with changes is refused, and for nothing else.
     assert [line.split(":")[0] for line in faults] == ["dirty tree"] * bool(
@@ -61,7 +61,7 @@ def test_an_edited_time_is_refused_here_too(folder):
     told["profile"]["reading"]["time_us"] /= 2
     (forged / "run.json").write_text(json.dumps(told), encoding="utf-8")
 
-    _, faults = examine(forged, ROOT, read_tasks(ROOT))
+    _, faults = examine(forged, ROOT, read_tasks())
     shutil.rmtree(forged)
 
     assert [line.split(":")[0] for line in faults] == ["edited"]
