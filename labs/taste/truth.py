@@ -313,6 +313,15 @@ def look(asked: Asked, name: str, *given: Any, due: Any, slips: Slips | None = N
     raise Slip("wrong", f"{name}({shown}): expected {short(due)}, got {short(got)}", advice)
 
 
+def advised(broken: Broken, advice: str, *errors: str) -> Broken:
+    """An error with advice, where it is one of these; any other has its own."""
+    return (
+        with_advice("crashed", advice, broken)
+        if any(f": {name}: " in broken.why for name in errors)
+        else broken
+    )
+
+
 def _nothing(answer: Answer) -> str:
     return NEXT_OF_NONE if answer.value is None and not answer.strange else ""
 
@@ -398,8 +407,8 @@ def best(asked: Asked, k: int, tasks: list[list[int]]) -> None:
     try:
         look(asked, "best_of", k, tasks, due=due, slips=slips)
     except Broken as broken:
-        advice = NEXT_OF_A_LARGE_N if n_all > 150 else NEXT_OF_TOO_FEW
-        raise with_advice("crashed", advice, broken) from None
+        told = advised(broken, NEXT_OF_A_LARGE_N, "OverflowError")
+        raise advised(told, NEXT_OF_TOO_FEW, "ValueError", "ZeroDivisionError") from None
 
 
 def best_by_chance(asked: Asked, draw: random.Random) -> None:
@@ -440,7 +449,7 @@ def reached(asked: Asked, share: float, tasks: list[list[int]]) -> None:
     try:
         look(asked, "tries_for", share, tasks, due=due, slips=slips)
     except Broken as broken:
-        raise with_advice("crashed", NEXT_OF_THE_SHORTEST, broken) from None
+        raise advised(broken, NEXT_OF_THE_SHORTEST, "ValueError", "ZeroDivisionError") from None
 
 
 def reached_by_chance(asked: Asked, draw: random.Random) -> None:
@@ -576,7 +585,7 @@ def apart(asked: Asked, a: list[float], b: list[float]) -> None:
     except Broken as broken:
         if spread:
             raise
-        raise with_advice("crashed", NEXT_OF_NO_SPREAD, broken) from None
+        raise advised(broken, NEXT_OF_NO_SPREAD, "ZeroDivisionError") from None
 
 
 def drawn_rounds(draw: random.Random) -> tuple[list[float], list[float]]:
@@ -627,7 +636,7 @@ def needed(asked: Asked, a: list[float], b: list[float]) -> None:
     except Broken as broken:
         if mean:
             raise
-        raise with_advice("crashed", NEXT_OF_EQUAL_MEANS, broken) from None
+        raise advised(broken, NEXT_OF_EQUAL_MEANS, "ZeroDivisionError") from None
 
 
 def needed_by_chance(asked: Asked, draw: random.Random) -> None:

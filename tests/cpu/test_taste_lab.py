@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from course_judge.host import Broken
 from course_kernels.measure.machine import MACHINES
 from course_kernels.measure.roofline import floor_us
 from course_labs.interactive_cases import Asked, Slip, grade
@@ -418,3 +419,11 @@ def test_what_is_drawn_is_far_from_a_border():
         mean, spread = truth.differences(a, b)
         for by in (1 - 1e-7, 1 + 1e-7):
             assert truth.rounds_for(mean * by, spread) == truth.rounds_for(mean, spread)
+
+
+def test_an_error_gets_advice_where_it_is_the_one_that_is_meant():
+    for said, advice in (
+        ("line 3: ZeroDivisionError: division by zero", "yes"),
+        ("line 3: NameError: name 'x'", ""),
+    ):
+        assert truth.advised(Broken("crashed", said), "yes", "ValueError", "ZeroDivisionError").next == advice
