@@ -323,6 +323,7 @@ def test_only_such_labs_are_played_with():
         "layouts",
         "nvfp4",
         "paged",
+        "taste",
         "verify",
         "weak_judge",
     ]
