@@ -70,13 +70,20 @@ def in_hip(path: Path, chip: str, macros: dict[str, Any]) -> str:
         command = [sys.executable, "-m", "ziglang", "clang", "-x", "hip", "-std=c++17", "-O3", "-S"]
         command += [f"--offload-arch={chip}", "--cuda-device-only", "-nogpuinc", "-nogpulib"]
         # Not one name of ours is in the C library's headers, and none of them is read.
-        command += ["-include", str(HIP / "cuda_words.h"), f"-I{HIP / 'stand_ins'}", "-Wno-unused-command-line-argument"]
+        command += [
+            "-include",
+            str(HIP / "cuda_words.h"),
+            f"-I{HIP / 'stand_ins'}",
+            "-Wno-unused-command-line-argument",
+        ]
         command += [f"-D{name}={value}" for name, value in macros.items()]
         done = subprocess.run(
             [*command, str(path), "-o", str(out)], capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
-            errors = [line for line in done.stderr.splitlines() if "error:" in line] or ["failed without a word"]
+            errors = [line for line in done.stderr.splitlines() if "error:" in line] or [
+                "failed without a word"
+            ]
             raise ValueError(f"{path.name} for {chip}: {errors[0]}")
         return out.read_text(encoding="utf-8")
 

@@ -46,14 +46,24 @@ _TRITON = (
     f"{HERE}/our_triton.py",
     f"{HERE}/listing.py",
 )
-# By module: what decides a record, beside the versions. Not what only reads or writes one.
+_PLAIN = ("src/course_kernels/gemm/k01_cuda_cores.cu", "src/course_kernels/attention/k02_teaching.cu")
+# By module: what decides a record, beside the versions, and with what a .cu includes. What only reads or writes one
+# does not.
 SOURCES = {
     "tpu": tuple(f"{HERE}/{name}.py" for name in ("tpu", "tpu_multiply", "tpu_attention", "listing")),
-    "amd": (f"{HERE}/amd.py", f"{HERE}/hip/matrix_core.h", f"{HERE}/hip/multiply.hip", *_TRITON),
+    "amd": (
+        f"{HERE}/amd.py",
+        f"{HERE}/hip/cuda_words.h",
+        f"{HERE}/hip/matrix_core.h",
+        f"{HERE}/hip/multiply.hip",
+        *_PLAIN,
+        *_TRITON,
+    ),
     "nvidia": (
         f"{HERE}/nvidia.py",
         "src/course_kernels/gemm/k03_mma_sync.cu",
-        "src/course_kernels/attention/k02_teaching.cu",
+        "src/course_kernels/gemm/k03_mma_sync.py",  # its shapes
+        *_PLAIN,
         *_TRITON,
     ),
 }

@@ -1,4 +1,4 @@
-"""Our Triton kernels for cards that are not here, AMD's among them: the same two sources, the tile that each would get."""
+"""Our Triton kernels for cards that are not here, AMD's among them: two sources, and the tile that each would get."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOURCES = {
 }
 D = 128
 HOPPER = GPUTarget("cuda", 90, 32)
-# gfx950 has no TF32, and Triton refuses the word there, of bfloat16 too, where it says nothing. So AMD is told that it may.
+# gfx950 has no TF32, and Triton refuses the word there, even of bfloat16, of which it says nothing. So it is allowed.
 AMD_OPTIONS = {"allowed_dot_input_precisions": ("bf16x3", "bf16x6", "ieee", "tf32")}
 
 
@@ -28,10 +28,11 @@ def compiled(problem: str, target: GPUTarget) -> tuple[Any, dict[str, Any]]:
 
     Args:
         problem: "multiply" or "attention".
-        target: a card, by back end, architecture and threads of a warp. Hopper's has tiles of its own, as in the launcher.
+        target: a card, by back end, architecture and threads of a warp. As in the launcher, Hopper has its own tiles.
     """
     hopper = target == HOPPER
     tile: Any
+    blocks: dict[str, tuple[int, ...]]
     if problem == "multiply":
         kernel = k05_triton.gemm_kernel
         tile = (k05_triton.HOPPER if hopper else k05_triton.GENERIC)[2]

@@ -10,12 +10,19 @@ import tomllib
 from pathlib import Path
 
 from course_chips import kept
+from course_kernels.cuda.includes import sources_of
 from course_site.records.digest import file_digest
 
 
 def sources(chip: str, root: Path = kept.ROOT) -> dict[str, str]:
     """Return the files that decide a chip's record, each with a hash of its meaning."""
-    return {path: file_digest(root, path) for path in kept.SOURCES[kept.CHIPS[chip][0]]}
+    found: dict[str, str] = {}
+    for path in kept.SOURCES[kept.CHIPS[chip][0]]:
+        files = sources_of(root / path) if path.endswith(".cu") else [root / path]
+        found |= {
+            name: file_digest(root, name) for name in (file.relative_to(root).as_posix() for file in files)
+        }
+    return found
 
 
 def pinned(root: Path = kept.ROOT) -> dict[str, str]:

@@ -96,7 +96,7 @@ def _told(compiled, dump: Path, keep: bool) -> dict[str, Any]:
         "lines": len(lines),
         "parts": {name: len(part) for name, part in parts.items()},
         "counts": listing.counts("tpu", lines),
-        "excerpt": listing.excerpt("tpu", max(parts.values(), key=lambda part: _products(part)), 8),
+        "excerpt": listing.excerpt("tpu", max(parts.values(), key=lambda part: _products(part)), 8),  # type: ignore[arg-type]
         "layouts": sorted(set(_LAYOUT.findall(hlo[hlo.index("\nENTRY ") :]))),
         "bytes": {name: getattr(memory, f"{name}_size_in_bytes") for name in _MEMORY},
         "compilers_estimate": {name: cost[name] for name in _TOTALS if name in cost},
