@@ -22,7 +22,7 @@ KERNELS = kept.ROOT / "src/course_kernels"
 SOURCES: dict[str, tuple[Path, dict[str, Any], tuple[str, ...]]] = {
     "multiply_plain": (KERNELS / "gemm/k01_cuda_cores.cu", {"TYPE": "__bf16", "WHOLE": 1}, tuple(WAVE)),
     "attention_plain": (KERNELS / "attention/k02_teaching.cu", {"D": 128}, tuple(WAVE)),
-    "multiply_hip": (HIP / "multiply.hip", {}, ("gfx942", "gfx950")),
+    "multiply_hip": (HIP / "multiply.cpp", {}, ("gfx942", "gfx950")),
 }
 # What the compiler says of registers and shared memory (LDS), at the end of its text.
 _RESOURCES = re.compile(

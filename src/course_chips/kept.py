@@ -55,7 +55,7 @@ SOURCES = {
         f"{HERE}/amd.py",
         f"{HERE}/hip/cuda_words.h",
         f"{HERE}/hip/matrix_core.h",
-        f"{HERE}/hip/multiply.hip",
+        f"{HERE}/hip/multiply.cpp",
         *_PLAIN,
         *_TRITON,
     ),

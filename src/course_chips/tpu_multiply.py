@@ -6,7 +6,7 @@ Idea      Pallas: a tile of C stays in the chip's own memory (VMEM) while the ti
           core to itself
 Against   course_kernels/gemm/k05_triton.py: the same loop, where it is the programs that run side by side
 Limits    no masks: every length is a multiple of the tile
-Source    JAX documentation, Pallas TPU: matrix multiplication
+Source    JAX documentation, Pallas: TPU
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ PLANTED = {
 def text_of(name):
     """The kernel's text for g++, in a namespace of its own."""
     chip, fault = PLANTED[name]
-    kernel, header = (HIP / "multiply.hip").read_text(), (HIP / "matrix_core.h").read_text()
+    kernel, header = (HIP / "multiply.cpp").read_text(), (HIP / "matrix_core.h").read_text()
     if fault:
         assert kernel.count(fault[0]) == 1
         kernel = kernel.replace(*fault)

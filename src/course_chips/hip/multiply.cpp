@@ -1,11 +1,11 @@
 // Matrix multiply for AMD's matrix cores, in HIP: a wave of 64 threads takes the place of a warp of 32.
 //
 // Contract  ../../course_kernels/gemm/problem.py, bfloat16; K and N multiples of 8
-// Idea      the block tile of k02_wmma.cu; but who holds which number of a fragment is written out, and a thread reads its
-//           neighbours along K in one piece: B lies turned in shared memory (LDS)
+// Idea      the block tile of k02_wmma.cu; but who holds which number of a fragment is written out, and a thread reads
+//           its neighbours along K in one piece: B lies turned in shared memory (LDS)
 // Against   ../../course_kernels/gemm/k02_wmma.cu, where 32 threads hold a fragment and the compiler says how
 // Limits    a wave waits for its tile before it multiplies; the numbers of B are stored one by one as they are turned
-// Source    AMD, Instinct MI300 Instruction Set Architecture
+// Source    A. Salykov et al. 2025, Introduction to Matrix Core Programming on AMD CDNA3 and CDNA4 architecture
 
 #include "matrix_core.h"
 
