@@ -18,10 +18,10 @@ def sources(chip: str, root: Path = kept.ROOT) -> dict[str, str]:
     """Return the files that decide a chip's record, each with a hash of its meaning."""
     found: dict[str, str] = {}
     for path in kept.SOURCES[kept.CHIPS[chip][0]]:
-        files = sources_of(root / path) if path.endswith(".cu") else [root / path]
-        found |= {
-            name: file_digest(root, name) for name in (file.relative_to(root).as_posix() for file in files)
-        }
+        # A header is found where this course has it, wherever the source lies.
+        files = sources_of(kept.ROOT / path) if path.endswith(".cu") else [kept.ROOT / path]
+        names = [file.relative_to(kept.ROOT).as_posix() for file in files]
+        found |= {name: file_digest(root, name) for name in names}
     return found
 
 

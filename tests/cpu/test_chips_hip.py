@@ -81,7 +81,9 @@ extern "C" void NAME_launch(const void *A, const void *B, void *C, int M, int N,
   for (blockIdx.x = 0; blockIdx.x < unsigned(blocks); blockIdx.x++) {
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < 256; t++)
-      threads.emplace_back([=] { threadIdx.x = t, NAME::gemm_hip((const Bf16 *)A, (const Bf16 *)B, (Bf16 *)C, M, N, K); });
+      threads.emplace_back([=] {
+        threadIdx.x = t, NAME::gemm_hip((const Bf16 *)A, (const Bf16 *)B, (Bf16 *)C, M, N, K);
+      });
     for (auto &one : threads) one.join();
   }
 }
@@ -106,7 +108,9 @@ def text_of(name):
     text = kernel.replace('#include "matrix_core.h"', header.replace("#pragma once", ""))
     text = text.replace("defined(__gfx950__)", str(int(chip == "gfx950")))
     text = re.sub(
-        r"typedef (\w+) (\w+) __attribute__\(\(ext_vector_type\((\w+)\)\)\)", r"typedef Several<\1, \3> \2", text
+        r"typedef (\w+) (\w+) __attribute__\(\(ext_vector_type\((\w+)\)\)\)",
+        r"typedef Several<\1, \3> \2",
+        text,
     )
     text = text.replace("__bf16", "Bf16").replace('extern "C" __global__', "static")
     return f"namespace {name} {{\n{text}\n}}\n{LAUNCH.replace('NAME', name)}"
@@ -125,7 +129,9 @@ def library(tmp_path_factory):
 
 
 def error_of(library, name, M=136, N=24, K=40):
-    a, b = PROBLEM.make_inputs(Workload.of("bfloat16", M=M, N=N, K=K), torch.Generator().manual_seed(1), "cpu")
+    a, b = PROBLEM.make_inputs(
+        Workload.of("bfloat16", M=M, N=N, K=K), torch.Generator().manual_seed(1), "cpu"
+    )
     c = torch.full((M, N), float("nan"), dtype=torch.bfloat16)
     blocks = -(-M // 128) * -(-N // 128)
     places = [ctypes.c_void_p(x.data_ptr()) for x in (a, b, c)]
