@@ -189,5 +189,5 @@ class _WithoutRepair:
         return getattr(self.right, name)
 
     def exp2(self, x):
-        """2**x, but for [rows, 1]."""
+        """Return two to the power of x, but ones for [rows, 1]."""
         return self.right.ones_like(x) if x.shape[-1] == 1 else self.right.exp2(x)

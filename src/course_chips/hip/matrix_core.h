@@ -3,7 +3,7 @@
 // K is 16 on gfx942 and 32 on gfx950. Thread l holds row l % 16 of A, column l % 16 of B, and of both the K / 4 numbers
 // from l / 16 * (K / 4) on; of the sums it holds column l % 16 and four rows from l / 16 * 4 on.
 //
-// Source    A. Salykov et al. 2025, Introduction to Matrix Core Programming on AMD CDNA3 and CDNA4 architecture, 5.2
+// Source    A. Salykov et al. 2025, Introduction to Matrix Core Programming on AMD CDNA3 and CDNA4 architecture
 #pragma once
 
 #if defined(__gfx950__)
