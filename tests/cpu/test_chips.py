@@ -101,6 +101,15 @@ def test_another_version_of_a_compiler_is_seen(tmp_path):
     assert stale.reasons("gfx942", root) == []
 
 
+def test_the_compilers_of_the_tests_are_the_same_here():
+    tests = (kept.ROOT / "noxfile.py").read_text()
+    named = {name: version for name, version in stale.pinned().items() if f'"{name}==' in tests}
+    assert {"torch", "triton", "numpy", "cuda-core", "nvidia-cuda-nvrtc", "nvidia-cuda-nvdisasm"} <= set(
+        named
+    )
+    assert [name for name, version in named.items() if f'"{name}=={version}"' not in tests] == []
+
+
 # --- its counts are those of its code -------------------------------------------------------------
 
 

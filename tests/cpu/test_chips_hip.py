@@ -16,6 +16,7 @@ from course_chips import kept
 from course_kernels.gemm.problem import PROBLEM
 from course_kernels.problem import Workload, worst_error
 
+pytestmark = pytest.mark.kept("src/course_chips/hip")
 HIP = kept.ROOT / kept.HERE / "hip"
 WORDS = r"""
 #include <pthread.h>
