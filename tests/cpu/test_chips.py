@@ -242,6 +242,32 @@ def test_on_the_cpu_both_pallas_kernels_were_right_and_both_faults_were_seen(chi
     assert checked[unrepaired]["error"] > checked[unrepaired]["allowed"]
 
 
+@pytest.mark.parametrize("chip", TPUS)
+def test_the_compilers_estimate_counts_the_loop_over_keys_once(chip):
+    made = RECORDS[chip]["kernels"]["attention_jax"]
+    H, N, D = (made["sizes"][name] for name in "HND")
+    turns = N // 256
+    assert made["compilers_estimate"]["flops"] == pytest.approx(4 * H * N * N * D / turns, rel=0.05)
+
+
+@pytest.mark.parametrize("chip", ["tpu_v6e", "tpu_7x"])
+def test_plain_jax_attends_in_float32_where_pallas_attends_in_bfloat16(chip):
+    def types(kernel):
+        counts = RECORDS[chip]["kernels"][kernel]["counts"]
+        return {name.split(".")[2] for name in counts if name.startswith("vmatmul")}
+
+    assert types("attention_jax") == {"f32"}
+    assert types("attention_pallas") == {"bf16"}
+
+
+def test_without_a_launch_bound_amds_compiler_keeps_registers_for_1024_threads():
+    for chip in AMD:
+        plain = RECORDS[chip]["kernels"]["attention_plain"]["resources"]
+        bound = RECORDS[chip]["kernels"]["multiply_plain"]["resources"]
+        assert plain["max_flat_workgroup_size"] == 1024 > bound["max_flat_workgroup_size"] == 256
+        assert plain["vgpr_spill_count"] > bound["vgpr_spill_count"] == 0
+
+
 # --- reading what compilers print -----------------------------------------------------------------
 
 BUNDLES = """
