@@ -135,6 +135,13 @@ def worker(session: nox.Session) -> None:
 
 
 @nox.session
+def chips(session: nox.Session) -> None:
+    """Compile our kernels for chips that are not here, into records/chips/: `-- NAME ...`, `-- --list`."""
+    install(session, "chips")
+    run_to_its_end(session, "-m", "course_chips", *session.posargs)
+
+
+@nox.session
 def serve(session: nox.Session) -> None:
     """Show the site on http://127.0.0.1:8000 and reload it after every edit."""
     install(session, "site")

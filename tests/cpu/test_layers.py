@@ -25,6 +25,7 @@ GRAPH = grimp.build_graph(
     "course_profile",
     "course_harness",
     "course_capstone",
+    "course_chips",
     "course_site",
     cache_dir=None,
 )

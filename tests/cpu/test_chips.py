@@ -1,0 +1,353 @@
+"""Our kernels for chips that are not here: each record holds, its counts are those of its code, and both can fail.
+
+No compiler is asked: `nox -s chips` did that, and this reads what it left.
+"""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from course_chips import __main__ as command
+from course_chips import kept, listing, stale
+from course_site.records import renames
+
+TPUS = [chip for chip, (module, _) in kept.CHIPS.items() if module == "tpu"]
+AMD = [chip for chip, (module, _) in kept.CHIPS.items() if module == "amd"]
+NVIDIA = [chip for chip, (module, _) in kept.CHIPS.items() if module == "nvidia"]
+RECORDS = {chip: kept.read(chip) for chip in kept.CHIPS}
+KERNELS = [(chip, name) for chip, record in RECORDS.items() for name in record["kernels"]]
+
+
+def counted(chip, kernel, *begins):
+    return listing.beginning(RECORDS[chip]["kernels"][kernel]["counts"], *begins)
+
+
+# --- a record holds -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chip", kept.CHIPS)
+def test_a_record_holds(chip):
+    assert stale.reasons(chip) == [], f"compile it anew: nox -s chips -- {chip}"
+
+
+@pytest.mark.parametrize("chip", kept.CHIPS)
+def test_a_record_says_what_made_it_and_names_no_machine(chip):
+    record = RECORDS[chip]
+    assert (record["chip"], record["title"]) == (chip, kept.CHIPS[chip][1])
+    assert record["command"] == f"nox -s chips -- {chip}"
+    named = {name for name in record["packages"] if name != "python"}
+    assert named <= set(stale.pinned())
+    assert {one["source"] for one in record["kernels"].values()} <= set(record["sources"])
+    text = kept.path_of(chip).read_text()
+    text += "\n".join(
+        line for one in record["kernels"].values() if one["listing"] for line in kept.unpacked(one["listing"])
+    )
+    assert not re.search(
+        r"site-packages|/tmp/|/home/|/root/|\.nox|\.py\b.*:\d", text.replace("k03_mma_sync.py", "")
+    )
+
+
+def copied(tmp_path):
+    """The files that decide records, in a folder of their own."""
+    for path in {path for chip in kept.CHIPS for path in RECORDS[chip]["sources"]} | {"pyproject.toml"}:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(kept.ROOT / path, tmp_path / path)
+    (tmp_path / "records").mkdir()
+    shutil.copy(kept.ROOT / "records/renames.toml", tmp_path / "records")
+    renamed = renames.load(kept.ROOT)
+    for path in map(renamed.present, renamed.entries.values()):  # each has to be there
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        if not (tmp_path / path).exists():
+            (tmp_path / path).symlink_to(kept.ROOT / path)
+    return tmp_path
+
+
+def test_a_change_of_meaning_is_seen_and_a_comment_is_not(tmp_path):
+    root = copied(tmp_path)
+    assert [stale.reasons(chip, root) for chip in kept.CHIPS] == [[]] * len(kept.CHIPS)
+
+    def edited(path, old, new):
+        text = (root / path).read_text()
+        assert old in text
+        (root / path).write_text(text.replace(old, new, 1))
+        return {chip for chip in kept.CHIPS if stale.reasons(chip, root) != []}
+
+    assert edited("src/course_chips/tpu_multiply.py", '"""Matrix multiply', '"""A matrix multiply') == set()
+    attention = "src/course_kernels/attention/k02_teaching.cu"
+    assert edited(attention, "// region setup", "// region begin") == set()
+    assert edited(attention, "BLOCK_N = 16", "BLOCK_N = 32") == {*AMD, *NVIDIA}
+    assert stale.reasons("sm_80", root) == [f"{attention} has changed"]
+    assert edited("src/course_chips/tpu_multiply.py", "== 0", "== 1") == {*kept.CHIPS}
+    assert stale.reasons("tpu_7x", root) == ["src/course_chips/tpu_multiply.py has changed"]
+
+
+def test_an_included_header_counts(tmp_path):
+    root = copied(tmp_path)
+    header = root / "src/course_kernels/cuda/matrix_instructions.cuh"
+    header.write_text(header.read_text().replace("volatile", "", 1))
+    assert {chip for chip in kept.CHIPS if stale.reasons(chip, root)} == {*NVIDIA}
+
+
+def test_another_version_of_a_compiler_is_seen(tmp_path):
+    root = copied(tmp_path)
+    project = root / "pyproject.toml"
+    project.write_text(project.read_text().replace('"libtpu==0.0.42.1"', '"libtpu==0.0.50.1"'))
+    assert stale.reasons("tpu_v5e", root) == ["libtpu 0.0.42.1, pinned 0.0.50.1"]
+    assert stale.reasons("gfx942", root) == []
+
+
+def test_the_compilers_of_the_tests_are_the_same_here():
+    tests = (kept.ROOT / "noxfile.py").read_text()
+    named = {name: version for name, version in stale.pinned().items() if f'"{name}==' in tests}
+    assert {"torch", "triton", "numpy", "cuda-core", "nvidia-cuda-nvrtc", "nvidia-cuda-nvdisasm"} <= set(
+        named
+    )
+    assert [name for name, version in named.items() if f'"{name}=={version}"' not in tests] == []
+
+
+# --- its counts are those of its code -------------------------------------------------------------
+
+
+def differs(chip, kernel):
+    """What a record says of a kernel and its own listing does not; {} for the same."""
+    kind, said = kept.CHIPS[chip][0], kernel
+    lines = kept.unpacked(said["listing"])
+    code = [line for line in lines if kind == "tpu" or listing.NAMES[kind](line)]  # a bundle may be empty
+    found = {"counts": listing.counts(kind, lines), "lines": len(code)}
+    found["excerpt"] = listing.excerpt(kind, lines, len(said["excerpt"]))
+    return {name: value for name, value in found.items() if said[name] != value}
+
+
+@pytest.mark.parametrize(("chip", "kernel"), KERNELS)
+def test_counts_lines_and_excerpt_are_those_of_the_listing(chip, kernel):
+    said = RECORDS[chip]["kernels"][kernel]
+    if chip in TPUS and kernel.endswith("_jax"):  # thousands of bundles: counted, and not kept
+        assert said["listing"] == ""
+        assert said["lines"] == sum(said["parts"].values())
+    else:
+        assert differs(chip, said) == {}
+
+
+@pytest.mark.parametrize(
+    ("chip", "kernel"),
+    [("tpu_v5e", "multiply_pallas"), ("gfx950", "multiply_hip"), ("sm_90", "attention_triton")],
+)
+def test_a_count_that_was_edited_and_a_line_that_is_missing_are_seen(chip, kernel):
+    said = json.loads(json.dumps(RECORDS[chip]["kernels"][kernel]))
+    first = next(iter(said["counts"]))
+    said["counts"][first] += 1
+    assert list(differs(chip, said)) == ["counts"]
+    said["counts"][first] -= 1
+    assert differs(chip, said) == {}
+    kind = kept.CHIPS[chip][0]
+    lines = kept.unpacked(said["listing"])
+    products = [
+        at
+        for at, line in enumerate(lines)
+        if any(n.startswith(listing.MATRIX) for n in listing.NAMES[kind](line))
+    ]
+    del lines[products[0]]
+    said["listing"] = kept.packed(lines)
+    assert {"counts", "lines"} <= set(differs(chip, said))
+
+
+# --- what a chip is about is in its code ----------------------------------------------------------
+
+MATRIX = {
+    "gfx942": ("v_mfma_f32_32x32x8_bf16",),
+    "gfx950": ("v_mfma_f32_32x32x16_bf16",),
+    "gfx1250": ("v_wmma_f32_16x16x32_bf16",),
+    "sm_80": ("HMMA.16816.F32.BF16",),
+    "sm_89": ("HMMA.16816.F32.BF16",),
+    "sm_90": ("HGMMA.",),
+    "sm_100": ("UTCHMMA",),
+    "sm_120": ("HMMA.16816.F32.BF16",),
+}
+
+
+@pytest.mark.parametrize("chip", MATRIX)
+@pytest.mark.parametrize("kernel", ["multiply_triton", "attention_triton"])
+def test_triton_multiplies_by_what_the_chip_has_and_by_nothing_else(chip, kernel):
+    assert counted(chip, kernel, *MATRIX[chip]) > 0
+    assert counted(chip, kernel, *MATRIX[chip]) == counted(chip, kernel, *listing.MATRIX)
+
+
+@pytest.mark.parametrize("chip", [*AMD, *NVIDIA])
+@pytest.mark.parametrize("kernel", ["multiply_plain", "attention_plain"])
+def test_a_plain_kernel_multiplies_no_matrices(chip, kernel):
+    assert counted(chip, kernel, *listing.MATRIX) == 0
+    assert counted(chip, kernel, "FFMA", "v_fma", "v_pk_fma", "v_dual_fma", "v_fmac") > 0
+
+
+def test_in_hip_a_wave_asks_for_as_many_products_as_its_tile_has():
+    # 4 x 4 squares of 16 x 16 sums, 32 numbers along K; gfx950 takes all 32 at once.
+    assert counted("gfx942", "multiply_hip", "v_mfma_f32_16x16x16_bf16") == 4 * 4 * 32 // 16
+    assert counted("gfx950", "multiply_hip", "v_mfma_f32_16x16x32_bf16") == 4 * 4 * 32 // 32
+
+
+@pytest.mark.parametrize("chip", AMD)
+def test_a_wave_has_64_threads_and_on_gfx12_half_of_them(chip):
+    found = {one["resources"]["wavefront_size"] for one in RECORDS[chip]["kernels"].values()}
+    assert found == {32 if chip == "gfx1250" else 64}
+    block = RECORDS[chip]["kernels"]["multiply_triton"]["resources"]["max_flat_workgroup_size"]
+    assert block == 8 * found.pop()  # eight warps, whatever a warp is
+
+
+@pytest.mark.parametrize("chip", NVIDIA)
+def test_the_warp_wide_multiply_is_the_same_instruction_on_every_card(chip):
+    assert counted(chip, "multiply_mma", "HMMA.16816.F32.BF16") == counted(
+        chip, "multiply_mma", *listing.MATRIX
+    )
+
+
+@pytest.mark.parametrize("chip", TPUS)
+def test_on_a_tpu_a_step_of_the_multiply_has_as_many_products_as_its_tile(chip):
+    # A product is 16 rows of A times what an MXU holds of B: 128 x 128 numbers, from v6e on 256 x 256.
+    held = 128 if chip in ("tpu_v5e", "tpu_v5p") else 256
+    due = 256 // 16 * (256 // held) ** 2
+    assert counted(chip, "multiply_pallas", "vmatmul") == due
+    # B fills it 16 rows at a time, on either half of what it is wide.
+    assert counted(chip, "multiply_pallas", "vmatpush") == 256 // 16 * (256 // 128)
+
+
+@pytest.mark.parametrize("chip", TPUS)
+def test_on_a_tpu_tiles_come_by_copies_and_lie_in_tiles(chip):
+    record = RECORDS[chip]["kernels"]["multiply_pallas"]
+    assert "bf16[1024,1024]{1,0:T(8,128)(2,1)}" in record["layouts"]
+    assert (
+        counted(chip, "multiply_pallas", "dma.hbm_to_vmem")
+        + counted(chip, "multiply_pallas", "dma.done.wait")
+        > 0
+    )
+    assert record["bytes"]["argument"] == 2 * 2 * 1024 * 1024
+    assert record["bytes"]["output"] == 2 * 1024 * 1024
+
+
+@pytest.mark.parametrize("chip", TPUS)
+def test_on_the_cpu_both_pallas_kernels_were_right_and_both_faults_were_seen(chip):
+    checked = RECORDS[chip]["checked"]
+    planted = {name for name in checked if name.startswith("planted: ")}
+    assert set(checked) - planted == {"multiply", "attention"}
+    assert len(planted) == 2
+    for name in set(checked) - planted:
+        assert checked[name]["error"] <= checked[name]["allowed"]
+        assert not checked[name]["races"]
+    early, unrepaired = sorted(planted)
+    assert checked[early]["races"]
+    assert checked[unrepaired]["error"] > checked[unrepaired]["allowed"]
+
+
+@pytest.mark.parametrize("chip", TPUS)
+def test_the_compilers_estimate_counts_the_loop_over_keys_once(chip):
+    made = RECORDS[chip]["kernels"]["attention_jax"]
+    H, N, D = (made["sizes"][name] for name in "HND")
+    turns = N // 256
+    assert made["compilers_estimate"]["flops"] == pytest.approx(4 * H * N * N * D / turns, rel=0.05)
+
+
+@pytest.mark.parametrize("chip", ["tpu_v6e", "tpu_7x"])
+def test_plain_jax_attends_in_float32_where_pallas_attends_in_bfloat16(chip):
+    def types(kernel):
+        counts = RECORDS[chip]["kernels"][kernel]["counts"]
+        return {name.split(".")[2] for name in counts if name.startswith("vmatmul")}
+
+    assert types("attention_jax") == {"f32"}
+    assert types("attention_pallas") == {"bf16"}
+
+
+def test_without_a_launch_bound_amds_compiler_keeps_registers_for_1024_threads():
+    for chip in AMD:
+        plain = RECORDS[chip]["kernels"]["attention_plain"]["resources"]
+        bound = RECORDS[chip]["kernels"]["multiply_plain"]["resources"]
+        assert plain["max_flat_workgroup_size"] == 1024 > bound["max_flat_workgroup_size"] == 256
+        assert plain["vgpr_spill_count"] > bound["vgpr_spill_count"] == 0
+
+
+# --- reading what compilers print -----------------------------------------------------------------
+
+BUNDLES = """
+= control target key start
+LH: loop header
+= control target key end
+
+     0   :  { %s1 = inlined_call_operand.hbm [shape: bf16[8,128]] /* window /* of */ one */  ;;  %v2_v0 = vld [%s1] }
+  0x10 LB: > { %7 = dma.hbm_to_vmem [thread:$0]  (!%p8), /*step
+bounds: (1, 2) */ %s3 }
+  0x2f : > { %9 = vmatmul.bf16.gmra.mxu0 %v2_v0 } /* exit bundle */
+"""
+
+
+def test_bundles_are_read_one_a_line():
+    lines = listing.lines_of_tpu(BUNDLES)
+    assert len(lines) == 3
+    assert [listing.names_of_tpu(line) for line in lines] == [
+        ["inlined_call_operand.hbm", "vld"],
+        ["dma.hbm_to_vmem"],
+        ["vmatmul.bf16.gmra.mxu0"],
+    ]
+    assert lines[1] == "0x10 LB: > { %7 = dma.hbm_to_vmem [thread:$0] (!%p8), %s3 }"
+
+
+@pytest.mark.parametrize("text", ["", "LH: loop header", "  0x2f : > { %9 = vmatmul"])
+def test_what_is_no_whole_bundle_is_refused(text):
+    with pytest.raises(ValueError):  # noqa: PT011
+        listing.lines_of_tpu(text)
+
+
+def test_of_amds_text_instructions_and_labels_are_left():
+    text = '\t.file\t1 "/a/folder" "k.py"\n.LBB0_1:   ; =>loop\n'
+    text += "\tv_mfma_f32_16x16x16_bf16 v[0:3], v4, v5, v[0:3] ; k.py:3\n"
+    lines = listing.lines_of_amd(text)
+    assert lines == [".LBB0_1:", "v_mfma_f32_16x16x16_bf16 v[0:3], v4, v5, v[0:3]"]
+    assert [listing.names_of_amd(line) for line in lines] == [[], ["v_mfma_f32_16x16x16_bf16"]]
+
+
+def test_a_guard_is_no_instruction():
+    assert listing.names_of_nvidia("@!P0 HMMA.16816.F32.BF16 R4, R8") == ["HMMA.16816.F32.BF16"]
+    assert listing.names_of_nvidia("EXIT") == ["EXIT"]
+
+
+# --- the package and its command ------------------------------------------------------------------
+
+
+def test_it_stands_on_kernels_and_on_the_hash_of_a_source():
+    found = set()
+    for file in (kept.ROOT / kept.HERE).glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            found |= {name for name in names if name and name.startswith("course_")}
+    above = {name for name in found if not name.startswith(("course_kernels", "course_chips"))}
+    assert above == {"course_site.records.digest"}
+
+
+def test_what_a_reader_imports_needs_no_compiler():
+    code = (
+        "import sys, course_chips.kept as k; k.read('gfx942'); "
+        "print(*{m.split('.')[0] for m in sys.modules} - set(sys.stdlib_module_names))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env={"PYTHONPATH": str(kept.ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert set(done.stdout.split()) <= {"__main__", "course_chips"}, done.stderr
+
+
+def test_the_command_lists_and_refuses(capsys):
+    assert command.main(["--list", "amd"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == AMD
+    assert {line.split()[-1] for line in lines} == {"holds"}
+    with pytest.raises(SystemExit) as stopped:
+        command.main(["sm_91"])
+    assert stopped.value.code == 2
+    assert "sm_91: expected one of tpu_v5e" in capsys.readouterr().err
+    with pytest.raises(ValueError, match=r"^chip: expected one of tpu_v5e, .*, got 'mi300'$"):
+        kept.read("mi300")
