@@ -65,7 +65,8 @@ class Promise:
         exact: every bit counts, that of a zero's sign too.
         whole: every answer is the truth, rounded once to its type; the sign of a zero does not count.
         far: asked on the sizes that are longest, and past the largest announced, too.
-        long: asked on the sizes that are longest, too.
+        long: asked on the sizes that are longest of every type, too.
+        least: asked on the sizes alone that read least.
         options: keyword arguments in place of those of the size.
         at_least: an error that is always allowed: what the rounding of the inputs themselves comes to.
     """
@@ -79,6 +80,7 @@ class Promise:
     far: bool = False
     at_least: float = 0.0
     long: bool = False
+    least: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
 

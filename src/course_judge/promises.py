@@ -8,6 +8,7 @@ ahead that no rounding of the others shows.
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,9 +17,11 @@ from typing import Any
 
 import torch
 
-from course_judge.contract import kind_of
+from course_judge.contract import bounds_of, counts, kind_of, sizes_of
 from course_judge.drawn import Drawn, Promise, Tensors, kept_alike
+from course_judge.hidden_sizes import LEAST
 from course_judge.signs_and_sizes import SIGNS_AND_SIZES
+from course_judge.structured import STRUCTURED
 from course_judge.whole_numbers import WHOLE
 from course_kernels.measure.check import BITS
 from course_kernels.problem import Problem, Workload
@@ -473,7 +476,8 @@ def promises(problem: Problem) -> tuple[Promise, ...]:
     whole = (
         Promise("with whole numbers", change, whole=True, far=True) for change in WHOLE.get(problem.name, ())
     )
-    return (*PROMISES.get(problem.name, ()), *SIGNS_AND_SIZES.get(problem.name, ()), *whole)
+    tables = (PROMISES, SIGNS_AND_SIZES, STRUCTURED)
+    return (*(promise for table in tables for promise in table.get(problem.name, ())), *whole)
 
 
 def case(promise: Promise, problem: Problem, w: Workload, generator: torch.Generator) -> Tensors | None:
@@ -501,14 +505,33 @@ def cases_on(workloads: Sequence[Workload], problem: Problem, *, longest: bool =
     """Return sizes on which a case is tried: of each type and each set of flags the largest that is at hand.
 
     Args:
-        longest: of each set of flags that which is longest in each of its dimensions, too.
+        longest: of each type and each set of flags that which is longest in each of its dimensions, too.
     """
     found: dict[Any, Workload] = {}
     for w in sorted(workloads, key=lambda w: (problem.writes_bytes(w), problem.flops(w))):
         found[w.dtype, kind_of(w)] = w
     for w in workloads if longest else ():
         for name, size in w.items:
-            of = ("longest", name, kind_of(w))
+            of = ("longest", name, w.dtype, kind_of(w))
             if name[0].isupper() and (of not in found or found[of].dims[name] < size):
                 found[of] = w
     return list(dict.fromkeys(found.values()))
+
+
+def ends_of(workloads: Sequence[Workload], problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return sizes at the ends: the longest of each dimension, and one of the fewest rows; of several alike one drawn.
+
+    A kernel may have another way for long rows, or for few: what is special about values is asked there, too.
+    """
+    found = []
+    for name in sizes_of(problem):
+        of = [w for w in workloads if name in w.dims]
+        if not of or counts(problem, name) or bounds_of(problem, name).only:
+            continue
+        longest = max(w.dims[name] for w in of)
+        found.append(rng.choice([w for w in of if w.dims[name] == longest]))
+    rows = [w for w in workloads if "M" in w.dims and all(w.dims[n] >= LEAST for n in w.dims if n in ("N", "K", "F"))]
+    if rows:
+        fewest = min(w.M for w in rows)
+        found.append(rng.choice([w for w in rows if fewest == w.M]))
+    return list(dict.fromkeys(found))
