@@ -8,7 +8,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +34,13 @@ from course_judge.drawn import Promise, Tensors, kept_alike
 from course_judge.edge_sizes import Edges, of_other_types
 from course_judge.hidden_sizes import draw, small
 from course_judge.host import Broken, Host, Stranger, Task
+from course_judge.identity import hash_of, hash_of_judge
 from course_judge.nearly_alike import PLACES, changed, may_change, on_a_grid, one_and_the_same, sizes_alike
 from course_judge.promises import case, cases_on, ends_of, ingredients, promises, shorter
 from course_judge.protocol.messages import Load
 from course_judge.protocol.verdict import AFTER, RIGHT, Evidence, Taken, Verdict, refused
 from course_judge.remote import HELD_BYTES, MOST_HELD_BYTES, Remote
 from course_judge.timing import NoTime, Times
-from course_kernels import problem as kernel_module
 from course_kernels.measure import messages
 from course_kernels.measure.check import BITS, Check, WrongResult
 from course_kernels.measure.competitor import Competitor
@@ -110,22 +109,6 @@ def judge(
         evidence = Evidence(hash_of(file), hash_of_judge(problem), where, cases, examination.launches)
         printed = stranger.printed
         return dataclasses.replace(verdict, printed=printed, not_held=stranger.not_held, evidence=evidence)
-
-
-def hash_of_judge(problem: Problem) -> str:
-    """Return a hash of all that decides a verdict: a verdict of another judge's is to be had anew."""
-    judge, kernels = Path(__file__).parent, Path(kernel_module.__file__).parent
-    files = [*judge.rglob("*.py"), *(kernels / "measure").rglob("*.py"), kernels / "problem.py"]
-    files += [kernels / problem.name / "problem.py", kernels / "cuda" / "four_bits.py"]
-    told = sha256()
-    for path in sorted(path for path in files if path.is_file()):
-        told.update(f"{path.name}\0".encode() + path.read_bytes())
-    return told.hexdigest()
-
-
-def hash_of(file: Path) -> str:
-    """Return the hash of a file; empty where there is none."""
-    return sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
 # Problems whose answers are rounded one by one: what they are off by has either sign, and none on average.

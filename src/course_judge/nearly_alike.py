@@ -24,8 +24,8 @@ NO_GRID = ("fused_multiply_add", "qkv_rope", "sampling", "sparse_attention", "sp
 # Where something changes, and in which ways it is tried until it shows in the answer.
 PLACES = {
     "in the middle": ("swapped", "swapped", "swapped", "raised"),
-    "at the beginning": ("swapped", "swapped"),
-    "at the end": ("swapped", "swapped"),
+    "at the beginning": ("swapped", "swapped", "raised"),
+    "at the end": ("swapped", "swapped", "raised"),
     "of one row": ("in a row", "in a row"),
     "at four corners": ("in a rectangle", "in a rectangle"),
 }

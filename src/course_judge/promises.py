@@ -530,7 +530,11 @@ def ends_of(workloads: Sequence[Workload], problem: Problem, rng: random.Random)
             continue
         longest = max(w.dims[name] for w in of)
         found.append(rng.choice([w for w in of if w.dims[name] == longest]))
-    rows = [w for w in workloads if "M" in w.dims and all(w.dims[n] >= LEAST for n in w.dims if n in ("N", "K", "F"))]
+    rows = [
+        w
+        for w in workloads
+        if "M" in w.dims and all(w.dims[n] >= LEAST for n in w.dims if n in ("N", "K", "F"))
+    ]
     if rows:
         fewest = min(w.M for w in rows)
         found.append(rng.choice([w for w in rows if fewest == w.M]))

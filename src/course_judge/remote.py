@@ -98,7 +98,7 @@ class Remote:
         self._room_bytes = 2 * writes + SLACK_BYTES
         self._calls, self._last = 0, []
         self._size, self._is_held = workload.label, writes <= MOST_HELD_BYTES
-        self._is_large = HELD_BYTES < writes
+        self._is_large = writes > HELD_BYTES
 
     def close(self) -> None:
         """Give the shared memory back."""

@@ -20,7 +20,9 @@ FAR_HALF = (3, 5)  # of float16, which ends at 65504
 ROOM_OF_HALF = 2.0**13
 # All together, of whole numbers whose sums stay below 2**22: near the ends of float32, and within them.
 LARGE_POWERS, SMALL_POWERS = (84, 96), (-108, -92)
-ROWS_UP_TO = 48  # an exponent: the square of a residual a thousand times as large, and N of those, are numbers still
+ROWS_UP_TO = (
+    48  # an exponent: the square of a residual a thousand times as large, and N of those, are numbers still
+)
 LARGEST_TILE = 128  # along K
 MASKED = {torch.float16: -6e4}  # what masks write in place of minus infinity: -1e30 where a type has it
 

@@ -20,7 +20,10 @@ SHUT = (-30.0, -12.0)  # gates; further down the argument of exp is off by more 
 TILE, TILES = 64, (256, 128, 64, 32, 16, 8)
 # Tokens that have a value in one of the D numbers: were one left out, it would show beside so many.
 TOKENS_EACH = {torch.bfloat16: 4, torch.float16: 32, torch.float32: 256}
-PAST_SHORT, MOST_POOL_BYTES = 2**15, 2**26  # numbers of pages and positions past an int16; what a pool may take
+PAST_SHORT, MOST_POOL_BYTES = (
+    2**15,
+    2**26,
+)  # numbers of pages and positions past an int16; what a pool may take
 FEW = 3  # whole numbers of a diagonal
 
 
@@ -31,7 +34,7 @@ def _of_one_sign(drawn: Drawn, inputs: Tensors, *, of: Sequence[int], sign: floa
 
 
 def _diagonal(drawn: Drawn, inputs: Tensors) -> Tensors:
-    """A matrix with nothing off its diagonal, and another of whole numbers: each answer is one product."""
+    """Draw a matrix with nothing off its diagonal, and another of whole numbers: each answer is one product."""
     a, b = inputs
     numbers = whole(drawn, FEW, min(a.shape))
     only = torch.zeros(a.shape, device=a.device)
@@ -149,9 +152,12 @@ def _old_tokens(drawn: Drawn, inputs: Tensors) -> Tensors:
     q, k, v, *rest = inputs
     fresh = drawn.normal(*v.shape).to(v.dtype)
     alike = drawn.normal(1, k.shape[1], 1, k.shape[3]).expand(k.shape)
-    return q, alike.to(k.dtype).contiguous(), torch.where(v.double().isnan(), fresh.double(), v.double()).to(
-        v.dtype
-    ), *rest
+    return (
+        q,
+        alike.to(k.dtype).contiguous(),
+        torch.where(v.double().isnan(), fresh.double(), v.double()).to(v.dtype),
+        *rest,
+    )
 
 
 def _pages_twice(drawn: Drawn, inputs: Tensors) -> Tensors | None:
@@ -166,7 +172,7 @@ def _pages_twice(drawn: Drawn, inputs: Tensors) -> Tensors | None:
 
 
 def _many_pages(drawn: Drawn, inputs: Tensors) -> Tensors | None:
-    """A pool so large that the number of a page does not fit into sixteen bits."""
+    """Make a pool so large that the number of a page does not fit into sixteen bits."""
     q, k, v, table, lengths, *scales = inputs
     more = PAST_SHORT
     if (more + len(k)) * k[0].numel() * k.element_size() > MOST_POOL_BYTES:
