@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from course_judge.cpu_sizes import (
     names_triton,
     of_long_sums,
     of_many_numbers,
+    of_two_long,
     of_whole_tiles,
     past_a_group,
     ran,
@@ -51,9 +53,9 @@ AGAIN = (25, 120)
 AGAIN_SECONDS = 2.0  # none is begun later; the least of them are always asked
 LATER_SECONDS = (0.2, 0.4)  # then the answers that are still held are looked at
 # And on a size whose answers are larger than those that are held else: how many, of how many bytes, for how long.
-AGAIN_LARGE, LARGE_BYTES, AGAIN_LARGE_SECONDS = (9, 17), (HELD_BYTES + 1, MOST_HELD_BYTES), 1.5
+AGAIN_LARGE, LARGE_BYTES, AGAIN_LARGE_SECONDS = (6, 12), (HELD_BYTES + 1, MOST_HELD_BYTES), 1.0
 AWHILE_SECONDS = (0.006, 0.012)  # after a larger size, whose inputs are then looked at again
-HARD_COST = 16.0  # the largest size that is asked with NaN and infinities, too
+LEAST_HARD_COST, HARD_COST = 0.1, 16.0  # of sizes that are asked with NaN and infinities, too
 FEW_SIZES = 3  # of those that read least, with a case that is for them alone
 PROMISED_COST = 8.0  # the largest size that a case of `promises` is tried on
 ALIKE_COST = 0.5  # and that is asked with inputs which are nearly those of the question before
@@ -141,7 +143,7 @@ class _More:
     def __init__(self, problem: Problem, rng: random.Random, pace: Pace | None) -> None:
         self._problem, self.pace, self.late = problem, pace, False
         self.of_tiles = of_whole_tiles(problem, rng)
-        groups = past_a_group(problem, rng)
+        groups = [*past_a_group(problem, rng), *of_two_long(problem, rng)]
         sizes = dict.fromkeys((*larger(problem, rng), *drawn(problem, rng), *self.of_tiles, *groups))
         self.sizes = sorted(sizes, key=partial(cost, problem))
         self.edges = Edges(problem, rng)
@@ -212,7 +214,7 @@ class _Examination:
                 asked += self._asked_more(function, more, asked)
             self._promised(function, asked, more)
             if more:
-                edges = more.edges.ask_smallest(partial(self._asked_once, function), self._pace)
+                edges = more.edges.ask_smallest(partial(self._asked_small, function), self._pace)
                 edges += more.edges.ask_past(partial(self._asked_past, function), self._pace)
                 lines = more.told(asked, self.kinds)
                 asked += edges
@@ -295,6 +297,11 @@ class _Examination:
         self._check(function, workload).once(hard=hard)
         self._note(function, workload)
 
+    def _asked_small(self, function: Remote, workload: Workload) -> None:
+        """Ask one of the smallest sizes; whole blocks with hard values, too."""
+        full = not self._pace and cost(self._problem, workload) >= LEAST_HARD_COST
+        (self._asked_in_full if full else self._asked_once)(function, workload)
+
     def _asked_exactly(self, function: Remote, workload: Workload) -> bool:
         """Ask with special values where every bit counts; returns whether the problem has such."""
         for promise in promises(self._problem):
@@ -330,9 +337,12 @@ class _Examination:
         of_types = [*of_types, *(more.long_sums if more else ())]
         questions: list[list[Callable[[], bool]]] = []
         ends = ends_of(sizes, self._problem, self._rng) if more else []
+        alike = sizes_alike(self._problem, self._rng) if more else []
         for promise in promises(self._problem):
-            of = cases_on([*sizes, *of_types], self._problem, longest=promise.far or promise.long)
-            of = list(dict.fromkeys([*of, *ends]))
+            longest = promise.far or promise.long
+            of = cases_on([*sizes, *of_types], self._problem, longest=longest, types=promise.types)
+            more_of = (() if longest else ends, alike if promise.square else ())
+            of = list(dict.fromkeys([*of, *chain(*more_of)]))
             if promise.least:
                 of = sorted(sizes, key=self._problem.reads_bytes)[:FEW_SIZES]
             questions.append([partial(self._special, function, w, promise) for w in of])
@@ -340,7 +350,7 @@ class _Examination:
         of = cases_on(few, self._problem)
         questions.append([partial(self._nearly_alike, function, w) for w in of])
         if more:
-            of = [*of, *sizes_alike(self._problem, self._rng)]
+            of = [*of, *alike]
         if self._problem.name in WITH_CACHES and (new := _of_more(few, asked)):
             questions.append([partial(self._short_first, function, new)])
         same = Promise(ONE_TENSOR, partial(one_and_the_same, self._problem))

@@ -26,8 +26,8 @@ PLACES = {
     "in the middle": ("swapped", "swapped", "swapped", "raised"),
     "at the beginning": ("swapped", "swapped", "raised"),
     "at the end": ("swapped", "swapped", "raised"),
-    "of one row": ("in a row", "in a row"),
-    "at four corners": ("in a rectangle", "in a rectangle"),
+    "of one row": ("in a row",),
+    "at four corners": ("in a rectangle",),
 }
 PICKED = 16  # places in the middle, of which the largest and the smallest number change places
 LEAST = 4  # a shorter input has no middle

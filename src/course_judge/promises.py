@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import sqrt
 from typing import Any
 
@@ -274,6 +274,10 @@ def _far_rows(drawn: Drawn, inputs: Tensors) -> Tensors:
     x, r, g = inputs
     on_grid = [(t * 1024).round() / 1024 for t in (x, r)]
     at = drawn.one_of((FAR, -FAR, FAR / 4), len(x), 1).float()
+    some = -(-len(x) // 2)
+    at[:some] = drawn.one_of(
+        (FAR, -FAR), some, 1
+    ).float()  # nearer, a difference of squares may be right by chance
     return on_grid[0] + at, on_grid[1], g
 
 
@@ -501,35 +505,37 @@ def shorter(problem: Problem, w: Workload, generator: torch.Generator) -> Tensor
     return kept_alike((q, k, v, *rest))
 
 
-def cases_on(workloads: Sequence[Workload], problem: Problem, *, longest: bool = False) -> list[Workload]:
+def cases_on(
+    workloads: Sequence[Workload], problem: Problem, *, longest: bool = False, types: bool = False
+) -> list[Workload]:
     """Return sizes on which a case is tried: of each type and each set of flags the largest that is at hand.
 
     Args:
-        longest: of each type and each set of flags that which is longest in each of its dimensions, too.
+        longest: of each set of flags that which is longest in each of its dimensions, too.
+        types: and of each type.
     """
     found: dict[Any, Workload] = {}
     for w in sorted(workloads, key=lambda w: (problem.writes_bytes(w), problem.flops(w))):
         found[w.dtype, kind_of(w)] = w
     for w in workloads if longest else ():
         for name, size in w.items:
-            of = ("longest", name, w.dtype, kind_of(w))
+            of = ("longest", name, w.dtype if types else "", kind_of(w))
             if name[0].isupper() and (of not in found or found[of].dims[name] < size):
                 found[of] = w
     return list(dict.fromkeys(found.values()))
 
 
 def ends_of(workloads: Sequence[Workload], problem: Problem, rng: random.Random) -> list[Workload]:
-    """Return sizes at the ends: the longest of each dimension, and one of the fewest rows; of several alike one drawn.
+    """Return sizes at the ends: the longest of each dimension and each pair, the fewest rows; of several alike one.
 
     A kernel may have another way for long rows, or for few: what is special about values is asked there, too.
     """
+    names = [n for n in sizes_of(problem) if not counts(problem, n) and not bounds_of(problem, n).only]
     found = []
-    for name in sizes_of(problem):
-        of = [w for w in workloads if name in w.dims]
-        if not of or counts(problem, name) or bounds_of(problem, name).only:
-            continue
-        longest = max(w.dims[name] for w in of)
-        found.append(rng.choice([w for w in of if w.dims[name] == longest]))
+    for some in (*((name,) for name in names), *combinations(names, 2)):
+        if of := [w for w in workloads if all(name in w.dims for name in some)]:
+            longest = max(min(w.dims[name] for name in some) for w in of)
+            found.append(rng.choice([w for w in of if min(w.dims[name] for name in some) == longest]))
     rows = [
         w
         for w in workloads

@@ -223,7 +223,7 @@ def _positive(*of: int) -> Promise:
     return Promise(POSITIVE, partial(_of_one_sign, of=of))
 
 
-_PRODUCTS = (_positive(0, 1), Promise(DIAGONAL, _diagonal, whole=True))
+_PRODUCTS = (_positive(0, 1), Promise(DIAGONAL, _diagonal, whole=True, square=True))
 _SCALES = (
     Promise(SIGNED_SCALES, _signed_scales, whole=True),
     Promise(NAN_SCALES, partial(_planted, at=2, values=NO_NUMBERS)),
@@ -248,15 +248,15 @@ STRUCTURED: dict[str, tuple[Promise, ...]] = {
     **dict.fromkeys(("gemm", "sgemm"), _PRODUCTS),
     "skinny_gemm": (_positive(0, 1),),
     **dict.fromkeys(("gemm_fp8", "skinny_gemm_fp8"), (_positive(0, 1), *_SCALES)),
-    "attention": (Promise(APART, _apart, long=True),),
+    "attention": (Promise(APART, _apart, long=True, types=True),),
     "decode_attention": (
-        Promise(APART, _decode_apart, long=True),
-        Promise(WHOLE_TILES, partial(_decode_apart, tiles=True), long=True),
+        Promise(APART, _decode_apart, long=True, types=True),
+        Promise(WHOLE_TILES, partial(_decode_apart, tiles=True), long=True, types=True),
         Promise(OLD, _old_tokens),
     ),
     "paged_attention": (
-        Promise(APART, _paged_apart, long=True),
-        Promise(WHOLE_TILES, partial(_paged_apart, tiles=True), long=True),
+        Promise(APART, _paged_apart, long=True, types=True),
+        Promise(WHOLE_TILES, partial(_paged_apart, tiles=True), long=True, types=True),
         Promise(OLD, _old_tokens),
         Promise(TWICE, _pages_twice),
         Promise(MANY_PAGES, _many_pages, least=True),
