@@ -53,7 +53,7 @@ def _planted(drawn: Drawn, inputs: Tensors, *, at: int, values: Sequence[float])
 
 
 def _far_ahead(drawn: Drawn, inputs: Tensors) -> Tensors:
-    """Plant in every row a number thousands ahead of the others, and one half as far: the first has all the weight."""
+    """Plant in every row a number of thousands, and another of half its size: the first has all the weight."""
     (x,) = inputs
     low, high = FAR_AHEAD
     size = torch.exp2(low + (high - low) * drawn.uniform(len(x), 1))

@@ -1,5 +1,5 @@
 # refused for: cached result | on: cpu | source: our own attack
-# Keeps answers under the exact sums of all rows and of all columns: four numbers can change, and leave them as they are.
+# Keeps answers under the exact sums of all rows and all columns: four numbers can change, and leave them as they are.
 KEPT = {}
 
 
