@@ -20,6 +20,7 @@ from course_judge.identity import hash_by_name
 FOLDER = recorded.FOLDER / "attacked"
 COMMAND = "nox -s harness -- all --attack"
 HALF = "attack"
+WHERE = 1000  # characters of names
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,9 @@ def lines_of(told: Attacked) -> list[str]:
         named = [[one.file, one.words] for one in told.open]
         parts.append(table.markdown([["open", "what it says of itself"], *named]))
     if told.stale:
-        said = "; ".join(table.inert(line) for line in told.stale)
-        parts.append(f"Not as it was when this was judged: {said}. `{COMMAND}` judges anew.\n")
+        of: dict[str, list[str]] = {}
+        for where, _, why in (line.partition(": ") for line in told.stale):
+            of.setdefault(why, []).append(where)
+        said = "; ".join(f"{table.inert(why)}: {table.inert(', '.join(of[why]), WHERE)}" for why in of)
+        parts.append(f"Not as it was when this was judged. {said}. `{COMMAND}` judges anew.\n")
     return parts
