@@ -1,4 +1,4 @@
-"""What attacks on the judge taught it: each further question catches the fault it is for, and lets pass what is right."""
+"""What attacks on the judge taught it: each further question catches the fault it is for, and passes what is right."""
 
 import random
 
