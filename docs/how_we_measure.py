@@ -216,6 +216,22 @@ record(
 # source. Our tests check that each of them is refused wherever it can be detected, with a card or without one, and that
 # honest files pass.
 #
+# We also let the judge be attacked in public: a hacker has its source in hand and writes files that are meant to be called
+# right while they are wrong. They lie in `proposals/`, as they were written; `nox -s harness -- all --attack` judges
+# them again. What came of the latest attack, by the journals that it left:
+#
+# /// attacks
+# ///
+#
+# Many of these files got through when they were written. For each of them the judge now asks something more:
+#
+# - *Sizes*: whole blocks, where a kernel has a way of its own; sizes that are long two ways; special values on long rows, and
+#   on few; NaN in large answers, too.
+# - *Values*: one sign alone, a diagonal, NaN among weights and scales, numbers close to the ends of the type, one token of
+#   thousands that shows, sequences that end where a tile does, pages and positions past what sixteen bits count.
+# - *Later*: large answers are held and looked at again, as small ones are; so are the inputs; and an answer that is
+#   kept under a part of the input, or under the sums of its rows and columns, meets an input of which just those are the same.
+#
 # The labs' grader works the same way: your file runs in a process of its own, and the truth stays outside. Yet the
 # grader remains a tutor. For the sizes that a lab announces, the grader uses the same inputs each time, so that you can
 # reproduce a complaint; once those answers are right, it tries a size that is announced nowhere, with inputs that
@@ -227,7 +243,10 @@ record(
 # - A file that must do its own work (`--own`) is watched from inside its own process. If its author breaks that watch,
 #   for example with a C library of their own, another library can do the work. The answer is then right, and so is the
 #   time; only the work is not theirs.
-# - A kernel may be right on every input that we try and wrong on others. It may be as inexact as the contract allows.
+# - A kernel may be right on every input that we try and wrong on others: on sizes that no machine without a card bears, say.
+#   It may be as inexact as the contract allows.
+# - A file may see that it is judged, by its process or by the thread that calls it; it may count its calls, or wait for
+#   ten minutes, and be wrong only then. What it says of the memory of earlier answers is its own word.
 # - A stranger's file may read any file that anybody may read. None of those files holds a secret.
 # - In a lab done in NumPy, the file's own process counts how many numbers it holds at once, and watches for calls that
 #   would do its work.

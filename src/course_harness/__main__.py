@@ -8,7 +8,6 @@ import math
 import re
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from course_harness.loop import DONE, Budget, Plan, run, spent
 from course_harness.proposer import Proposer, Stopped
 from course_harness.search import MOST, Search
 from course_harness.tasks import LEVELS, Task, Unusable, attack_words, task, tasks, words
+from course_judge.identity import hash_by_name
 
 ROOT = Path(__file__).resolve().parents[2]
 JOURNALS = Path("harness_journals")
@@ -203,12 +203,7 @@ def _listed() -> str:
 
 
 def _table(folder: Path) -> str:
-    now: Callable[[str], str] | None = None
-    with contextlib.suppress(ImportError):
-        from course_judge.judge import hash_of_judge
-
-        now = partial(_hash_now, hash_of_judge)
-    found, lines = table.summaries(folder, now)
+    found, lines = table.summaries(folder, hash_by_name)
     parts = []
     kernels = [one for one in found if one.half == "kernel"]
     for who, on in dict.fromkeys((one.who, one.on) for one in kernels):
@@ -223,10 +218,6 @@ def _table(folder: Path) -> str:
             f"attacks: tried {told.tried}, refused {told.refused}, not judged {told.not_judged}, open {told.open}"
         )
     return "\n\n".join([*parts, *lines]) or f"no journals in {folder}"
-
-
-def _hash_now(hash_of_judge: Callable[[Any], str], name: str) -> str:
-    return hash_of_judge(task(name).problem())
 
 
 def _options() -> argparse.ArgumentParser:

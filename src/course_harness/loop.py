@@ -93,6 +93,8 @@ class _Run:
     ) -> None:
         self._plan, self._proposer, self._judging, self._journal = plan, proposer, judging, journal
         self._budget, self._now, self._say = budget, now, say
+        # Of an attack nobody asks whose work it is: refused for that, it would say nothing of the judge's questions.
+        self._own = proposer.own and plan.half == "kernel"
 
     def through(self) -> str:
         self._begin()
@@ -123,7 +125,7 @@ class _Run:
             "half": self._plan.half,
             "words": sha256(self._plan.words.encode()).hexdigest(),
             "proposer": self._proposer.name,
-            "own": self._proposer.own,
+            "own": self._own,
             "about": self._proposer.described(),
             "judge": self._judging.judge_hash(self._plan.task),
             "on": self._judging.on,
@@ -175,7 +177,7 @@ class _Run:
             task, text = self._plan.task, proposed["text"]
             if not text.strip():
                 return {"verdict": self._nothing(proposed)}
-            return {"verdict": self._judging.judge(task, text, self._proposer.own)}
+            return {"verdict": self._judging.judge(task, text, self._own)}
 
         entry = self._step("judged", at, step)
         self._say(f"sample {at['sample']}, round {at['round']}: {_head(entry['verdict'])}")

@@ -48,6 +48,8 @@ OF_TILES = ("gemm", "sgemm", "skinny_gemm")
 # Programs that go down eight rows of tiles before they move on leave what is past them to a group that is not full.
 GROUP, GROUPED_TILES = 8, (128, 256)
 GROUPED = (*OF_TILES, "gemm_fp8", "skinny_gemm_fp8", "skinny_gemm_w4", "transpose")
+# Products that are long two ways, and not the third: special values are asked on them, too.
+TWO_LONG, THIRD = (530, 720), (17, 32)
 # Sums so long that float16 loses what is added to them, even where a tile takes 64 products in one step.
 LONG_SUM = 5120
 OF_LONG_SUMS = ("decode_linear", "gemm", "skinny_gemm")
@@ -137,6 +139,19 @@ def past_a_group(problem: Problem, rng: random.Random) -> list[Workload]:
             asked = sides | ({"K": rng.randint(17, 32)} if "K" in like.dims else {})
             dims = {name: bounds_of(problem, name).fit(size) for name, size in asked.items()}
             found.append(Workload.of(like.dtype, **like.dims | dims))
+    return found
+
+
+def of_two_long(problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return products of which two dimensions are long, and the third is short."""
+    if problem.name not in GROUPED or problem.name == "transpose":
+        return []
+    found = []
+    for short in ("M", "N", "K"):
+        like = rng.choice(problem.check_on)
+        sides = {name: rng.randint(*(THIRD if name == short else TWO_LONG)) for name in ("M", "N", "K")}
+        dims = {name: bounds_of(problem, name).fit(size) for name, size in sides.items()}
+        found.append(Workload.of(like.dtype, **like.dims | dims))
     return found
 
 

@@ -66,6 +66,9 @@ class Promise:
         whole: every answer is the truth, rounded once to its type; the sign of a zero does not count.
         far: asked on the sizes that are longest, and past the largest announced, too.
         long: asked on the sizes that are longest, too.
+        types: and on those that are of every type.
+        least: asked on the sizes alone that read least.
+        square: asked on sizes whose lengths are equal, too.
         options: keyword arguments in place of those of the size.
         at_least: an error that is always allowed: what the rounding of the inputs themselves comes to.
     """
@@ -79,6 +82,9 @@ class Promise:
     far: bool = False
     at_least: float = 0.0
     long: bool = False
+    types: bool = False
+    least: bool = False
+    square: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -39,6 +39,9 @@ SMALLEST_SECONDS, PAST_SECONDS = 4.0, 8.0
 FIRST_LONG, DOUBLED = 64, 11
 MARGIN = 1.5  # of what a size is guessed to take more than a smaller one
 # A sort, and random words of 64 bits, as torch makes them; eight weights in a word. Rounds without a byte of memory.
+# Whole blocks: a multiple of whatever size a block may have. Squares of it, and products of three, take less.
+BLOCK, BLOCK_OF_SQUARES, SIDE, SIDE_OF_PRODUCTS, DEPTH = 4096, 1024, 1024, 1536, 64
+MOST_BLOCKS = 6  # of a dimension: types, and sets of flags
 DEAR = {"sampling": 16, "skinny_gemm_w4": 4, "bank_conflicts": 1 / 16, "divergence": 1 / 16}
 
 
@@ -72,7 +75,46 @@ def smallest(problem: Problem, rng: random.Random) -> tuple[Workload, ...]:
     # Before there is no time left.
     first = [*of_large_shares(problem, rng), *between(problem, rng)]
     kept = (w for w in dict.fromkeys([*first, *found]) if w not in problem.check_on)
-    return tuple(w for w in kept if _bytes(problem, w) <= SMALL_BYTES and problem.flops(w) <= 4 * SMALL_FLOPS)
+    small = [w for w in kept if _bytes(problem, w) <= SMALL_BYTES and problem.flops(w) <= 4 * SMALL_FLOPS]
+    return tuple(dict.fromkeys([*of_whole_blocks(problem, rng), *small]))
+
+
+def of_whole_blocks(problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return sizes that leave no rest, whatever the block: kernels have ways of their own for those.
+
+    Of each dimension one, of each type and each set of flags, the others small; then all that are large at once.
+    """
+    found = []
+    names = [n for n in sizes_of(problem) if not counts(problem, n) and not bounds_of(problem, n).only]
+    for name in names:
+        kinds: dict[object, list[Workload]] = {}
+        for w in problem.check_on:
+            if name in w.dims:
+                kinds.setdefault((w.dtype, kind_of(w)), []).append(w)
+        of = list(map(rng.choice, kinds.values()))
+        for like in rng.sample(of, min(len(of), MOST_BLOCKS)):
+            block = BLOCK_OF_SQUARES if name == "N" and "causal" in _flags_of(problem) else BLOCK
+            found.append(_least_beside(problem, like, name, bounds_of(problem, name).fit(block), rng))
+    if len(names) > 1:
+        side = SIDE_OF_PRODUCTS if "K" in names else SIDE
+        for dtype in dict.fromkeys(w.dtype for w in problem.check_on):
+            like = rng.choice([w for w in problem.check_on if w.dtype == dtype])
+            dims = {name: bounds_of(problem, name).fit(side) for name in names if name in like.dims}
+            if "K" in dims:
+                dims["K"] = bounds_of(problem, "K").fit(DEPTH)
+            few = _beside(problem, like, {}, rng).dims | dims
+            found.append(joined(problem, Workload.of(dtype, **few)))
+    return [
+        w
+        for w in dict.fromkeys(found)
+        if w not in problem.check_on
+        and _bytes(problem, w) * max(1, DEAR.get(problem.name, 1)) <= PAST_BYTES
+        and problem.flops(w) * DEAR.get(problem.name, 1) <= 2 * PAST_FLOPS
+    ]
+
+
+def _flags_of(problem: Problem) -> set[str]:
+    return {name for w in problem.check_on for name, _ in w.items if name[0].islower()}
 
 
 def of_other_types(problem: Problem, rng: random.Random) -> list[Workload]:

@@ -8,7 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from course_judge.cpu_sizes import (
     names_triton,
     of_long_sums,
     of_many_numbers,
+    of_two_long,
     of_whole_tiles,
     past_a_group,
     ran,
@@ -35,13 +36,13 @@ from course_judge.drawn import Promise, Tensors, kept_alike
 from course_judge.edge_sizes import Edges, of_other_types
 from course_judge.hidden_sizes import draw, small
 from course_judge.host import Broken, Host, Stranger, Task
-from course_judge.nearly_alike import changed, may_change, on_a_grid, one_and_the_same, sizes_alike
-from course_judge.promises import case, cases_on, ingredients, promises, shorter
+from course_judge.identity import hash_of, hash_of_judge
+from course_judge.nearly_alike import PLACES, changed, may_change, on_a_grid, one_and_the_same, sizes_alike
+from course_judge.promises import case, cases_on, ends_of, ingredients, promises, shorter
 from course_judge.protocol.messages import Load
 from course_judge.protocol.verdict import AFTER, RIGHT, Evidence, Taken, Verdict, refused
-from course_judge.remote import Remote
+from course_judge.remote import HELD_BYTES, MOST_HELD_BYTES, Remote
 from course_judge.timing import NoTime, Times
-from course_kernels import problem as kernel_module
 from course_kernels.measure import messages
 from course_kernels.measure.check import BITS, Check, WrongResult
 from course_kernels.measure.competitor import Competitor
@@ -51,6 +52,11 @@ from course_kernels.problem import Problem, Workload
 AGAIN = (25, 120)
 AGAIN_SECONDS = 2.0  # none is begun later; the least of them are always asked
 LATER_SECONDS = (0.2, 0.4)  # then the answers that are still held are looked at
+# And on a size whose answers are larger than those that are held else: how many, of how many bytes, for how long.
+AGAIN_LARGE, LARGE_BYTES, AGAIN_LARGE_SECONDS = (6, 12), (HELD_BYTES + 1, MOST_HELD_BYTES), 1.0
+AWHILE_SECONDS = (0.006, 0.012)  # after a larger size, whose inputs are then looked at again
+LEAST_HARD_COST, HARD_COST = 0.1, 16.0  # of sizes that are asked with NaN and infinities, too
+FEW_SIZES = 3  # of those that read least, with a case that is for them alone
 PROMISED_COST = 8.0  # the largest size that a case of `promises` is tried on
 ALIKE_COST = 0.5  # and that is asked with inputs which are nearly those of the question before
 # Of a file that an interpreter runs: what a call may take of a size that is drawn, or tried with special values, or
@@ -107,22 +113,6 @@ def judge(
         return dataclasses.replace(verdict, printed=printed, not_held=stranger.not_held, evidence=evidence)
 
 
-def hash_of_judge(problem: Problem) -> str:
-    """Return a hash of all that decides a verdict: a verdict of another judge's is to be had anew."""
-    judge, kernels = Path(__file__).parent, Path(kernel_module.__file__).parent
-    files = [*judge.rglob("*.py"), *(kernels / "measure").rglob("*.py"), kernels / "problem.py"]
-    files += [kernels / problem.name / "problem.py", kernels / "cuda" / "four_bits.py"]
-    told = sha256()
-    for path in sorted(path for path in files if path.is_file()):
-        told.update(f"{path.name}\0".encode() + path.read_bytes())
-    return told.hexdigest()
-
-
-def hash_of(file: Path) -> str:
-    """Return the hash of a file; empty where there is none."""
-    return sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
-
-
 # Problems whose answers are rounded one by one: what they are off by has either sign, and none on average.
 ROUNDED = (
     *("bias_gelu", "decode_linear", "gemm", "gemm_fp8"),
@@ -153,7 +143,7 @@ class _More:
     def __init__(self, problem: Problem, rng: random.Random, pace: Pace | None) -> None:
         self._problem, self.pace, self.late = problem, pace, False
         self.of_tiles = of_whole_tiles(problem, rng)
-        groups = past_a_group(problem, rng)
+        groups = [*past_a_group(problem, rng), *of_two_long(problem, rng)]
         sizes = dict.fromkeys((*larger(problem, rng), *drawn(problem, rng), *self.of_tiles, *groups))
         self.sizes = sorted(sizes, key=partial(cost, problem))
         self.edges = Edges(problem, rng)
@@ -194,6 +184,7 @@ class _Examination:
         self.cases: list[str] = []
         self.kinds: list[str] = []  # of values, besides the usual ones
         self.launches: tuple[int, int] | None = None
+        self._roundings = _Roundings()
 
     def of(
         self, stranger: Stranger, workloads: Sequence[Workload], time_on: Workload | None, more: _More | None
@@ -223,7 +214,7 @@ class _Examination:
                 asked += self._asked_more(function, more, asked)
             self._promised(function, asked, more)
             if more:
-                edges = more.edges.ask_smallest(partial(self._asked_once, function), self._pace)
+                edges = more.edges.ask_smallest(partial(self._asked_small, function), self._pace)
                 edges += more.edges.ask_past(partial(self._asked_past, function), self._pace)
                 lines = more.told(asked, self.kinds)
                 asked += edges
@@ -239,8 +230,11 @@ class _Examination:
                 if number >= AGAIN[0] and stranger.clock.now() > until:
                     break
                 self._once_more(function, again)
+            if held and more:
+                self._again_large(function, asked)
             if held:
                 time.sleep(self._rng.uniform(*LATER_SECONDS))
+                function.still()
             function.finish()
         except WrongResult as error:
             return refused(error.why, self.size)
@@ -250,6 +244,21 @@ class _Examination:
                 self.launches = function.launches
         hidden = sum(w not in self._problem.check_on and w not in workloads for w in asked)
         return Verdict(RIGHT, f"{len(asked)} sizes, {hidden} of them not announced", lines=lines, time=taken)
+
+    def _again_large(self, function: Remote, asked: Sequence[Workload]) -> None:
+        """Ask a larger size several times: its answers, too, stay what they were."""
+        low, high = LARGE_BYTES
+        large = [w for w in asked if low <= self._problem.writes_bytes(w) <= high]
+        if self._pace:
+            large = [w for w in large if self._pace.guess(w) <= AGAIN_LARGE_SECONDS / AGAIN_LARGE[0]]
+        if not large:
+            return
+        again = max(large, key=self._problem.writes_bytes)
+        until = time.monotonic() + AGAIN_LARGE_SECONDS
+        for number in range(self._rng.randint(*AGAIN_LARGE)):
+            if number >= AGAIN_LARGE[0] and time.monotonic() > until:
+                break
+            self._once_more(function, again)
 
     def _asked_more(self, function: Remote, more: _More, before: Sequence[Workload]) -> list[Workload]:
         """Ask the larger sizes, and return those that were asked.
@@ -262,9 +271,11 @@ class _Examination:
             wholly = self._rng.choice(more.sizes[: len(more.sizes) // 2 + 1]) if more.sizes else None
             for workload in more.sizes:
                 whole = workload == wholly or workload in more.of_tiles
-                (self._checked if whole else self._asked_once)(function, workload)
+                (self._checked if whole else self._asked_in_full)(function, workload)
+                self._awhile(function)
             for workload in more.many:
-                self._asked_once(function, workload)
+                if not self._asked_exactly(function, workload):
+                    self._asked_once(function, workload)
             return [*more.sizes, *more.many]
         in_turn = InTurn(self._problem, partial(self._asked_once, function), more.pace)
         asked = [one for workload in more.sizes for one in in_turn.ask(workload)]
@@ -274,6 +285,29 @@ class _Examination:
             if workload not in (*before, *asked):
                 asked += self._few(function, workload)
         return asked
+
+    def _awhile(self, function: Remote) -> None:
+        """Wait a little, and look whether the inputs are still what they were."""
+        time.sleep(self._rng.uniform(*AWHILE_SECONDS))
+        function.still()
+
+    def _asked_in_full(self, function: Remote, workload: Workload) -> None:
+        """Ask once with usual values, and once with each set of hard ones."""
+        hard = cost(self._problem, workload) <= HARD_COST
+        self._check(function, workload).once(hard=hard)
+        self._note(function, workload)
+
+    def _asked_small(self, function: Remote, workload: Workload) -> None:
+        """Ask one of the smallest sizes; whole blocks with hard values, too."""
+        full = not self._pace and cost(self._problem, workload) >= LEAST_HARD_COST
+        (self._asked_in_full if full else self._asked_once)(function, workload)
+
+    def _asked_exactly(self, function: Remote, workload: Workload) -> bool:
+        """Ask with special values where every bit counts; returns whether the problem has such."""
+        for promise in promises(self._problem):
+            if promise.exact:
+                return self._special(function, workload, promise)
+        return False
 
     def _few(self, function: Remote, workload: Workload) -> list[Workload]:
         """Ask a size that would take an interpreter too long with few programs of each launch.
@@ -302,14 +336,21 @@ class _Examination:
             of_types = [w for w in of_types if self._pace.guess(w) <= SPECIAL_SECONDS]
         of_types = [*of_types, *(more.long_sums if more else ())]
         questions: list[list[Callable[[], bool]]] = []
+        ends = ends_of(sizes, self._problem, self._rng) if more else []
+        alike = sizes_alike(self._problem, self._rng) if more else []
         for promise in promises(self._problem):
-            of = cases_on([*sizes, *of_types], self._problem, longest=promise.far or promise.long)
+            longest = promise.far or promise.long
+            of = cases_on([*sizes, *of_types], self._problem, longest=longest, types=promise.types)
+            more_of = (() if longest else ends, alike if promise.square else ())
+            of = list(dict.fromkeys([*of, *chain(*more_of)]))
+            if promise.least:
+                of = sorted(sizes, key=self._problem.reads_bytes)[:FEW_SIZES]
             questions.append([partial(self._special, function, w, promise) for w in of])
         few = [w for w in sizes if cost(self._problem, w) <= ALIKE_COST] or sizes[:1]
         of = cases_on(few, self._problem)
         questions.append([partial(self._nearly_alike, function, w) for w in of])
         if more:
-            of = [*of, *sizes_alike(self._problem, self._rng)]
+            of = [*of, *alike]
         if self._problem.name in WITH_CACHES and (new := _of_more(few, asked)):
             questions.append([partial(self._short_first, function, new)])
         same = Promise(ONE_TENSOR, partial(one_and_the_same, self._problem))
@@ -392,7 +433,8 @@ class _Examination:
         self.cases.append(f"{workload.label} {special}".strip())
         field = {"it": Competitor("the file", self._problem, function)}
         function.begin(workload)
-        check = RemoteCheck(function, field, workload, self._rng.getrandbits(32), self._device)
+        seed = self._rng.getrandbits(32)
+        check = RemoteCheck(function, field, workload, seed, self._device, roundings=self._roundings)
         of_sums = workload.dtype == "float32" and self._problem.name != "fused_multiply_add"
         if self._device == "cpu" and of_sums and cost(self._problem, workload) > 1:
             check.allow(SLACK)
@@ -417,23 +459,30 @@ class _Examination:
 class RemoteCheck(Check):
     """The check of a function that runs in another process: what needs that process is done there."""
 
-    def __init__(self, function: Remote, *rest: Any) -> None:
+    def __init__(self, function: Remote, *rest: Any, roundings: _Roundings | None = None) -> None:
         super().__init__(*rest)
         self._remote = function
+        self._roundings = roundings or _Roundings()
 
     def allow(self, slack: float) -> None:
         """Allow so many times the usual error."""
         self._allowed *= slack
 
-    def once(self) -> None:
-        """Check one question, and no more."""
+    def once(self, *, hard: bool = False) -> None:
+        """Check one question, and no more.
+
+        Args:
+            hard: and one with each set of hard values.
+        """
         from course_kernels.measure.check import _Wrong
 
         working = self._draw()
         values = tuple(tensor.clone() for tensor in working)
         with torch.no_grad():
             try:
-                self._first_time(working, values)
+                _, _, _, usual = self._first_time(working, values)
+                for planted in self.problem.hard(self.workload) if hard else ():
+                    self._hard(working, planted, usual)
             except _Wrong as wrong:
                 self._refuse(wrong.name, wrong.why)
 
@@ -490,7 +539,7 @@ class RemoteCheck(Check):
         if (
             self.problem.name in ROUNDED
             and not self._options.get("norm")
-            and (why := _cut(outputs[0], truth[0]))
+            and (why := self._roundings.cut(outputs[0], truth[0], usual=not how.get("where")))
         ):
             raise _Wrong(name, why, None)
         return error
@@ -502,10 +551,10 @@ class RemoteCheck(Check):
             values = kept_alike(on_a_grid(self.problem, made_of, self._draw()))
             _, before = self._answered(values, "")
             numbers = may_change(self.problem, values)
-            for number in numbers:
+            for number, place in ((number, place) for number in numbers for place in PLACES):
                 name = messages.input_name(self.problem, number)
-                where = f", asked again with a few numbers in the middle of {name} changed"
-                for other in changed(self.problem, made_of, values, number):
+                where = f", asked again with a few numbers {place} of {name} changed"
+                for other in changed(self.problem, made_of, values, number, place):
                     _, truth = self._answered(other, where, before)
                     if self._error(truth, before)[0] > SHOWS * self._allowed:
                         break
@@ -563,23 +612,40 @@ def _of_more(sizes: Sequence[Workload], asked: Sequence[Workload]) -> Workload |
     return Workload.of(like.dtype, **like.dims | {"B": 1 + max(w.B for w in asked)})
 
 
-def _cut(out: torch.Tensor, truth: torch.Tensor) -> str:
-    """Return what is wrong with numbers that are cut to their type, and not rounded; empty where nothing is."""
-    if out.element_size() > 2:
-        return ""
-    about = torch.finfo(out.dtype)
-    size = truth.abs()
-    normal = (size > about.smallest_normal) & (size < about.max / 2)
-    if int(normal.sum()) < MANY:
-        return ""
-    size, got = size[normal], out[normal].double().abs()
-    units = (got - size) / (torch.exp2(size.log2().floor()) * about.eps)
-    mean = float(units.clamp(-2, 2).mean())
-    return (
-        f"wrong: cut, and not rounded: {-mean:.2f} of a unit in the last place too small on average"
-        if mean < CUT
-        else ""
-    )
+class _Roundings:
+    """What answers are off by on average, in units of their last place: of many numbers, or of many small answers."""
+
+    def __init__(self) -> None:
+        self._small: dict[torch.dtype, tuple[float, int]] = {}
+
+    def cut(self, out: torch.Tensor, truth: torch.Tensor, *, usual: bool) -> str:
+        """Return what is wrong with numbers that are cut to their type, and not rounded; empty where nothing is.
+
+        Args:
+            usual: the inputs are: small answers are then taken together, until they are many.
+        """
+        if out.element_size() > 2:
+            return ""
+        about = torch.finfo(out.dtype)
+        size = truth.abs()
+        normal = (size > about.smallest_normal) & (size < about.max / 2)
+        size, got = size[normal], out[normal].double().abs()
+        units = (got - size) / (torch.exp2(size.log2().floor()) * about.eps)
+        total, count, of = float(units.clamp(-2, 2).sum()), len(units), ""
+        if count < MANY:
+            if not usual:
+                return ""
+            before, few = self._small.pop(out.dtype, (0.0, 0))
+            total, count, of = total + before, count + few, " of many small answers"
+            if count < MANY:
+                self._small[out.dtype] = total, count
+                return ""
+        mean = total / count
+        if mean >= CUT:
+            return ""
+        return (
+            f"wrong: cut, and not rounded: {-mean:.2f} of a unit in the last place too small on average{of}"
+        )
 
 
 def _alone(out: torch.Tensor, truth: torch.Tensor, promise: Promise, usual: float) -> str:

@@ -1,8 +1,9 @@
 """Inputs that are nearly those of the question before, and inputs that are one and the same tensor.
 
 Who keeps answers under a few numbers of the inputs, or under their sum, meets the same key and owes another answer:
-two numbers in the middle of one input have changed places. Usual numbers are brought onto a grid before, so that their
-sum is exact, and stays the same to the last bit.
+two numbers of one input have changed places, in its middle, before it or behind it; or two of one row; or four have
+changed so that the sums of all rows and columns are what they were. Usual numbers are brought onto a grid before, so
+that their sums are exact, and stay the same to the last bit.
 """
 
 from __future__ import annotations
@@ -20,6 +21,14 @@ from course_kernels.problem import Problem, Workload
 GRID = {torch.float32: 2.0**-12, torch.float16: 2.0**-6, torch.bfloat16: 2.0**-4}
 # Where a grid is too coarse for what is put on it, or decides what is chosen.
 NO_GRID = ("fused_multiply_add", "qkv_rope", "sampling", "sparse_attention", "speculative_sampling")
+# Where something changes, and in which ways it is tried until it shows in the answer.
+PLACES = {
+    "in the middle": ("swapped", "swapped", "swapped", "raised"),
+    "at the beginning": ("swapped", "swapped", "raised"),
+    "at the end": ("swapped", "swapped", "raised"),
+    "of one row": ("in a row",),
+    "at four corners": ("in a rectangle",),
+}
 PICKED = 16  # places in the middle, of which the largest and the smallest number change places
 LEAST = 4  # a shorter input has no middle
 # Inputs that cannot be changed by themselves: what a forward pass left, angles, where sequences lie, an index.
@@ -65,14 +74,19 @@ def on_a_grid(problem: Problem, drawn: Drawn, inputs: Tensors) -> Tensors:
     return _as_due(problem, drawn, found)
 
 
-def changed(problem: Problem, drawn: Drawn, inputs: Tensors, number: int) -> Iterator[Tensors]:
-    """Yield inputs of which one has other numbers in its middle, in several ways: one may not show in the answer."""
-    for way in ("swapped", "swapped", "swapped", "raised"):
+def changed(
+    problem: Problem, drawn: Drawn, inputs: Tensors, number: int, place: str = "in the middle"
+) -> Iterator[Tensors]:
+    """Yield inputs of which one has other numbers at a place, in several ways: one may not show in the answer."""
+    for way in PLACES[place]:
         x = inputs[number].clone()
         flat = x.view(-1)
         bits = flat.view(torch.uint8).view(len(flat), -1)
-        middle = max(1, len(flat) // 4), min(len(flat) - 1, len(flat) - len(flat) // 4)
-        places = middle[0] + drawn.below(middle[1] - middle[0], PICKED)
+        if way == "in a rectangle":
+            if _in_a_rectangle(drawn, x):
+                yield _as_due(problem, drawn, (*inputs[:number], x, *inputs[number + 1 :]))
+            continue
+        places = _picked(drawn, x, place)
         values = flat.double()[places]
         places = places[values.isfinite()]
         if not len(places):
@@ -86,6 +100,36 @@ def changed(problem: Problem, drawn: Drawn, inputs: Tensors, number: int) -> Ite
         else:
             bits[[int(high), int(low)]] = bits[[int(low), int(high)]]
         yield _as_due(problem, drawn, (*inputs[:number], x, *inputs[number + 1 :]))
+
+
+def _picked(drawn: Drawn, x: torch.Tensor, place: str) -> torch.Tensor:
+    """Return places in a tensor, all of them where something is to change."""
+    size = x.numel()
+    first, last = max(1, size // 4), min(size - 1, size - size // 4)
+    if place == "of one row":
+        row = x.shape[-1]
+        begin = int(drawn.below(size // row, 1)) * row
+        return begin + drawn.below(row, PICKED)
+    begin, end = {"at the beginning": (0, first), "at the end": (last, size)}.get(place, (first, last))
+    return begin + drawn.below(end - begin, PICKED)
+
+
+def _in_a_rectangle(drawn: Drawn, x: torch.Tensor) -> bool:
+    """Raise two corners of a rectangle by as much as the two others are lowered; returns whether it has one."""
+    if x.dim() < 2 or not x.is_floating_point() or x.dtype not in GRID:
+        return False
+    rows = x.view(-1, x.shape[-1])
+    if min(rows.shape) < 2:
+        return False
+    i, k = (int(n) for n in drawn.below(len(rows), 2))
+    j, m = (int(n) for n in drawn.below(rows.shape[1], 2))
+    i, j = (i + 1) % len(rows) if i == k else i, (j + 1) % rows.shape[1] if j == m else j
+    corners = rows[[i, i, k, k], [j, m, j, m]].double()
+    moved = corners + torch.tensor([1.0, -1.0, -1.0, 1.0], dtype=torch.float64, device=x.device)
+    if not torch.equal(moved.to(x.dtype).double(), moved):
+        return False
+    rows[[i, i, k, k], [j, m, j, m]] = moved.to(x.dtype)
+    return True
 
 
 def may_change(problem: Problem, inputs: Sequence[torch.Tensor]) -> list[int]:

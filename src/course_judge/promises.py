@@ -8,17 +8,20 @@ ahead that no rounding of the others shows.
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import sqrt
 from typing import Any
 
 import torch
 
-from course_judge.contract import kind_of
+from course_judge.contract import bounds_of, counts, kind_of, sizes_of
 from course_judge.drawn import Drawn, Promise, Tensors, kept_alike
+from course_judge.hidden_sizes import LEAST
 from course_judge.signs_and_sizes import SIGNS_AND_SIZES
+from course_judge.structured import STRUCTURED
 from course_judge.whole_numbers import WHOLE
 from course_kernels.measure.check import BITS
 from course_kernels.problem import Problem, Workload
@@ -271,6 +274,10 @@ def _far_rows(drawn: Drawn, inputs: Tensors) -> Tensors:
     x, r, g = inputs
     on_grid = [(t * 1024).round() / 1024 for t in (x, r)]
     at = drawn.one_of((FAR, -FAR, FAR / 4), len(x), 1).float()
+    some = -(-len(x) // 2)
+    at[:some] = drawn.one_of(
+        (FAR, -FAR), some, 1
+    ).float()  # nearer, a difference of squares may be right by chance
     return on_grid[0] + at, on_grid[1], g
 
 
@@ -473,7 +480,8 @@ def promises(problem: Problem) -> tuple[Promise, ...]:
     whole = (
         Promise("with whole numbers", change, whole=True, far=True) for change in WHOLE.get(problem.name, ())
     )
-    return (*PROMISES.get(problem.name, ()), *SIGNS_AND_SIZES.get(problem.name, ()), *whole)
+    tables = (PROMISES, SIGNS_AND_SIZES, STRUCTURED)
+    return (*(promise for table in tables for promise in table.get(problem.name, ())), *whole)
 
 
 def case(promise: Promise, problem: Problem, w: Workload, generator: torch.Generator) -> Tensors | None:
@@ -497,18 +505,43 @@ def shorter(problem: Problem, w: Workload, generator: torch.Generator) -> Tensor
     return kept_alike((q, k, v, *rest))
 
 
-def cases_on(workloads: Sequence[Workload], problem: Problem, *, longest: bool = False) -> list[Workload]:
+def cases_on(
+    workloads: Sequence[Workload], problem: Problem, *, longest: bool = False, types: bool = False
+) -> list[Workload]:
     """Return sizes on which a case is tried: of each type and each set of flags the largest that is at hand.
 
     Args:
         longest: of each set of flags that which is longest in each of its dimensions, too.
+        types: and of each type.
     """
     found: dict[Any, Workload] = {}
     for w in sorted(workloads, key=lambda w: (problem.writes_bytes(w), problem.flops(w))):
         found[w.dtype, kind_of(w)] = w
     for w in workloads if longest else ():
         for name, size in w.items:
-            of = ("longest", name, kind_of(w))
+            of = ("longest", name, w.dtype if types else "", kind_of(w))
             if name[0].isupper() and (of not in found or found[of].dims[name] < size):
                 found[of] = w
     return list(dict.fromkeys(found.values()))
+
+
+def ends_of(workloads: Sequence[Workload], problem: Problem, rng: random.Random) -> list[Workload]:
+    """Return sizes at the ends: the longest of each dimension and each pair, the fewest rows; of several alike one.
+
+    A kernel may have another way for long rows, or for few: what is special about values is asked there, too.
+    """
+    names = [n for n in sizes_of(problem) if not counts(problem, n) and not bounds_of(problem, n).only]
+    found = []
+    for some in (*((name,) for name in names), *combinations(names, 2)):
+        if of := [w for w in workloads if all(name in w.dims for name in some)]:
+            longest = max(min(w.dims[name] for name in some) for w in of)
+            found.append(rng.choice([w for w in of if min(w.dims[name] for name in some) == longest]))
+    rows = [
+        w
+        for w in workloads
+        if "M" in w.dims and all(w.dims[n] >= LEAST for n in w.dims if n in ("N", "K", "F"))
+    ]
+    if rows:
+        fewest = min(w.M for w in rows)
+        found.append(rng.choice([w for w in rows if fewest == w.M]))
+    return list(dict.fromkeys(found))

@@ -22,6 +22,7 @@ MOST_AXES = 16
 DTYPES = {name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
 # Earlier answers that a stranger still holds, and that are looked at again.
 HELD_BYTES = 3 * 2**17  # of one; twice as much always finds room
+MOST_HELD_BYTES = 2**22  # of one that is held as long as the size is the same
 MOST_HELD = 12
 HOLD_EVERY, LOOK_EVERY = 3, 4  # on average
 # What the judge writes over inputs, a byte each: finite in every floating-point type, and no usual number. An answer
@@ -81,16 +82,23 @@ class Remote:
         self._calls = 0
         self._last: list[torch.Tensor] = []
         self._rng, self._held, self._numbers = rng, dict[int, _Held](), 0
-        self._size, self._is_held = "", False
+        self._size, self._is_held, self._is_large = "", False, False
+        self._after: tuple[Sequence[Place], Sequence[torch.Tensor]] | None = None
+        self._written = -1  # the byte that was written over the inputs after the last call; -1 where none was
         self.seconds = 0.0  # that the last call took, by the stranger's clock
         self.launches: tuple[int, int] | None = None  # of a call, fewest and most; None where nobody counted
 
     def begin(self, workload: Workload) -> None:
         """Begin with another workload."""
+        if self._is_large and workload.label != self._size:
+            # The next size may have no room for them.
+            for number in [number for number, held in self._held.items() if held.size == self._size]:
+                self._look(number, let_go=True)
         writes = self._problem.writes_bytes(workload)
         self._room_bytes = 2 * writes + SLACK_BYTES
         self._calls, self._last = 0, []
-        self._size, self._is_held = workload.label, writes <= HELD_BYTES
+        self._size, self._is_held = workload.label, writes <= MOST_HELD_BYTES
+        self._is_large = writes > HELD_BYTES
 
     def close(self) -> None:
         """Give the shared memory back."""
@@ -106,6 +114,7 @@ class Remote:
         if self._rng and self._held and not self._rng.randrange(LOOK_EVERY):
             self._look(self._rng.choice(list(self._held)))
         self._poison()
+        self._after, self._written = None, -1
         self._fill(places, inputs)  # last of all: whoever works between the calls has not seen them
         first = self._calls == 0
         number = self._number(first)
@@ -121,6 +130,7 @@ class Remote:
         for place, tensor in zip(places, inputs, strict=True):
             # As it is now: whoever calls looks whether it changed.
             tensor.data.copy_(self._shared.tensor(place))
+        self._after = places, inputs
         outputs = self._taken(answer, inputs)
         if number >= 0:
             self._held[number] = self._as_held(answer)
@@ -144,6 +154,23 @@ class Remote:
             return None
         outputs = self._taken(answer, inputs)
         return FewRun(outputs, answer.launches, max(0, answer.reach), answer.updates, answer.seconds)
+
+    def still(self) -> None:
+        """Look whether the inputs of the last call are what they were when it had answered.
+
+        Raises:
+            Broken: one is not: something of the stranger's still works on them.
+        """
+        if self._after is None or self._memory is None:
+            return
+        for number, (place, tensor) in enumerate(zip(*self._after, strict=True), start=1):
+            if self._written >= 0:
+                changed = place.span and touched(self._shared.raw(place.at, place.bytes), self._written, 1)
+            else:
+                changed = not torch.equal(_bits(self._shared.tensor(place)), _bits(tensor))
+            if changed:
+                why = f"input {number} changed some time after the answer was handed over"
+                raise Broken("input modified", why)
 
     def finish(self) -> None:
         """Look at every answer that is still held.
@@ -291,6 +318,7 @@ class Remote:
                 if place.span:
                     self._shared.raw(place.at, place.bytes).fill_(other)
             self._settle()
+            self._written = other
             if not (moved := self._moved(number)):
                 return
             self._held[number] = moved
@@ -358,6 +386,11 @@ def _first(group: Sequence[torch.Tensor], tensor: torch.Tensor) -> int:
 def _each_once(group: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Return the tensors of a group, each once."""
     return [tensor for number, tensor in enumerate(group) if _first(group, tensor) == number]
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the bytes of a tensor's numbers: NaN is equal to itself there."""
+    return tensor.contiguous().view(-1).view(torch.uint8)
 
 
 def _are_equal(one: torch.Tensor, other: torch.Tensor) -> bool:

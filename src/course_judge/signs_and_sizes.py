@@ -18,6 +18,11 @@ from course_judge.whole_numbers import WHOLE, every_code, signed_sum, signed_win
 FAR = (21, 60)  # exponents of what is large: past 2**20, and its square is a number still
 FAR_HALF = (3, 5)  # of float16, which ends at 65504
 ROOM_OF_HALF = 2.0**13
+# All together, of whole numbers whose sums stay below 2**22: near the ends of float32, and within them.
+LARGE_POWERS, SMALL_POWERS = (84, 96), (-108, -92)
+ROWS_UP_TO = (
+    48  # an exponent: the square of a residual a thousand times as large, and N of those, are numbers still
+)
 LARGEST_TILE = 128  # along K
 MASKED = {torch.float16: -6e4}  # what masks write in place of minus infinity: -1e30 where a type has it
 
@@ -155,7 +160,7 @@ def _large_rows(drawn: Drawn, inputs: Tensors, *, of: Sequence[int]) -> Tensors 
     if not drawn.options.get("norm", True):
         return None
     x = inputs[0]
-    sizes = torch.exp2(drawn.below(41, len(x), 1).double())
+    sizes = torch.exp2(drawn.below(ROWS_UP_TO + 1, len(x), 1).double())
     if x.dtype == torch.float16:
         # Its squares may be past 65504; it is not, nor a sum of two, nor twice it.
         largest = torch.stack([inputs[n].double().abs().amax(1) for n in of if n < len(inputs)]).amax(0)
@@ -238,12 +243,12 @@ def _powers(
 
     Args:
         of: the inputs whose powers are multiplied; one behind them is added to their product.
-        within: the least and the largest exponent; float16 has room for few.
+        within: the least and the largest exponent of them all together; float16 has room for few.
     """
     found = whole(drawn, inputs)
     if found is None:
         return None
-    low, high = (0, 2) if drawn.workload.torch_dtype == torch.float16 else within
+    low, high = (0, 2) if drawn.workload.torch_dtype == torch.float16 else (n // len(of) for n in within)
     powers = [low + int(drawn.below(high - low + 1, 1)) for _ in of]
     changed = list(found)
     for number, power in zip(of, powers, strict=True):
@@ -259,7 +264,7 @@ def _of_powers(*of: int, whole: Sequence[Callable[[Drawn, Tensors], Tensors | No
             f"{WHOLE_NUMBERS} times {kind}", partial(_powers, whole=each, of=of, within=within), whole=True
         )
         for each in whole
-        for kind, within in (("large powers of two", (21, 40)), ("small powers of two", (-24, -8)))
+        for kind, within in (("large powers of two", LARGE_POWERS), ("small powers of two", SMALL_POWERS))
     )
 
 

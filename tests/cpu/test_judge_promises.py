@@ -40,6 +40,7 @@ from course_judge.promises import PROMISES, case, cases_on, promises
 from course_judge.protocol.limits import Limits
 from course_judge.protocol.verdict import RIGHT
 from course_judge.signs_and_sizes import SIGNS_AND_SIZES
+from course_judge.structured import NAN_RESIDUALS, NAN_SCALES, NAN_WEIGHTS, OTHER_SHAPES, STRUCTURED
 from course_judge.whole_numbers import WHOLE
 from course_kernels.problem import Workload
 
@@ -845,6 +846,10 @@ NOT_FINITE = (
     "with rows of nothing but minus infinity",
     "with zeros that meet NaN",
     "with factors of 0, and infinities that meet them",
+    NAN_WEIGHTS,
+    NAN_RESIDUALS,
+    NAN_SCALES,
+    "with NaN among the weights",
 )
 SHARES_OF_32 = """\
 def decode_attention(q, k_cache, v_cache, lengths):
@@ -1547,7 +1552,7 @@ def test_triton_is_found_in_a_file_and_beside_it(tmp_path):
 # --- the cases -------------------------------------------------------------------------------------
 
 
-WITH_CASES = sorted({*PROMISES, *SIGNS_AND_SIZES, *WHOLE})
+WITH_CASES = sorted({*PROMISES, *SIGNS_AND_SIZES, *STRUCTURED, *WHOLE})
 
 
 @by_the_problem
@@ -1559,19 +1564,24 @@ def test_a_case_keeps_to_its_contract(name):
         of_sums = of_long_sums(problem, random.Random(1))
         windows = [w for w in problem.check_on if "W" in w.dims][: 1 if promise.options else 0]
         sizes = [*small(problem), *of_sums, *windows]
-        for w in cases_on(sizes, problem, longest=promise.far or promise.long):
+        least = sorted(sizes, key=problem.reads_bytes)[:3] if promise.least else []
+        for w in least or cases_on(sizes, problem, longest=promise.far or promise.long, types=promise.types):
             values = case(promise, problem, w, torch.Generator().manual_seed(1))
             if values is None:
                 continue
             found += 1
             usual = problem.make_inputs(w, torch.Generator().manual_seed(1), "cpu")
-            if promise.name != "with more keys than queries in every sequence":
+            if promise.name not in ("with more keys than queries in every sequence", *OTHER_SHAPES):
                 assert [(x.shape, x.stride()) for x in values] == [(x.shape, x.stride()) for x in usual]
             if promise.name != "with logits of float16":  # the contract has them, no announced size has
                 assert [x.dtype for x in values] == [x.dtype for x in usual]
-                assert promise.options or any(
-                    not torch.equal(x.view(torch.uint8), y.view(torch.uint8))
-                    for x, y in zip(values, usual, strict=True)
+                assert (
+                    promise.options
+                    or promise.name in OTHER_SHAPES
+                    or any(
+                        not torch.equal(x.view(torch.uint8), y.view(torch.uint8))
+                        for x, y in zip(values, usual, strict=True)
+                    )
                 )
             truth = problem.reference(*values, **{**problem.options(w), **promise.options})
             for out in truth if isinstance(truth, tuple) else (truth,):

@@ -155,7 +155,9 @@ def test_the_harness_stands_on_judge_and_profiler_and_is_for_pages_and_nothing_e
     assert not {m for m in imported for problem in PROBLEMS if m == problem or m.startswith(problem + ".")}
     importers = {m for m in GRAPH.modules for target in GRAPH.find_modules_directly_imported_by(m)
                  if target.split(".")[0] == "course_harness"}  # fmt: skip
-    assert {m.split(".")[0] for m in importers} == {"course_harness", "course_capstone"}
+    assert {m.split(".")[0] for m in importers} == {"course_harness", "course_capstone", "course_site"}
+    # The site renders what came of the attacks on the judge, and knows no more of it.
+    assert {m for m in importers if m.startswith("course_site")} == {"course_site.site.render.attacks"}
 
 
 def test_the_harness_runs_no_text_that_was_proposed():

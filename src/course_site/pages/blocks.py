@@ -52,6 +52,7 @@ KINDS = {
     "glossary": Kind(argument="none", body="none"),
     "kitchen": Kind(argument="none", body="none"),
     "key": Kind(argument="none", body="none"),
+    "attacks": Kind(argument="none", body="none"),
 }
 _PARTS = frozenset(part for kind in KINDS.values() for part in kind.parts)
 _HEAD = re.compile(r"///(?:\s+(?P<kind>[\w-]+)\s*(?:\|\s*(?P<argument>.*?))?)?\s*$")

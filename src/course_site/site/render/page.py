@@ -20,6 +20,7 @@ from course_site.site.editions import SIDE_BY_SIDE
 from course_site.site.navigation import STEP, students_road
 from course_site.site.render import (
     absent,
+    attacks,
     data_blocks,
     exercises,
     explorable,
@@ -66,6 +67,7 @@ BLOCKS = {
     "glossary": index_blocks.words,
     "kitchen": index_blocks.kitchen,
     "key": index_blocks.key,
+    "attacks": attacks.attacks,
 }
 
 # A page with one of these is looked things up in, and nobody reads it from its head to its end.
