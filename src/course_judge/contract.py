@@ -59,8 +59,8 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     "bank_conflicts": {"S": Bounds(each=33)},
     "bias_gelu": {"N": Bounds(least=8, step=8)},
     "bytes_in_flight": {"R": Bounds(most=8)},
-    # A filter of 11 x 11 must find a place.
-    "conv2d": {"B": ANY, "H": Bounds(least=11), "W": Bounds(least=11)},
+    # Any filter that is announced must find a place.
+    "conv2d": {"B": ANY, "H": Bounds(least=8), "W": Bounds(least=8)},
     "decode_attention": HEADS,
     "decode_linear": {"M": Bounds(most=32), "N": Bounds(least=16, step=16), "K": Bounds(least=64, step=64)},
     "divergence": {"N": Bounds(most=2**24), "W": Bounds(most=32)},

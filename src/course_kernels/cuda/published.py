@@ -1,9 +1,8 @@
 """CUDA kernels that others have published, for a race: read from a folder that a maintainer names.
 
-None of that code is part of this course. Where it comes without a licence it may be read and run by whoever fetched it,
-and not passed on. So a file is taken from a folder that an environment variable names, and only if it is, byte for byte,
-the one that was read when its peer was written. What is cut out of it is the text of its kernels: nothing of the file
-is executed on the host.
+None of that code is part of this course: what comes without a licence is not ours to pass on. So a file is taken from a
+folder that an environment variable names, and only if it is, byte for byte, the one that was read when its peer was
+written. What is cut out of it is the text of its kernels: nothing of the file is executed on the host.
 """
 
 from __future__ import annotations
