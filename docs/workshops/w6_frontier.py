@@ -782,7 +782,7 @@ record(
 # ///
 #
 # So the figure is true, and it is about *this size*. It does not say that LayerNorm in general can be had so. We have timed it again, here, with two kernels of ours. `k01_row_a_block` gives each row to a
-# block. `k02_row_split` gives it to many, which leave their means and variances for a second launch; nothing else is different.
+# block. `k02_row_split` gives it to many, which leave their means and variances for a second launch. The arithmetic is the same.
 #
 # /// define | record_over_eager.split = record_rows.published.eager.us / record_rows.published.split.us
 # unit: ×
@@ -795,7 +795,7 @@ record(
 # ///
 #
 # /// predict | Sixteen rows of 4.2 million numbers on this card: how many times the speed of PyTorch's eager LayerNorm has a kernel that splits each row?
-# Both read x twice and write once. Look at your share of SMs.
+# Both of ours read x twice and write once. Look at your share of SMs.
 #
 # - [record_over_eager.split < 2] Less than 2 times
 # - [2 <= record_over_eager.split < 5] 2 to 5 times
@@ -839,7 +839,7 @@ record(
 # The published kernels themselves were **not raced** in this run: their source was not at hand. It is public, without a licence, so it is not part of this course [^good-kernels].
 # ///
 #
-# Their first version works out the variance as the mean of the squares less the square of the mean [^good-kernels]. Near 0 that is right. Move a row of variance 1 to 256, and two numbers near 65536 are subtracted, of which fp32 keeps eight bits behind the point. Nothing in a test on
+# Their first version works out the variance as the mean of the squares less the square of the mean [^good-kernels]. Near 0 that is right. Move a row of variance 1 to 256, and two numbers near 65536 are subtracted, of which fp32 keeps seven bits behind the point. Nothing in a test on
 # `randn` shows it. Two days after the post, a second version with Welford's sums lay beside it [^good-kernels].
 #
 # /// exercise | The other headline: Conv2D | 5 minutes
