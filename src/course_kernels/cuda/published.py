@@ -18,7 +18,7 @@ from course_kernels.cuda.compile import cubin_folder
 
 @dataclass(frozen=True)
 class Folder:
-    """Where a maintainer keeps a copy of a published repository.
+    """A folder in which a maintainer keeps a copy of a published repository.
 
     Attributes:
         variable: the environment variable that names the folder.
