@@ -304,8 +304,13 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # %% [markdown]
 # A kernel that gives each row to one block, as you would for rows of the usual length, sets 16 tables. On our card, {{ autopsy.share:.0%}}
 # of the SMs have work. And PyTorch's kernel does just that: in the source that we read, of 2026, it starts as many blocks as there are rows, for rows of up to 2²⁴ numbers, and ours have 2²² [^pytorch-layer-norm]. Splitting a row over many blocks is a well-known remedy, and the machine
-# found it. So the figure is true, and it is about *this size*. (Nobody has measured whether this is the whole
-# reason. Say *sixteen blocks, certainly*, and *most of it, probably*.)
+# found it. So the figure is true, and it is about *this size*.
+#
+# Is that the whole reason? [The students' page](../../docs/workshops/w6_frontier.py#the-autopsy-of-a-record) asks the card: the same kernel with one block a row and with many, PyTorch eager and compiled, at that size
+# and at two ordinary ones. Take the predictions before you open the table. Whoever says *five times* has read the headline; whoever divides 16 by the number of SMs has done the sum. Then ask where the headline stays at 16384 rows.
+#
+# **And the 180 %?** Ask in which format that convolution multiplies. Its source says float16 [^good-kernels], the yardstick was fp32, and a tolerance of one in a hundred let that pass [^crfm2025]. cuDNN may round, too, if a
+# switch lets it. So the page has two kinds of work, and a row of rivals for each. This is the question that they will need most often: *is it the same work?*
 #
 # It is [the second of three patients](../../docs/workshops/w1_flash_attention.py#flashattention-2-and-3-on-a-napkin) of W1: most
 # of the tables are empty. Your students have met this patient before.

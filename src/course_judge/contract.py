@@ -59,6 +59,8 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     "bank_conflicts": {"S": Bounds(each=33)},
     "bias_gelu": {"N": Bounds(least=8, step=8)},
     "bytes_in_flight": {"R": Bounds(most=8)},
+    # Any filter that is announced must find a place.
+    "conv2d": {"B": ANY, "H": Bounds(least=8), "W": Bounds(least=8)},
     "decode_attention": HEADS,
     "decode_linear": {"M": Bounds(most=32), "N": Bounds(least=16, step=16), "K": Bounds(least=64, step=64)},
     "divergence": {"N": Bounds(most=2**24), "W": Bounds(most=32)},
@@ -68,6 +70,8 @@ BOUNDS: dict[str, Mapping[str, Bounds]] = {
     # A row of very few columns may come out near 0 as a whole.
     "grouped_gemm": {"G": Bounds(most=32), "N": Bounds(from_=8), "K": Bounds(least=128, step=128)},
     "mla_decode": {"B": ANY, "H": Bounds(most=128)},
+    # Of two numbers the variance may be far below their rounding.
+    "layer_norm": {"N": Bounds(from_=8)},
     # Of a mean over tokens little may be left; with one number there is none beside it to hold its rounding against.
     "latent_attention": {"B": ANY, "H": ANY, "D": Bounds(from_=4), "R": ANY, "C": Bounds(from_=4)},
     "paged_attention": HEADS,

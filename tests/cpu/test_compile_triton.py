@@ -281,6 +281,21 @@ def test_a_norm_asks_for_all_of_its_row_in_vectors_before_it_waits(compiled):
         assert spilled(result) == 0
 
 
+def test_a_part_of_a_row_comes_in_vectors_and_a_step_asks_for_four(compiled):
+    result = compiled["layer_norm-part-90"]
+
+    assert (result["LDG"], result["128"]) == (8, 8)  # of a step, and of the last numbers
+    assert spilled(result) == 0
+
+
+def test_a_convolution_is_on_tensor_cores_in_tf32_alone(compiled):
+    rough, exact = compiled["conv2d-tf32-90"], compiled["conv2d-ieee-90"]
+
+    assert rough["HGMMA"] > 0
+    assert exact.get("HGMMA", 0) + exact.get("HMMA", 0) == 0
+    assert spilled(rough) == spilled(exact) == 0
+
+
 def test_a_norm_that_looks_ahead_asks_for_the_next_row_before_it_adds_up_this_one(compiled):
     result = compiled["rms_norm-k03-90"]
 

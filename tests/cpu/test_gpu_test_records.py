@@ -201,7 +201,7 @@ EDITS = {
         f"{KERNELS}/measure/counters.py",
         "",
         "X = 1\n",
-        {"capstone", "measure", "profile", "sparse_attention"},
+        {"capstone", "layer_norm", "measure", "profile", "sparse_attention"},
     ),
     "a data sheet": (f"{KERNELS}/measure/derive.py", "", "X = 1\n", {"capstone", "measure", "profile"}),
     "what the check says": (f"{KERNELS}/measure/messages.py", "", "X = 1\n", set()),

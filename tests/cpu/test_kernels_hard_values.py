@@ -33,6 +33,10 @@ WORKLOADS = {
     "bank_conflicts": [Workload.of("float32", N=1025, S=7)],
     "bias_gelu": [Workload.of(dtype, M=5, N=40) for dtype in ("float32", "bfloat16")],
     "bytes_in_flight": [Workload.of("float32", N=5003, V=4, R=2)],
+    "conv2d": [
+        Workload.of("float32", B=2, C=2, H=9, W=8, K=5, R=3, S=2, STRIDE=2, PAD=1, **more)
+        for more in ({}, {"tf32": True})
+    ],
     "copy": [Workload.of("float16", N=5003)],
     "decode_attention": [
         Workload.of(dtype, B=3, H=3, KV=1, N=140, D=D) for dtype, D in (("float32", 64), ("float16", 128))
@@ -46,6 +50,7 @@ WORKLOADS = {
     "grouped_gemm": [
         Workload.of("bfloat16", G=2, M=20, N=65, K=128, masked=masked) for masked in (False, True)
     ],
+    "layer_norm": [Workload.of("float32", M=3, N=97, offset=offset) for offset in (False, True)],
     "moe": [Workload.of("float16", T=3, D=12, F=9, E=3, TOP_K=2)],
     "qkv_rope": [
         Workload.of(dtype, B=3, H=1, KV=1, D=64, W=W, P=9) for dtype, W in (("float32", 90), ("float16", 40))

@@ -22,11 +22,13 @@ from course_kernels.attention_backward import k02_teaching as backward_teaching
 from course_kernels.attention_backward import k03_one_pass as backward_one_pass
 from course_kernels.attention_general import k01_teaching as general
 from course_kernels.blackwell import dot_scaled
+from course_kernels.conv2d import k01_implicit_gemm as convolution
 from course_kernels.decode_attention import k01_one_program, k02_split
 from course_kernels.gemm import in_gluon
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
 from course_kernels.grouped_gemm import k01_triton as grouped
+from course_kernels.layer_norm import k02_row_split
 from course_kernels.mla_decode import k01_one_program as mla_one_program
 from course_kernels.mla_decode import k02_split as mla_split
 from course_kernels.moe import k02_sorted as moe_sorted
@@ -330,6 +332,30 @@ def rms_norm(capability, kernel, N, warps, pdl=False):
     return compiled(kernel, types, constants | {"PDL": pdl}, capability, num_warps=warps, launch_pdl=pdl)
 
 
+def layer_norm(capability):
+    """A part of a long row."""
+    types = {"x_ptr": "*fp32", "parts_ptr": "*fp32", "N": "i32", "PARTS": "i32", "LENGTH": "i32"}
+    constants, options = {"BLOCK": k02_row_split.BLOCK}, {"num_warps": k02_row_split.WARPS}
+    return compiled(k02_row_split.part_kernel, types, constants, capability, more_even=("LENGTH",), **options)
+
+
+def conv2d(capability, precision):
+    """The first layer of a network of 2012: 96 filters of 11 x 11 over three channels."""
+    types = dict.fromkeys(("x_ptr", "f_ptr", "bias_ptr", "y_ptr"), "*fp32")
+    types |= dict.fromkeys(("B", "H", "W", "K", "P", "Q", "stride", "padding"), "i32")
+    constants = {
+        "C": 3,
+        "R": 11,
+        "S": 11,
+        "FILTERS": 128,
+        "PLACES": convolution.PLACES,
+        "PRECISION": precision,
+    }
+    constants |= {"STEP": convolution.STEP[precision]}
+    options = {"num_warps": convolution.WARPS, "num_stages": convolution.STAGES}
+    return compiled(convolution.implicit_gemm_kernel, types, constants, capability, **options)
+
+
 def swiglu(capability, block, pdl=False):
     """The gate of a feed-forward block."""
     types = dict.fromkeys(("gate_ptr", "up_ptr", "y_ptr"), "*bf16") | {"F": "i32", "apart": "i32"}
@@ -581,6 +607,9 @@ if __name__ == "__main__":
     results["moe-grouped-128-90"] = moe(90, moe_sorted.grouped_kernel, 128)
     results["moe-gate_up-128-89"] = moe(89, moe_fused.gate_up_kernel, 128)
     results["moe-router-90"] = moe_router()
+    results["layer_norm-part-90"] = layer_norm(90)
+    for precision in ("tf32", "ieee"):
+        results[f"conv2d-{precision}-90"] = conv2d(90, precision)
     results["rms_norm-k02-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 4)
     results["rms_norm-k02-pdl-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 16, pdl=True)
     results["rms_norm-k03-90"] = rms_norm(90, k03_ahead.ahead_kernel, 4096, 8)
