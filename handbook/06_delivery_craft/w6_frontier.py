@@ -300,10 +300,10 @@ record(fast={f"p{p}": quantity(n) for p, n in shares.items()})
 # | file | what must move, or be done | fetches its largest input |
 # |---|---|---|
 # | softmax | 2 · 16384 · 8192 · 4 bytes, 1.07 GB | once |
-# | multiply, float16 | 2 · 8192³ operations, 1.10 TFLOP | once a tile |
+# | multiply, float16 | 2 · 8192³ operations | once a tile |
 # | bias and GELU | 2 · 32768 · 16384 · 2 bytes, 2.15 GB | once |
 # | SwiGLU | 3 · 16384 · 14336 · 2 bytes, 1.41 GB | once |
-# | attention | 2 · 16 · 16384² · 128 operations, 1.10 TFLOP | once a block of rows |
+# | attention | 2 · 16 · 16384² · 128 operations | once a block of rows |
 # | decode attention | 2 · 32 · 8 · 4096 · 128 · 2 bytes, 0.54 GB | once |
 #
 # /// callout | trip

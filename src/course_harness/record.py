@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -219,8 +217,3 @@ def _hashes(root: Path) -> dict[tuple[str, str], dict[str, str]]:
 
 def _of_series(entries: Sequence[Entry]) -> tuple[str, str]:
     return entries[0]["task"], str(entries[0]["about"].get("series", ""))
-
-
-def hash_of(path: Path) -> str:
-    """Return the hash of a record, as a page names it."""
-    return sha256(path.read_bytes()).hexdigest()
