@@ -920,6 +920,42 @@ record(
 # Eager's time over its time is {{ six.decode_attention.over.eager:.2f}}, and `torch.compile`'s is {{ six.decode_attention.over.compiled:.2f}}.
 # ///
 #
+# /// exercise | Wrong, cheat, slow | 6 minutes
+# Take the sheet *six kernels*. For each file one cross: *wrong*, *a cheat*, *slow*, or none of them. Beside it, in five words, what proves it: an element, a counter, a clock, or a line of the file.
+# No card? Then count in the code how often each input is fetched, and hold it against the bytes that must move.
+# /// answer
+# *Wrong* and *slow* are in [the table](#what-the-judge-said). Of a *cheat* there is no sign: the judge asked sizes and values that nobody had announced, and looked at the clock from outside. That is no proof; it is what a judge can say.
+# ///
+#
+# ### The clever one
+#
+# A search finds the gaps in your test. Here is a kernel that looks at one number of its input, works if that has changed since the last call, and otherwise does nothing: its old answer still lies there. It passes
+# every check of its answer.
+#
+# /// exercise | What can still catch it? | 4 minutes
+# Write down two ways in which a judge could. Then look at [how every number here is measured](../how_we_measure.py#first-taste-then-time).
+# /// answer
+# It is done in less time than its bytes need at the data sheet's bandwidth: physics. Or inputs that change where it does not look, in a call that nobody announces. The first needs no luck, only an input whose bytes take longer than a launch.
+# ///
+#
+# ### What the judge said
+#
+# The kernel of the demo is a cheat that a person wrote. A search would have found it, too, if it paid: whoever proposes often enough finds whatever is not asked. So the judge of these six does not ask the sizes that the
+# task announces alone, draws its numbers anew, asks again after it has timed, and reads a clock that the file cannot reach. What it does not stop stands on
+# [how we measure](../how_we_measure.py#a-strangers-kernel).
+#
+# Speed is told as a quotient with its opponent's name in it. Eager is PyTorch as most people write it, and `torch.compile` the same text behind one line more: the second opponent costs
+# a reader nothing, so a gain over the first alone is a gain over a line that somebody did not write.
+#
+# /// predict | All six: how many are right, in less time than eager **and** than `torch.compile`?
+# Your six forecasts have said it already. Count.
+#
+# - [six.won <= 1] None, or one
+# - [1 < six.won <= 3] Two or three
+# - [six.won > 3] Four or more
+# /// reveal
+# {{ six.won:.0f}}.
+#
 # /// table
 # columns: ["", "right?", "eager's time over its", "torch.compile's over its", "eager's over our own"]
 # rows:
@@ -929,20 +965,14 @@ record(
 #   - ["SwiGLU", "{{ six.swiglu.outcome }}", "{{ six.swiglu.over.eager:.2f}}", "{{ six.swiglu.over.compiled:.2f}}", "{{ six.swiglu.eager.us / six.swiglu.ours.us:.2f}}"]
 #   - ["attention", "{{ six.attention.outcome }}", "{{ six.attention.over.eager:.2f}}", "{{ six.attention.over.compiled:.2f}}", "{{ six.attention.eager.us / six.attention.ours.us:.2f}}"]
 #   - ["decode attention", "{{ six.decode_attention.outcome }}", "{{ six.decode_attention.over.eager:.2f}}", "{{ six.decode_attention.over.compiled:.2f}}", "{{ six.decode_attention.eager.us / six.decode_attention.ours.us:.2f}}"]
-# caption: "Above 1, eager or torch.compile takes longer than the file; 0, the file has no speed. A stranger's file runs in a process of its own, so it is timed by the judge's two clocks, and the other three in rounds of their own, on the same card and with a cold L2. Our own: `softmax/k01_online`, `gemm/k13_by_size`, `bias_gelu/k02_triton`, `swiglu/k01_fused`, `attention/k06_wgmma`, `decode_attention/k03_early`. Judging the six took {{ six.seconds:.0f}} s."
+# caption: "A time divided by another; 0: the file has no speed. A stranger's file runs in a process of its own, so it is timed by the judge's two clocks, and the other three in rounds of their own, on the same card and with a cold L2. Our own: `softmax/k01_online`, `gemm/k13_by_size`, `bias_gelu/k02_triton`, `swiglu/k01_fused`, `attention/k06_wgmma`, `decode_attention/k03_early`. Judging the six took {{ six.seconds:.0f}} s."
 # ///
 #
-# /// claim | six.gemm.over.eager < 1 and six.attention.over.eager < 1
-# **Where it loses:** the float16 multiply has {{ six.gemm.over.eager:.2f}} of eager's speed, and attention {{ six.attention.over.eager:.2f}}. Both are operators on which a library's authors have spent years.
+# /// claim | six.gemm.us > six.gemm.eager.us and six.attention.us > six.attention.eager.us
+# **Where it loses:** the float16 multiply has {{ six.gemm.eager.us / six.gemm.us:.2f}} of the speed of eager, and attention {{ six.attention.eager.us / six.attention.us:.2f}}. Both are operators on which a library's authors have spent years.
 # /// otherwise
 # On the float16 multiply eager's time over the file's is {{ six.gemm.over.eager:.2f}}, and on attention {{ six.attention.over.eager:.2f}}.
 # ///
-#
-# /// exercise | Wrong, cheat, slow | 6 minutes
-# Take the sheet *six kernels*. For each file one cross: *wrong*, *a cheat*, *slow*, or none of them. Beside it, in five words, what proves it: an element, a counter, a clock, or a line of the file.
-# No card? Then count in the code how often each input is fetched, and hold it against the bytes that must move.
-# /// answer
-# *Wrong* and *slow* are in the table above. Of a *cheat* there is no sign: the judge asked sizes and values that nobody had announced, and looked at the clock from outside. That is no proof; it is what a judge can say.
 # ///
 #
 # #### All that were kept
@@ -1001,6 +1031,7 @@ from course_kernels.softmax import k01_online as our_softmax
 from course_kernels.swiglu import k01_fused as our_swiglu
 
 torch.cuda.empty_cache()
+RIVALS = ("eager", "compiled")
 SIX = {
     "softmax": ("bold", our_softmax),
     "gemm": ("bold", our_gemm),
@@ -1033,11 +1064,16 @@ def entry(name):
         "says": text(its.says),
         "us": quantity(its.us, "µs", "timed"),
         "over": {
-            rival: quantity(its.over(race[rival].median_us))
-            for rival in ("eager", "compiled")
+            rival: quantity(its.over(race[rival].median_us)) for rival in RIVALS
         },
         **race,
     }
+
+
+def won(name):
+    """Whether a file is right, and takes less time than both rivals."""
+    over = [replayed[name].over(raced[name][one].median_us) for one in RIVALS]
+    return min(over) > 1
 
 
 def as_quantities(told):
@@ -1052,7 +1088,10 @@ numbers = judged_before.numbers(judged_before.merged(before)) if before else {}
 record(
     six={
         **{name: entry(name) for name in SIX},
-        "seconds": quantity(sum(one.seconds for one in replayed.values())),
+        "won": quantity(sum(map(won, SIX)), how="counted"),
+        "seconds": quantity(
+            sum(one.seconds for one in replayed.values()), "s", "timed"
+        ),
     },
     machines={
         "told": quantity(int(bool(before))),
@@ -1061,17 +1100,6 @@ record(
 )
 
 # %% [markdown]
-# ### The clever one
-#
-# A search finds the gaps in your test. Here is a kernel that looks at one number of its input, works if that has changed since the last call, and otherwise does nothing: its old answer still lies there. It passes
-# every check of its answer.
-#
-# /// exercise | What can still catch it? | 4 minutes
-# Write down two ways in which a judge could. Then look at [how every number here is measured](../how_we_measure.py#first-taste-then-time).
-# /// answer
-# It is done in less time than its bytes need at the data sheet's bandwidth: physics. Or inputs that change where it does not look, in a call that nobody announces. The first needs no luck, only an input whose bytes take longer than a launch.
-# ///
-#
 # ### What others report
 #
 # Four reports, each with its own card and its own opponent. No two rows may be subtracted from each other.

@@ -124,21 +124,19 @@ def merged(found: Iterable[Summary]) -> list[Summary]:
 
 
 def numbers(found: Sequence[Summary]) -> dict[str, Any]:
-    """Return the numbers of a page's tables, by task and by level; what no time was taken of counts as 0.
+    """Return the numbers of a page's tables; what no time was taken of counts as 0.
 
     Returns:
-        tasks: for each the files, how many are right, and over each rival the best of them: the rival's time over its;
-        levels: "l1" to "l3" and "all", each with shares of tasks: of one sample in the mean, and of the best;
-        files, right, not_timed: of all of them.
+        by the name of a task, the files, how many are right, and over each rival the best of them: the rival's time
+        over its; by level, "l1" to "l3" and "all", shares of tasks: of one sample in the mean, and of the best; and
+        files, right and not_timed, of all.
     """
     rows = [row(one) for one in found]
     attempts = [attempt for one in found for attempt in one.attempts]
     return {
-        "tasks": {one.task: _of_task(one) for one in found},
-        "levels": {
-            **{f"l{level}": _shares(of) for level, of in by_level(rows).items()},
-            "all": _shares(rows),
-        },
+        **{one.task: _of_task(one) for one in found},
+        **{f"l{level}": _shares(of) for level, of in by_level(rows).items()},
+        "all": _shares(rows),
         "files": len(attempts),
         "right": sum(one.right is True for one in attempts),
         "not_timed": sum(one.right is True and one.time is None for one in attempts),

@@ -856,14 +856,14 @@ def test_the_numbers_of_a_record_are_those_of_its_verdicts(tmp_path):
 
     assert [one.task for one in together] == ["softmax", "sgemm", "swiglu"]  # in the order of the tasks
     # Two files of softmax, 4 and 8 µs, against 10 and 5; sgemm is wrong; swiglu is right and takes longer than both.
-    assert told["tasks"]["softmax"] == {"files": 2, "right": 2, "eager": 2.5, "compiled": 1.25}
-    assert told["tasks"]["sgemm"] == {"files": 1, "right": 0, "eager": 0.0, "compiled": 0.0}
-    assert told["tasks"]["swiglu"] == {"files": 1, "right": 1, "eager": 0.5, "compiled": 0.25}
-    one, all_ = told["levels"]["l1"], told["levels"]["all"]
+    assert told["softmax"] == {"files": 2, "right": 2, "eager": 2.5, "compiled": 1.25}
+    assert told["sgemm"] == {"files": 1, "right": 0, "eager": 0.0, "compiled": 0.0}
+    assert told["swiglu"] == {"files": 1, "right": 1, "eager": 0.5, "compiled": 0.25}
+    one, all_ = told["l1"], told["all"]
     assert (one["tasks"], one["one_fast_0"], one["one_eager"], one["one_compiled"]) == (2, 0.5, 0.5, 0.25)
     assert (one["best_fast_0"], one["best_eager"], one["best_compiled"]) == (0.5, 0.5, 0.5)
     assert (all_["best_fast_0"], all_["best_eager"]) == (2 / 3, 1 / 3)
-    assert "l3" not in told["levels"]  # nothing is said of a level without a task
+    assert "l3" not in told  # nothing is said of a level without a task
     assert (told["files"], told["right"], told["not_timed"]) == (4, 3, 0)
 
 
@@ -873,8 +873,8 @@ def test_what_is_right_and_was_not_timed_counts_as_no_gain(tmp_path):
         {"eager": Time(10.0, "both clocks"), "compiled": None}, DONE,
     )  # fmt: skip
     told = record.numbers([one])
-    assert told["tasks"]["softmax"] == {"files": 1, "right": 1, "eager": 0.0, "compiled": 0.0}
-    assert (told["levels"]["all"]["best_fast_0"], told["levels"]["all"]["best_eager"]) == (1.0, 0.0)
+    assert told["softmax"] == {"files": 1, "right": 1, "eager": 0.0, "compiled": 0.0}
+    assert (told["all"]["best_fast_0"], told["all"]["best_eager"]) == (1.0, 0.0)
     assert told["not_timed"] == 1
 
 
@@ -992,7 +992,9 @@ def test_a_replay_is_the_verdict_of_now_and_what_is_wrong_has_no_speed(tmp_path,
 
 def test_rivals_of_a_page_are_the_task_s_own_pytorch(monkeypatch):
     compiled = []
-    monkeypatch.setattr(torch, "compile", lambda eager, *, dynamic: compiled.append((eager, dynamic)) or eager)
+    monkeypatch.setattr(
+        torch, "compile", lambda eager, *, dynamic: compiled.append((eager, dynamic)) or eager
+    )
     found = rivals(SOFTMAX)
     assert compiled == [(found["eager"].function, False)]
     assert [one.kernel for one in found.values()] == ["softmax in PyTorch", "softmax under torch.compile"]
