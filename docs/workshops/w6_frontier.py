@@ -1021,12 +1021,13 @@ from pathlib import Path
 
 from course_harness import record as judged_before
 from course_harness.judging import Judge
-from course_harness.replay import replay, rivals
+from course_harness.replay import replay
 from course_harness.tasks import task
 from course_kernels.attention import k06_wgmma as our_attention
 from course_kernels.bias_gelu import k02_triton as our_bias_gelu
 from course_kernels.decode_attention import k03_early as our_decode_attention
 from course_kernels.gemm import k13_by_size as our_gemm
+from course_kernels.measure.competitor import Competitor
 from course_kernels.softmax import k01_online as our_softmax
 from course_kernels.swiglu import k01_fused as our_swiglu
 
@@ -1040,6 +1041,20 @@ SIX = {
     "attention": ("bold", our_attention),
     "decode_attention": ("bold", our_decode_attention),
 }
+
+
+def rivals(name):
+    """The task's own PyTorch, and the same under torch.compile."""
+    names = {}
+    exec(task(name).eager, names)
+    eager = names[name]
+    ways = {"eager": eager, "compiled": torch.compile(eager, dynamic=False)}
+    return {
+        way: Competitor(f"{name}, {way}", task(name).problem(), function)
+        for way, function in ways.items()
+    }
+
+
 with Judge(seconds=60) as judge:
     replayed = {
         name: replay(judge, name, series) for name, (series, _) in SIX.items()
@@ -1048,9 +1063,7 @@ with Judge(seconds=60) as judge:
         Path.cwd(), judge.on, lambda name: judge.judge_hash(task(name))
     )
 raced = {
-    name: compare(
-        {**rivals(task(name)), "ours": ours}, task(name).workload, seconds=0.1
-    )
+    name: compare({**rivals(name), "ours": ours}, task(name).workload, seconds=0.1)
     for name, (_, ours) in SIX.items()
 }
 

@@ -1,4 +1,4 @@
-"""Replay of one recorded proposal: the judge's verdict, had anew, and its rivals in the process that asks.
+"""Replay of one recorded proposal: the judge's verdict, had anew.
 
 For pages. A record of all proposals is `course_harness.record`; this here is one file, judged now.
 """
@@ -6,16 +6,13 @@ For pages. A record of all proposals is `course_harness.record`; this here is on
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from course_harness import recorded
 from course_harness.judging import Judging, is_right
 from course_harness.loop import verdict_of
-from course_harness.tasks import Task, Unusable, task
-from course_kernels.measure.competitor import Competitor
+from course_harness.tasks import Unusable, task
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,21 +72,3 @@ def proposed(name: str, series: str, at: tuple[int, int] = (1, 1), root: Path = 
     if kept is None or at not in kept.files:
         raise Unusable(f"{name}: no sample {at[0]}, round {at[1]} of a series {series!r} is recorded")
     return (kept.folder / kept.files[at]).read_bytes().decode()
-
-
-def rivals(one: Task) -> dict[str, Competitor]:
-    """Return PyTorch as most people write it, and the same under torch.compile, for `compare`.
-
-    They run where this is called: they are our own text, and no stranger's.
-    """
-    import torch
-
-    names: dict[str, Any] = {}
-    exec(compile(one.eager, f"<{one.name}, eager>", "exec"), names)
-    eager: Callable[..., Any] = names[one.name]
-    compiled = torch.compile(eager, dynamic=False)
-    problem = one.problem()
-    return {
-        "eager": Competitor(f"{one.name} in PyTorch", problem, eager),
-        "compiled": Competitor(f"{one.name} under torch.compile", problem, compiled),
-    }

@@ -27,7 +27,7 @@ from course_harness.loop import (
     verdict_of,
 )
 from course_harness.proposer import Proposal, Stopped, shortened
-from course_harness.replay import Replayed, proposed, replay, rivals
+from course_harness.replay import Replayed, proposed, replay
 from course_harness.table import (
     Attempt,
     Summary,
@@ -988,16 +988,3 @@ def test_a_replay_is_the_verdict_of_now_and_what_is_wrong_has_no_speed(tmp_path,
     for series, at in (("nobody", (1, 1)), ("bold", (2, 1))):
         with pytest.raises(Unusable, match="no sample"):
             replay(judge, "softmax", series, at)
-
-
-def test_rivals_of_a_page_are_the_task_s_own_pytorch(monkeypatch):
-    compiled = []
-    monkeypatch.setattr(
-        torch, "compile", lambda eager, *, dynamic: compiled.append((eager, dynamic)) or eager
-    )
-    found = rivals(SOFTMAX)
-    assert compiled == [(found["eager"].function, False)]
-    assert [one.kernel for one in found.values()] == ["softmax in PyTorch", "softmax under torch.compile"]
-    x = torch.randn(3, 5)
-    assert torch.equal(found["eager"].function(x), torch.softmax(x, dim=-1))
-    assert {one.problem.name for one in found.values()} == {"softmax"}
