@@ -111,6 +111,10 @@ def test_the_section_holds_together_whatever_the_judge_says(tmp_path, monkeypatc
     html = page.inlined()
     right = [0 if not a else 1 if a <= 1 else 2 if b <= 1 else 3 for a, b in CASES[outcomes]]
     marks = [["data-right" in one for one in choices] for choices in choices_of(html)]
+    for name, kept in SIX:
+        lines = (ROOT / f"proposals/{name}/{kept}/s1_r1.py.txt").read_text(encoding="utf-8").splitlines()
+        assert re.search(rf"<summary>What it wrote for [^<]*: {len(lines)} lines</summary>", html)
+    assert html.count('.python title="proposals/') == len(SIX)
     won = right.count(3)
     assert [one.index(True) for one in marks] == [*right, 0 if won <= 1 else 1 if won <= 3 else 2]
     assert all(sum(one) == 1 for one in marks)
