@@ -986,6 +986,150 @@ record(
 )
 
 # %% [markdown]
+# ### Six kernels that a machine wrote
+#
+# A language model was given fifteen tasks of this course as you are given them: the contract, the signature, the sizes that are announced, the
+# tolerance, and PyTorch's own line. It saw no kernel of ours, ran nothing and compiled nothing, and answered each task twice. `proposals/` keeps
+# all thirty files as they were written; what nobody knows of the model's sampling says *not known* there.
+#
+# Here are six of them. Nothing below is remembered: each was handed to [the judge](../how_we_measure.py#whose-time) when this page was measured, in a
+# process of its own, and had to be right on sizes that nobody had announced before anybody looked at a clock. Read the file, say what you expect, then look.
+#
+# A file that is refused has no speed. Its quotients below are 0.
+#
+# **1 · Softmax**, 16384 rows of 8192 numbers in float32. *Level 1, a single operator.*
+#
+# /// source | proposals/softmax/bold/s1_r1.py.txt
+# fold: What it wrote for softmax
+# size: true
+# ///
+#
+# /// predict | Softmax: what does the judge say, and what do two clocks?
+# For each row, how often is the input read? And what happens to a row of infinities?
+#
+# - [six.softmax.right == 0] It is refused
+# - [six.softmax.right == 1 and six.softmax.over.eager <= 1] Right, and it does not take less time than eager
+# - [six.softmax.right == 1 and six.softmax.over.eager > 1 and six.softmax.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
+# - [six.softmax.right == 1 and six.softmax.over.eager > 1 and six.softmax.over.compiled > 1] Right, in less time than both
+# /// reveal
+# /// text | six.softmax.says
+# ///
+#
+# Eager's time over its time is {{ six.softmax.over.eager:.2f}}, and `torch.compile`'s is {{ six.softmax.over.compiled:.2f}}.
+# ///
+#
+# **2 · A multiply**, 8192 × 8192 × 8192 in float16. *Level 1, and the operator that libraries are proudest of.*
+#
+# /// source | proposals/gemm/bold/s1_r1.py.txt
+# fold: What it wrote for the multiply
+# size: true
+# ///
+#
+# /// predict | The multiply: what does the judge say, and what do two clocks?
+# Who is the opponent here, and how many people have worked on it?
+#
+# - [six.gemm.right == 0] It is refused
+# - [six.gemm.right == 1 and six.gemm.over.eager <= 1] Right, and it does not take less time than eager
+# - [six.gemm.right == 1 and six.gemm.over.eager > 1 and six.gemm.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
+# - [six.gemm.right == 1 and six.gemm.over.eager > 1 and six.gemm.over.compiled > 1] Right, in less time than both
+# /// reveal
+# /// text | six.gemm.says
+# ///
+#
+# Eager's time over its time is {{ six.gemm.over.eager:.2f}}, and `torch.compile`'s is {{ six.gemm.over.compiled:.2f}}.
+# ///
+#
+# **3 · Bias and GELU**, 32768 × 16384 in bfloat16. *Level 2, operators that fuse.*
+#
+# /// source | proposals/bias_gelu/bold/s1_r1.py.txt
+# fold: What it wrote for bias and GELU
+# size: true
+# ///
+#
+# /// predict | Bias and GELU: what does the judge say, and what do two clocks?
+# Eager launches two kernels. How many trips to memory is that, and which of the two rivals saves one as well?
+#
+# - [six.bias_gelu.right == 0] It is refused
+# - [six.bias_gelu.right == 1 and six.bias_gelu.over.eager <= 1] Right, and it does not take less time than eager
+# - [six.bias_gelu.right == 1 and six.bias_gelu.over.eager > 1 and six.bias_gelu.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
+# - [six.bias_gelu.right == 1 and six.bias_gelu.over.eager > 1 and six.bias_gelu.over.compiled > 1] Right, in less time than both
+# /// reveal
+# /// text | six.bias_gelu.says
+# ///
+#
+# Eager's time over its time is {{ six.bias_gelu.over.eager:.2f}}, and `torch.compile`'s is {{ six.bias_gelu.over.compiled:.2f}}.
+# ///
+#
+# **4 · SwiGLU**, 16384 rows of 14336 in bfloat16. *Level 2 again, and the hardest part is not the arithmetic.*
+#
+# /// source | proposals/swiglu/bold/s1_r1.py.txt
+# fold: What it wrote for SwiGLU
+# size: true
+# ///
+#
+# /// predict | SwiGLU: what does the judge say, and what do two clocks?
+# The contract has two forms of input, one of them a single tensor with both halves.
+#
+# - [six.swiglu.right == 0] It is refused
+# - [six.swiglu.right == 1 and six.swiglu.over.eager <= 1] Right, and it does not take less time than eager
+# - [six.swiglu.right == 1 and six.swiglu.over.eager > 1 and six.swiglu.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
+# - [six.swiglu.right == 1 and six.swiglu.over.eager > 1 and six.swiglu.over.compiled > 1] Right, in less time than both
+# /// reveal
+# /// text | six.swiglu.says
+# ///
+#
+# Eager's time over its time is {{ six.swiglu.over.eager:.2f}}, and `torch.compile`'s is {{ six.swiglu.over.compiled:.2f}}.
+# ///
+#
+# **5 · Attention**, causal, one sequence of 16384 tokens, 16 heads of 128 in bfloat16. *Level 3, a block of a model.*
+#
+# /// source | proposals/attention/bold/s1_r1.py.txt
+# fold: What it wrote for attention
+# size: true
+# ///
+#
+# /// predict | Attention: what does the judge say, and what do two clocks?
+# Eager calls a kernel that took years. Which of [its ideas](../attention_on_hopper.py) do you find in the file?
+#
+# - [six.attention.right == 0] It is refused
+# - [six.attention.right == 1 and six.attention.over.eager <= 1] Right, and it does not take less time than eager
+# - [six.attention.right == 1 and six.attention.over.eager > 1 and six.attention.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
+# - [six.attention.right == 1 and six.attention.over.eager > 1 and six.attention.over.compiled > 1] Right, in less time than both
+# /// reveal
+# /// text | six.attention.says
+# ///
+#
+# Eager's time over its time is {{ six.attention.over.eager:.2f}}, and `torch.compile`'s is {{ six.attention.over.compiled:.2f}}.
+# ///
+#
+# **6 · Decode attention**, 32 sequences of 4096 tokens, 32 query heads on 8, in bfloat16. *Level 3, and it waits for the cache.*
+#
+# /// source | proposals/decode_attention/bold/s1_r1.py.txt
+# fold: What it wrote for decode attention
+# size: true
+# ///
+#
+# /// predict | Decode attention: what does the judge say, and what do two clocks?
+# Eager as most people write it copies the cache to mask it. What does that cost, and what is the victory over it worth?
+#
+# - [six.decode_attention.right == 0] It is refused
+# - [six.decode_attention.right == 1 and six.decode_attention.over.eager <= 1] Right, and it does not take less time than eager
+# - [six.decode_attention.right == 1 and six.decode_attention.over.eager > 1 and six.decode_attention.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
+# - [six.decode_attention.right == 1 and six.decode_attention.over.eager > 1 and six.decode_attention.over.compiled > 1] Right, in less time than both
+# /// reveal
+# /// text | six.decode_attention.says
+# ///
+#
+# Eager's time over its time is {{ six.decode_attention.over.eager:.2f}}, and `torch.compile`'s is {{ six.decode_attention.over.compiled:.2f}}.
+# ///
+#
+# /// exercise | Wrong, cheat, slow | 6 minutes
+# Take the sheet *six kernels*. For each file one cross: *wrong*, *a cheat*, *slow*, or none of them. Beside it, in five words, what proves it: an element, a counter, a clock, or a line of the file.
+# No card? Then count in the code how often each input is fetched, and hold it against the bytes that must move.
+# /// answer
+# *Wrong* and *slow* are in [the table](#what-the-judge-said). Of a *cheat* there is no sign: the judge asked sizes and values that nobody had announced, and looked at the clock from outside. That is no proof; it is what a judge can say.
+# ///
+#
 # ### The clever one
 #
 # A search finds the gaps in your test. Here is a kernel that looks at one number of its input, works if that has changed since the last call, and otherwise does nothing: its old answer still lies there. It passes
@@ -997,15 +1141,255 @@ record(
 # It is done in less time than its bytes need at the data sheet's bandwidth: physics. Or inputs that change where it does not look, in a call that nobody announces. The first needs no luck, only an input whose bytes take longer than a launch.
 # ///
 #
+# ### What the judge said
+#
+# The kernel of the demo is a cheat that a person wrote. A search would have found it, too, if it paid: whoever proposes often enough finds whatever is not asked. So the judge of these six does not ask the sizes that the
+# task announces alone, draws its numbers anew, asks again after it has timed, and reads a clock that the file cannot reach. What it does not stop stands on
+# [how we measure](../how_we_measure.py#a-strangers-kernel).
+#
+# Speed is told as a quotient with its opponent's name in it. Eager is PyTorch as most people write it, and `torch.compile` the same text behind one line more: the second opponent costs
+# a reader nothing, so a gain over the first alone is a gain over a line that somebody did not write.
+#
+# /// predict | All six: how many are right, in less time than eager **and** than `torch.compile`?
+# Your six forecasts have said it already. Count.
+#
+# - [six.won <= 1] None, or one
+# - [1 < six.won <= 3] Two or three
+# - [six.won > 3] Four or more
+# /// reveal
+# {{ six.won:.0f}}.
+#
+# /// table
+# columns: ["", "right?", "eager's time over its", "torch.compile's over its", "eager's over our own"]
+# rows:
+#   - ["softmax", "{{ six.softmax.outcome }}", "{{ six.softmax.over.eager:.2f}}", "{{ six.softmax.over.compiled:.2f}}", "{{ six.softmax.eager.us / six.softmax.ours.us:.2f}}"]
+#   - ["multiply, float16", "{{ six.gemm.outcome }}", "{{ six.gemm.over.eager:.2f}}", "{{ six.gemm.over.compiled:.2f}}", "{{ six.gemm.eager.us / six.gemm.ours.us:.2f}}"]
+#   - ["bias and GELU", "{{ six.bias_gelu.outcome }}", "{{ six.bias_gelu.over.eager:.2f}}", "{{ six.bias_gelu.over.compiled:.2f}}", "{{ six.bias_gelu.eager.us / six.bias_gelu.ours.us:.2f}}"]
+#   - ["SwiGLU", "{{ six.swiglu.outcome }}", "{{ six.swiglu.over.eager:.2f}}", "{{ six.swiglu.over.compiled:.2f}}", "{{ six.swiglu.eager.us / six.swiglu.ours.us:.2f}}"]
+#   - ["attention", "{{ six.attention.outcome }}", "{{ six.attention.over.eager:.2f}}", "{{ six.attention.over.compiled:.2f}}", "{{ six.attention.eager.us / six.attention.ours.us:.2f}}"]
+#   - ["decode attention", "{{ six.decode_attention.outcome }}", "{{ six.decode_attention.over.eager:.2f}}", "{{ six.decode_attention.over.compiled:.2f}}", "{{ six.decode_attention.eager.us / six.decode_attention.ours.us:.2f}}"]
+# caption: "A time divided by another; 0: the file has no speed. A stranger's file runs in a process of its own, so it is timed by the judge's two clocks, and the other three in rounds of their own, on the same card and with a cold L2. Our own: `softmax/k01_online`, `gemm/k13_by_size`, `bias_gelu/k02_triton`, `swiglu/k01_fused`, `attention/k06_wgmma`, `decode_attention/k03_early`. Judging the six took {{ six.seconds:.0f}} s."
+# ///
+#
+# /// claim | six.gemm.us > six.gemm.eager.us and six.attention.us > six.attention.eager.us
+# **Where it loses:** the float16 multiply has {{ six.gemm.eager.us / six.gemm.us:.2f}} of the speed of eager, and attention {{ six.attention.eager.us / six.attention.us:.2f}}. Both are operators on which a library's authors have spent years.
+# /// otherwise
+# On the float16 multiply eager's time over the file's is {{ six.gemm.over.eager:.2f}}, and on attention {{ six.attention.over.eager:.2f}}.
+# ///
+# ///
+#
+# #### All that were kept
+#
+# /// when | machines.told == 1
+# All {{ machines.files:.0f}} files went through the judge in a run of their own, sealed step by step; of them {{ machines.right:.0f}} are right. fast₁ counts a task if a file of it is right and takes less time than its rival.
+#
+# /// table
+# columns: ["", tasks, "fast₀, one try", "fast₁ against eager, one try", "against torch.compile, one try", "fast₀, best of 2", "fast₁ against eager, best of 2", "against torch.compile, best of 2"]
+# rows:
+#   - ["level 1, a single operator", "{{ machines.l1.tasks:.0f}}", "{{ machines.l1.one_fast_0:.0%}}", "{{ machines.l1.one_eager:.0%}}", "{{ machines.l1.one_compiled:.0%}}", "{{ machines.l1.best_fast_0:.0%}}", "{{ machines.l1.best_eager:.0%}}", "{{ machines.l1.best_compiled:.0%}}"]
+#   - ["level 2, operators that fuse", "{{ machines.l2.tasks:.0f}}", "{{ machines.l2.one_fast_0:.0%}}", "{{ machines.l2.one_eager:.0%}}", "{{ machines.l2.one_compiled:.0%}}", "{{ machines.l2.best_fast_0:.0%}}", "{{ machines.l2.best_eager:.0%}}", "{{ machines.l2.best_compiled:.0%}}"]
+#   - ["level 3, a block of a model", "{{ machines.l3.tasks:.0f}}", "{{ machines.l3.one_fast_0:.0%}}", "{{ machines.l3.one_eager:.0%}}", "{{ machines.l3.one_compiled:.0%}}", "{{ machines.l3.best_fast_0:.0%}}", "{{ machines.l3.best_eager:.0%}}", "{{ machines.l3.best_compiled:.0%}}"]
+# caption: "Shares of tasks. One try: the mean over both files of a task. What was right and could not be timed, {{ machines.not_timed:.0f}} files, counts as no gain."
+# turned: true
+# ///
+#
+# /// table
+# columns: ["", "right", "eager's time over the best", "torch.compile's over the best"]
+# rows:
+#   - ["`vector_add`", "{{ machines.vector_add.right:.0f}} of {{ machines.vector_add.files:.0f}}", "{{ machines.vector_add.eager:.2f}}", "{{ machines.vector_add.compiled:.2f}}"]
+#   - ["`transpose`", "{{ machines.transpose.right:.0f}} of {{ machines.transpose.files:.0f}}", "{{ machines.transpose.eager:.2f}}", "{{ machines.transpose.compiled:.2f}}"]
+#   - ["`reduction`", "{{ machines.reduction.right:.0f}} of {{ machines.reduction.files:.0f}}", "{{ machines.reduction.eager:.2f}}", "{{ machines.reduction.compiled:.2f}}"]
+#   - ["`softmax`", "{{ machines.softmax.right:.0f}} of {{ machines.softmax.files:.0f}}", "{{ machines.softmax.eager:.2f}}", "{{ machines.softmax.compiled:.2f}}"]
+#   - ["`sgemm`", "{{ machines.sgemm.right:.0f}} of {{ machines.sgemm.files:.0f}}", "{{ machines.sgemm.eager:.2f}}", "{{ machines.sgemm.compiled:.2f}}"]
+#   - ["`gemm`", "{{ machines.gemm.right:.0f}} of {{ machines.gemm.files:.0f}}", "{{ machines.gemm.eager:.2f}}", "{{ machines.gemm.compiled:.2f}}"]
+#   - ["`bias_gelu`", "{{ machines.bias_gelu.right:.0f}} of {{ machines.bias_gelu.files:.0f}}", "{{ machines.bias_gelu.eager:.2f}}", "{{ machines.bias_gelu.compiled:.2f}}"]
+#   - ["`add_norm`", "{{ machines.add_norm.right:.0f}} of {{ machines.add_norm.files:.0f}}", "{{ machines.add_norm.eager:.2f}}", "{{ machines.add_norm.compiled:.2f}}"]
+#   - ["`rms_norm`", "{{ machines.rms_norm.right:.0f}} of {{ machines.rms_norm.files:.0f}}", "{{ machines.rms_norm.eager:.2f}}", "{{ machines.rms_norm.compiled:.2f}}"]
+#   - ["`swiglu`", "{{ machines.swiglu.right:.0f}} of {{ machines.swiglu.files:.0f}}", "{{ machines.swiglu.eager:.2f}}", "{{ machines.swiglu.compiled:.2f}}"]
+#   - ["`gemm_fp8`", "{{ machines.gemm_fp8.right:.0f}} of {{ machines.gemm_fp8.files:.0f}}", "{{ machines.gemm_fp8.eager:.2f}}", "{{ machines.gemm_fp8.compiled:.2f}}"]
+#   - ["`attention`", "{{ machines.attention.right:.0f}} of {{ machines.attention.files:.0f}}", "{{ machines.attention.eager:.2f}}", "{{ machines.attention.compiled:.2f}}"]
+#   - ["`decode_attention`", "{{ machines.decode_attention.right:.0f}} of {{ machines.decode_attention.files:.0f}}", "{{ machines.decode_attention.eager:.2f}}", "{{ machines.decode_attention.compiled:.2f}}"]
+#   - ["`paged_attention`", "{{ machines.paged_attention.right:.0f}} of {{ machines.paged_attention.files:.0f}}", "{{ machines.paged_attention.eager:.2f}}", "{{ machines.paged_attention.compiled:.2f}}"]
+#   - ["`qkv_rope`", "{{ machines.qkv_rope.right:.0f}} of {{ machines.qkv_rope.files:.0f}}", "{{ machines.qkv_rope.eager:.2f}}", "{{ machines.qkv_rope.compiled:.2f}}"]
+# caption: "Of each task the best right file, by the judge's clocks; 0: none is right, or none was timed."
+# ///
+# /// otherwise
+# The table of all thirty **waits**: they have not been through the judge on this card yet, or the judge or a file has changed since. One command does it, and whatever ends it, the same command goes on: `nox -s harness -- all --record`.
+# ///
+#
+# Without a card the judge still says which are right, by Triton's interpreter: `nox -s harness -- all`.
+
+# %% tags=["fold"]
+from pathlib import Path
+
+from course_harness import record as judged_before
+from course_harness.judging import Judge
+from course_harness.replay import replay
+from course_harness.tasks import task
+from course_kernels.attention import k06_wgmma as our_attention
+from course_kernels.bias_gelu import k02_triton as our_bias_gelu
+from course_kernels.decode_attention import k03_early as our_decode_attention
+from course_kernels.gemm import k13_by_size as our_gemm
+from course_kernels.measure.competitor import Competitor
+from course_kernels.softmax import k01_online as our_softmax
+from course_kernels.swiglu import k01_fused as our_swiglu
+
+torch.cuda.empty_cache()
+RIVALS = ("eager", "compiled")
+SIX = {
+    "softmax": ("bold", our_softmax),
+    "gemm": ("bold", our_gemm),
+    "bias_gelu": ("bold", our_bias_gelu),
+    "swiglu": ("bold", our_swiglu),
+    "attention": ("bold", our_attention),
+    "decode_attention": ("bold", our_decode_attention),
+}
+
+
+def rivals(name):
+    """The task's own PyTorch, and the same under torch.compile."""
+    names = {}
+    exec(task(name).eager, names)
+    eager = names[name]
+    ways = {"eager": eager, "compiled": torch.compile(eager, dynamic=False)}
+    return {
+        way: Competitor(f"{name}, {way}", task(name).problem(), function)
+        for way, function in ways.items()
+    }
+
+
+with Judge(seconds=60) as judge:
+    replayed = {
+        name: replay(judge, name, series) for name, (series, _) in SIX.items()
+    }
+    before, _ = judged_before.told(
+        Path.cwd(), judge.on, lambda name: judge.judge_hash(task(name))
+    )
+raced = {
+    name: compare({**rivals(name), "ours": ours}, task(name).workload, seconds=0.1)
+    for name, (_, ours) in SIX.items()
+}
+
+
+def entry(name):
+    """What is told of one file, its rivals and our own kernel."""
+    its, race = replayed[name], raced[name]
+    return {
+        "right": quantity(int(its.is_right)),
+        "outcome": text("right" if its.is_right else "refused"),
+        "says": text(its.says),
+        "us": quantity(its.us, "µs", "timed"),
+        "over": {
+            rival: quantity(its.over(race[rival].median_us)) for rival in RIVALS
+        },
+        **race,
+    }
+
+
+def won(name):
+    """Whether a file is right, and takes less time than both rivals."""
+    over = [replayed[name].over(raced[name][one].median_us) for one in RIVALS]
+    return min(over) > 1
+
+
+def as_quantities(told):
+    """Numbers of the record, and those below them."""
+    return {
+        name: as_quantities(value) if isinstance(value, dict) else quantity(value)
+        for name, value in told.items()
+    }
+
+
+numbers = judged_before.numbers(judged_before.merged(before)) if before else {}
+record(
+    six={
+        **{name: entry(name) for name in SIX},
+        "won": quantity(sum(map(won, SIX)), how="counted"),
+        "seconds": quantity(
+            sum(one.seconds for one in replayed.values()), "s", "timed"
+        ),
+    },
+    machines={
+        "told": quantity(int(bool(before))),
+        **as_quantities(numbers),
+    },
+)
+
+# %% [markdown]
+# ### What others report
+#
+# Four reports, each with its own card and its own opponent. No two rows may be subtracted from each other.
+#
+# | who | what is counted | card | against | figure |
+# |---|---|---|---|---|
+# | KernelBench, 2025 [^ouyang2025] | fast₁ of R1 in one try, from the easiest level to the hardest | L40S | eager | 12, 36 and 2 % [^ouyang2025] |
+# | CRFM, 2025 [^crfm2025] | one fixed size, float32 | L40S | eager | 484 % LayerNorm; 9 % float16 attention [^crfm2025] |
+# | the same [^crfm2025] | convolution, ReLU and pooling | L40S | eager; `torch.compile` | 290 %; 189 % [^crfm2025] |
+# | METR, 2025 [^metr2025] | mean gain of the best model, after 45 tasks were removed | H100 | eager, as the tasks have it | 1.8 [^metr2025] |
+# | Kevin, 2025 [^baronio2025] | right answers, before and after training | not in what we read | – | 56, then 82 % [^baronio2025] |
+# | the same [^baronio2025] | mean gain, before and after; o4-mini | not in what we read | eager | 0.53, then 1.10; 0.78 [^baronio2025] |
+#
+# Kevin learned from 180 tasks of KernelBench itself, over several turns [^baronio2025]. *KernelBook*, which is often named beside it, is another thing: pairs of PyTorch and Triton, from which KernelLLM was trained [^kernelllm]. Look at the third row: the same kernel, two opponents.
+#
+# /// exercise | A share, and of what? | 6 minutes
+# A public board lists kernels by coding agents on an H100 PCIe. A layer of 256 experts, eight for each token and one that all share, D = 4096 and F = 2048 in bf16, has 0.079 *of peak* as its best; a decode step of four layers has 0.060 [^kernelbench-cuda]. Two questions. The first share is a geometric mean over six sizes, of the peak of *arithmetic*, one token and 512 tokens among them. What is the most that bytes allow there, at 2039 GB/s and 756 TFLOP/s [^kernelbench-cuda]? And the second: is it a share of bandwidth?
+# /// answer
+# A single token fetches nine experts of {{ ruler.expert_mb:.1f}} MB: bytes allow {{ ruler.t1:.1%}} of that peak. With 512 tokens nearly all 257 are fetched: {{ ruler.t512:.1%}}. Over all sizes the geometric mean of what is possible is {{ ruler.mean:.3f}}, so the best kernel had {{ ruler.best / ruler.mean:.0%}} of that: a smaller loss than it looks.
+#
+# And the decode's is no share of bandwidth at all: its *peak* is 50000 steps a second, which the board's own file calls provisional [^kernelbench-cuda].
+# ///
+#
+# The problems of ours that stand nearest: [many experts](../many_experts.py), where the fused kernel has {{ many_experts.moe.t16.fused.of_peak:.0%}} of its floor's speed with 16 tokens and {{ many_experts.moe.t4096.fused.of_peak:.0%}} with 4096; and [a step of the 8B shape](w4_serving.py#a-step-against-its-floor), which has {{ w4.one.our_step.of_peak:.0%}} of the data sheet's bytes for one reader. Other experts, other sizes, another card and another ruler: nothing follows from their quotient. A re-run of their statement would be a trial.
+
+# %% tags=["fold"]
+D, F, EXPERTS, PICKED = 4096, 2048, 256, 8
+PEAK, BYTES = 756e12, 2039e9
+
+
+def allowed(T):
+    """The share of the arithmetic peak that bytes allow, each expert fetched once."""
+    hit = EXPERTS * (1 - (1 - PICKED / EXPERTS) ** T) + 1
+    flops = T * (PICKED + 1) * 6 * D * F
+    least_s = max(flops / PEAK, hit * 3 * D * F * 2 / BYTES)
+    return flops / least_s / PEAK
+
+
+SIZES = (1, 512, 1000, 4096, 4127, 8192)
+record(
+    ruler={
+        "t1": quantity(allowed(1)),
+        "t512": quantity(allowed(512)),
+        "mean": quantity(math.prod(map(allowed, SIZES)) ** (1 / len(SIZES))),
+        "best": quantity(0.0788, how="given"),
+        "expert_mb": quantity(3 * D * F * 2 / 1e6, "MB"),
+    }
+)
+
+# %% [markdown]
+# ### Reading what machines write {.beyond}
+#
+# The tables of this hour as functions, with the mistakes that make a figure look better than it is; at the end six kernels, two of them after files that a
+# language model wrote, are sorted, and rows prove it. It needs no GPU: `nox -s lab -- taste`.
+#
+# /// lab | taste
+# ///
+#
 # ### Who says stop?
 #
-# Propose, check, profile, look at the number, repeat: that has been your loop since the first week. A machine can run it, too.
+# Guess, write, look at the number, repeat: that has been your loop since the first week. A machine can run it, too, and then it is called a **harness**. It has four parts, whatever it makes:
+#
+# 1. **Propose.** Anybody who writes a file: a model, a list of files, a program that turns one constant after another. It is told the task in words, and everything that was said of its earlier files.
+# 2. **Run**, in a place of its own, with a limit for time, memory, files and network. What was proposed is a stranger's text, and it is run, never trusted.
+# 3. **Judge.** Whether it is right comes first, by questions that the proposer has not seen. Then the clock. The verdict goes back in words that help: *element (3, 17)*, not *failed*.
+# 4. **Remember.** Each step is written down before the next begins, sealed, with who proposed and which judge it was. So a run that was killed goes on where it was, and nobody can keep only the good tries.
 #
 # /// figure | docs/assets/figures/kernel_loop.svg
 # alt: A loop. A proposer writes a kernel, a checker and a profiler judge it, and a human reads what they say and decides whether to go on.
 # ///
 #
-# One box must never be the proposer itself: the checker. A proposer that judges finds what pleases the judge. Whether human, machine and profiler together do better than any of them alone is something that we believe,
+# Nothing in these four lines says *kernel*. Put tests, a simulator or a proof checker in the third place, and it is *harness engineering* for another trade, which has workshops of its own. Ours is small: `nox -s harness`, three proposers, one judge, one journal. Its hacker's half has the judge's source in hand, and tries to be called right while it is wrong.
+#
+# One box must never be the proposer itself: the judge. A proposer that judges finds what pleases the judge. And a harness has no *enough*: somebody sets the budget, reads the number, and says stop. Whether human, machine and profiler together do better than any of them alone is something that we believe,
 # and no source that we cite has measured it. Your capstone is one trial of it.
 #
 # ## Your own

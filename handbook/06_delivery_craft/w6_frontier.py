@@ -285,6 +285,33 @@ record(fast={f"p{p}": quantity(n) for p, n in shares.items()})
 # greater than allowed? No.* Ask the question the other way round. Number 9 is the kernel that they will want to
 # forgive.
 #
+# ### Six files, and a judge
+#
+# In place of a talk about such machines the room judges one. `proposals/` keeps thirty files by a language model that saw the tasks' words alone; the
+# students' page has [six of them](../../docs/workshops/w6_frontier.py#six-kernels-that-a-machine-wrote), and the judge's word and the times behind a
+# prediction each. The twelve minutes:
+#
+# - *Four to read.* Two files for each pair, and three questions to each: how often does it fetch its largest input? What does it do with a NaN, an infinity, an odd size? Does anything in it
+#   depend on a call before? A cross and a proof go onto the sheet, and beside them fast₁ against eager and against the compiler.
+# - *Six to judge.* Hands for each file, then Enter: `nox -s harness -- softmax --series bold`, and so on. On a card it prints the times of the file and of both rivals. Without
+#   one it says which are right, by an interpreter, and the page's table has the times of the last run on a card.
+# - *Two to write* line 5 of the verdict page.
+#
+# | file | what must move, or be done | fetches its largest input |
+# |---|---|---|
+# | softmax | 2 · 16384 · 8192 · 4 bytes, 1.07 GB | once |
+# | multiply, float16 | 2 · 8192³ operations | once a tile |
+# | bias and GELU | 2 · 32768 · 16384 · 2 bytes, 2.15 GB | once |
+# | SwiGLU | 3 · 16384 · 14336 · 2 bytes, 1.41 GB | once |
+# | attention | 2 · 16 · 16384² · 128 operations | once a block of rows |
+# | decode attention | 2 · 32 · 8 · 4096 · 128 · 2 bytes, 0.54 GB | once |
+#
+# /// callout | trip
+# **"It looks professional, so it is right."** All six look professional. Ask for an element, a counter, a clock, or a line, and for nothing else.
+# ///
+#
+# If nobody finds a cheat: there is no sign of one. Do not say *there is none*; say what was asked. The next demo has one.
+#
 # ### The autopsy of "484 %"
 #
 # The task fixes the size: 16 × 64 × 256 × 256, normalised over the last three. So there are 16 rows, of {{ autopsy.numbers / 1e6:.1f}} million numbers each.
@@ -387,7 +414,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # 2. Operations a byte: 128 heads ____, 16 heads ____, ridge of an H200 ____. The sentence of W4, corrected: ____
 # 3. Three headlines, four boxes each: *of what? against what? at which size? on which card?*
 # 4. p = 0.7, k = 4: my run ____, the formula ____. k = 8: ____. What does more drafting buy? ____
-# 5. The sentence about DeepSeek and KernelBench, so that it is true: ____
+# 5. Six kernels by a machine: how many wrong, how many cheats, how many slow? ____
 # 6. 16 rows, one block each: ____ of the SMs at work. I would change: ____
 # 7. A test of my capstone that a cheat would pass: ____
 # 8. My loop: who proposed, who checked, who profiled, who said stop? What did the machine find first? What did only I see?
@@ -397,7 +424,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # ***Ten kernels*** is [the table above](#the-sheet-ten-kernels), with three more columns: right? · in less time? · in half? Print [the figures as they are](#the-figures-as-they-are)
 # for each pair, too: at minute 22 they fill line 3 from it.
 #
-# ***Twelve cards*** for each pair: DeepSeek-V3, DeepSeek-R1; *one try*, *best of 100*, *one try*, *what the run said*, *run and profiler*; and the five shares.
+# ***Six kernels*** for each pair: [the table below *how to run it*](#six-files-and-a-judge), with room for a cross and its proof.
 #
 # What they type at minute 32 is the first stage of the lab [verify](../../docs/workshops/w6_frontier.py#nine-lines); its grader needs no GPU. If somebody's laptop
 # refuses, `nox -s lab -- verify --stage 1` writes the file as it is after that stage.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from course_harness import recorded, table
+from course_harness import record, recorded, table
 from course_harness.endpoint import KEY, Endpoint, Settings
 from course_harness.journal import Journal
 from course_harness.judging import Judge, Judging
@@ -67,11 +67,15 @@ def _run(options: argparse.Namespace, root: Path) -> int:
     several = options.task == ALL
     if several and (options.proposer == "endpoint" or options.journal):
         raise Unusable(f"{ALL}: a task each for --proposer endpoint and for --journal")
+    if options.record and (not several or half == "attack" or options.proposer != "recorded"):
+        raise Unusable(f"--record goes with {ALL}, and with kernels that are kept in proposals/")
     chosen = _all(options, root, half) if several else [(task(options.task), options.series)]
     if not chosen:
         raise Unusable(f"{ALL}: {options.proposer} has nothing for any task")
     ended = DONE
     with Judge(seconds=options.limit) as judging:
+        if options.record and not judging.has_card:
+            raise Unusable("--record is for a card: what is recorded is timed, and here nothing is")
         if options.gpu and not judging.has_card:
             raise Unusable(
                 "this machine has a GPU, but torch cannot use it; CUDA_VISIBLE_DEVICES=-1 runs without"
@@ -89,6 +93,8 @@ def _run(options: argparse.Namespace, root: Path) -> int:
                 left -= spent(journal.entries) - before
             ended = why if why != DONE else ended
             _tell(path, why, half)
+        if options.record and ended == DONE:
+            print(f"recorded: {record.keep(root, judging.on, [path for _, _, path in runs])}")
     return 0 if ended == DONE else LATER
 
 
@@ -258,6 +264,11 @@ def _options() -> argparse.ArgumentParser:
         "--profile",
         action="store_true",
         help="tell of a right file what the profiler says, too; it is run without the judge's limits",
+    )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help=f"{ALL}: when all is done, write the record of this card that pages read, records/<gpu>/{record.NAME}",
     )
     parser.add_argument("--journals", type=Path, default=JOURNALS, metavar="FOLDER")
     parser.add_argument("--journal", type=Path, metavar="PATH", help="the journal of this run")

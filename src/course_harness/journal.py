@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -85,13 +85,34 @@ def read(path: Path) -> list[Entry]:
     Raises:
         Unusable: it is none, or was changed since it was sealed.
     """
-    entries: list[Entry] = []
-    before = ""
+    return entries_of(lines_of(path), path)
+
+
+def lines_of(path: Path) -> list[str]:
+    """Return the lines of a file.
+
+    Raises:
+        Unusable: it cannot be read.
+    """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise Unusable(f"{path}: cannot be read: {error}") from None
-    for number, line in enumerate(lines, 1):
+
+
+def entries_of(lines: Iterable[str], path: Path | str, first: int = 1) -> list[Entry]:
+    """Return the entries of a journal from its lines.
+
+    Args:
+        lines: of the journal alone.
+        path: where they stand, for what is said of them.
+        first: the number of the first of them there.
+    Raises:
+        Unusable: it is none, or was changed since it was sealed.
+    """
+    entries: list[Entry] = []
+    before = ""
+    for number, line in enumerate(lines, first):
         try:
             entry = json.loads(line)
         except ValueError:

@@ -87,7 +87,18 @@ def summary(path: Path) -> Summary:
     Raises:
         Unusable: it is none, was changed, or a verdict in it is on another file or of another judge.
     """
-    entries = read(path)
+    return summary_of(read(path), path)
+
+
+def summary_of(entries: Sequence[Entry], path: Path | str) -> Summary:
+    """Return what the entries of a journal say.
+
+    Args:
+        entries: as `course_harness.journal` reads them.
+        path: where they stand, for what is said of them.
+    Raises:
+        Unusable: there are none, or a verdict in them is on another file or of another judge.
+    """
     if not entries:
         raise Unusable(f"{path}: is empty")
     begun = entries[0]

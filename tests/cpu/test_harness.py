@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from course_harness import __main__ as command
-from course_harness import loop, table
+from course_harness import loop, record, recorded, table
 from course_harness.journal import Journal, read
 from course_harness.judging import Judge
 from course_harness.loop import (
@@ -27,6 +27,7 @@ from course_harness.loop import (
     verdict_of,
 )
 from course_harness.proposer import Proposal, Stopped, shortened
+from course_harness.replay import Replayed, proposed, replay
 from course_harness.table import (
     Attempt,
     Summary,
@@ -798,3 +799,192 @@ def test_a_text_too_long_for_a_journal_is_no_python_any_more():
     assert len(text) < 300_000
     with pytest.raises(SyntaxError):
         compile(text, "x", "exec")
+
+
+# --- the record of a card ---------------------------------------------------------------------------------
+
+ABOUT = {"half": "kernel", **dict.fromkeys(("model", "prompt", "saw"), "m"), "date": "not known"}
+ABOUT["sampling"] = dict.fromkeys(recorded.SAMPLING, "not known")
+KEPT = {
+    ("softmax", "bold"): "us=4",
+    ("softmax", "calm"): "us=8",
+    ("sgemm", "bold"): "wrong",
+    ("swiglu", "bold"): "us=20",
+}
+
+
+class OneClock(FakeJudge):
+    """Knows both rivals of each task."""
+
+    def judge(self, task, text, own):
+        found = super().judge(task, text, own)
+        rival = {task.eager: 10.0, task.compiled: 5.0}.get(text)
+        if rival is None:
+            return found
+        evidence = Evidence(sha256(text.encode()).hexdigest(), self.judge_now, self.on, ())
+        return Verdict(RIGHT, evidence=evidence, time=Taken("size", rival, "both clocks")).as_json()
+
+
+def kept_and_judged(root, judge=None):
+    """Proposals of three tasks, and a journal of each series."""
+    journals = []
+    for (name, series), text in KEPT.items():
+        recorded.keep(root, name, series, ABOUT, (1, 1), text.encode())
+        one = recorded.series(root, name)[series]
+        path = root / "journals" / f"{name}-{series}.jsonl"
+        the_plan = Plan(task(name), "kernel", "words", one.samples, one.rounds)
+        judge_of_it = judge or OneClock()
+        run(the_plan, recorded.Recorded(one), judge_of_it, Journal(path), PLENTY, say=lambda line: None)
+        journals.append(path)
+    return journals
+
+
+def test_a_record_says_what_its_journals_say(tmp_path):
+    journals = kept_and_judged(tmp_path)
+    path = record.keep(tmp_path, "a card", journals)
+
+    assert path == tmp_path / "records" / "a-card" / "harness.jsonl"
+    assert record.load(path) == [summary(one) for one in sorted(journals)]
+    found, why = record.told(tmp_path, "a card", lambda name: "j" * 64)
+    assert (found, why) == (record.load(path), "")
+
+
+def test_the_numbers_of_a_record_are_those_of_its_verdicts(tmp_path):
+    path = record.keep(tmp_path, "a card", kept_and_judged(tmp_path))
+    together = record.merged(record.load(path))
+    told = record.numbers(together)
+
+    assert [one.task for one in together] == ["softmax", "sgemm", "swiglu"]  # in the order of the tasks
+    # Two files of softmax, 4 and 8 µs, against 10 and 5; sgemm is wrong; swiglu is right and takes longer than both.
+    assert told["softmax"] == {"files": 2, "right": 2, "eager": 2.5, "compiled": 1.25}
+    assert told["sgemm"] == {"files": 1, "right": 0, "eager": 0.0, "compiled": 0.0}
+    assert told["swiglu"] == {"files": 1, "right": 1, "eager": 0.5, "compiled": 0.25}
+    one, all_ = told["l1"], told["all"]
+    assert (one["tasks"], one["one_fast_0"], one["one_eager"], one["one_compiled"]) == (2, 0.5, 0.5, 0.25)
+    assert (one["best_fast_0"], one["best_eager"], one["best_compiled"]) == (0.5, 0.5, 0.5)
+    assert (all_["best_fast_0"], all_["best_eager"]) == (2 / 3, 1 / 3)
+    assert "l3" not in told  # nothing is said of a level without a task
+    assert (told["files"], told["right"], told["not_timed"]) == (4, 3, 0)
+
+
+def test_what_is_right_and_was_not_timed_counts_as_no_gain(tmp_path):
+    one = Summary(
+        "softmax", 1, "kernel", "m", "a card", "j", ((Attempt(True, None, RIGHT),),),
+        {"eager": Time(10.0, "both clocks"), "compiled": None}, DONE,
+    )  # fmt: skip
+    told = record.numbers([one])
+    assert told["softmax"] == {"files": 1, "right": 1, "eager": 0.0, "compiled": 0.0}
+    assert (told["all"]["best_fast_0"], told["all"]["best_eager"]) == (1.0, 0.0)
+    assert told["not_timed"] == 1
+
+
+def test_nothing_is_recorded_before_all_that_is_kept_was_judged_on_this_card(tmp_path):
+    journals = kept_and_judged(tmp_path)
+    with pytest.raises(Unusable, match=r"no journal yet of .*sgemm"):
+        record.keep(tmp_path, "a card", [one for one in journals if "sgemm" not in one.name])
+    with pytest.raises(Unusable, match="is of a card, and this is another"):
+        record.keep(tmp_path, "another", journals)
+    entries = read(journals[0])
+    journals[0].write_text(resealed(entries[:-1]))
+    with pytest.raises(Unusable, match="is not done"):
+        record.keep(tmp_path, "a card", journals)
+    assert not (tmp_path / "records").exists()
+
+
+def forged(lines, how):
+    if how == "the card":
+        return [lines[0].replace("a card", "a car"), *lines[1:]]
+    if how == "a verdict":
+        at = next(n for n, line in enumerate(lines) if '"us": 4.0' in line)
+        return [*lines[:at], lines[at].replace('"us": 4.0', '"us": 1.0'), *lines[at + 1 :]]
+    if how == "a journal in place of another":
+        lengths = [length for length, _ in json.loads(lines[0])["journals"]]
+        journal = [json.loads(line) for line in lines[1 : 1 + lengths[0]]]
+        return [
+            lines[0],
+            *resealed([{**journal[0], "words": "w"}, *journal[1:]]).splitlines(),
+            *lines[1 + lengths[0] :],
+        ]
+    if how == "more":
+        return [*lines, lines[-1]]
+    return lines[:-1] if how == "less" else []
+
+
+@pytest.mark.parametrize(
+    "how", ["the card", "a verdict", "a journal in place of another", "more", "less", "nothing"]
+)
+def test_a_record_that_was_changed_is_refused(tmp_path, how):
+    path = record.keep(tmp_path, "a card", kept_and_judged(tmp_path))
+    path.write_text("\n".join(forged(path.read_text().splitlines(), how)) + "\n" * (how != "nothing"))
+    with pytest.raises(Unusable, match=r"harness\.jsonl: (no record|line \d+)") as caught:
+        record.told(tmp_path, "a card", lambda name: "j" * 64)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_record_of_another_judge_or_of_other_files_says_nothing(tmp_path):
+    assert record.told(tmp_path, "a card", lambda name: "j" * 64) == (
+        [],
+        "not yet judged on this card: nox -s harness -- all --record",
+    )
+    record.keep(tmp_path, "a card", kept_and_judged(tmp_path))
+    found, why = record.told(tmp_path, "a card", lambda name: ("k" if name == "sgemm" else "j") * 64)
+    assert (found, why[:24]) == ([], "sgemm: of another judge ")
+    recorded.keep(tmp_path, "gemm", "bold", ABOUT, (1, 1), b"us=1")
+    found, why = record.told(tmp_path, "a card", lambda name: "j" * 64)
+    assert (found, why[:20]) == ([], "other proposals are ")
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (["softmax", "--record"], "--record goes with all"),
+        (["all", "--attack", "--record"], "--record goes with all"),
+        (["all", "--proposer", "search", "--record"], "--record goes with all"),
+        (["all", "--record"], "--record is for a card"),
+    ],
+)
+def test_a_record_is_of_all_that_is_kept_and_of_a_card(tmp_path, capsys, said, why):
+    recorded.keep(tmp_path, "softmax", "bold", ABOUT, (1, 1), b"us=4")
+    assert command.main([*said, "--journals", str(tmp_path / "j")], tmp_path) == command.USAGE
+    assert why in capsys.readouterr().err
+
+
+def test_rivals_are_judged_once_for_all_series_and_what_is_proposed_each_time(monkeypatch):
+    fake, asked = FakeJudge(), []
+
+    def judged(self, task, text, own):
+        asked.append(text)
+        return fake.judge(task, text, own)
+
+    monkeypatch.setattr(Judge, "_judged", judged)
+    with Judge() as judge:
+        for _ in range(2):
+            for text in (SOFTMAX.eager, SOFTMAX.compiled):
+                judge.judge(SOFTMAX, text, False)
+            judge.judge(SOFTMAX, "us=1", True)
+            judge.judge(SOFTMAX, "us=1", False)
+            judge.judge(SOFTMAX, SOFTMAX.eager, True)  # handed in as one's own, it is a file like any other
+    assert asked.count(SOFTMAX.eager) == 3
+    assert (asked.count(SOFTMAX.compiled), asked.count("us=1")) == (1, 4)
+
+
+# --- one replay -------------------------------------------------------------------------------------------
+
+
+def test_a_replay_is_the_verdict_of_now_and_what_is_wrong_has_no_speed(tmp_path, monkeypatch):
+    for name, text in (("bold", "us=4"), ("wrong", "wrong")):
+        recorded.keep(tmp_path, "softmax", name, ABOUT, (1, 1), text.encode())
+    monkeypatch.setattr(proposed, "__defaults__", ((1, 1), tmp_path))
+    judge = FakeJudge()
+    its = replay(judge, "softmax", "bold")
+    assert (its.is_right, its.us, its.by, its.says) == (True, 4.0, "both clocks", "right: 9 sizes")
+    assert its.over(10.0) == 2.5
+    assert judge.asked == [("judge", "us=4", True)]  # the work must be the file's own
+
+    wrong = replay(judge, "softmax", "wrong")
+    assert (wrong.is_right, wrong.us, wrong.over(10.0)) == (False, 0.0, 0.0)
+    assert wrong.says == "refused on M1-N1: wrong: element (0, 0)"
+    assert Replayed(True, "right", 0.0, "", 1.0).over(10.0) == 0.0  # right, and no time was taken
+    for series, at in (("nobody", (1, 1)), ("bold", (2, 1))):
+        with pytest.raises(Unusable, match="no sample"):
+            replay(judge, "softmax", series, at)

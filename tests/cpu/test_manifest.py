@@ -210,3 +210,12 @@ def test_a_folder_without_the_list_of_packages_is_not_judged(tmp_path):
     shutil.copytree(REPOSITORY / "src/course_labs", tmp_path / "src/anything")
     write(tmp_path, "pyproject.toml", "")
     assert [path for path, _ in strangers(tmp_path)] == []
+
+
+def test_what_was_recorded_apart_and_is_told_makes_a_page_stale(tmp_path):
+    folder = tmp_path / "records" / "nvidia-h200"
+    folder.mkdir(parents=True)
+    for name in ("harness.jsonl", "changes.json"):
+        (folder / name).write_text("{}")
+    found = project_files([str(folder / "harness.jsonl"), str(folder / "changes.json")], tmp_path)
+    assert found == ["records/nvidia-h200/harness.jsonl"]

@@ -6,14 +6,18 @@ A run that is interrupted, what is told to whom, and all tables: tests/cpu/test_
 import json
 
 import pytest
+import torch
 
 from course_harness import table
 from course_harness.journal import Journal, read
 from course_harness.judging import Judge
 from course_harness.loop import BASELINES, DONE, Budget, Plan, run
+from course_harness.replay import replay
 from course_harness.search import Search
 from course_harness.tasks import task, words
 from course_judge.protocol.verdict import RIGHT
+from course_kernels.measure import compare
+from course_kernels.measure.competitor import Competitor
 
 GROUPS = ("profile",)  # it stands on judge and profiler
 ALONE = True  # it looks at time
@@ -67,3 +71,20 @@ def test_a_run_on_a_card_goes_on_where_it_was(judge, tmp_path):
     before = read(path)
     assert ran(task("vector_add"), judge, path, samples=1) == DONE
     assert read(path) == before
+
+
+def test_a_replay_is_timed_as_its_rivals_are(judge):
+    one = task("softmax")
+    names: dict = {}
+    exec(one.eager, names)
+    ways = {"eager": names[one.name], "compiled": torch.compile(names[one.name], dynamic=False)}
+    field = {way: Competitor(way, one.problem(), function) for way, function in ways.items()}
+    raced = compare(field, one.workload, seconds=0.1)
+    # The page holds a time of the judge's against times of its own process: of the same file they are the same.
+    for which in BASELINES:
+        taken = judge.judge(one, getattr(one, which), False)["time"]
+        assert taken["by"] == "both clocks"
+        assert 0.93 < taken["us"] / raced[which].median_us < 1.07, which
+
+    its = replay(judge, "softmax", "right_first")
+    assert its.is_right == (its.us > 0) == its.says.startswith(RIGHT)

@@ -129,6 +129,33 @@ def rows_with(right=True, faster=0):
 
 NAN_ROW = 1 + next(i for i, (error, _, _) in enumerate(KERNELS) if error != error)
 
+# Six files by a machine: bytes that must move or operations, and how often the largest input is fetched.
+SIX = (
+    ("softmax", 2 * 16384 * 8192 * 4, "GB", "once"),
+    ("multiply, float16", 2 * 8192**3, "TFLOP", "once a tile"),
+    ("bias and GELU", 2 * 32768 * 16384 * 2, "GB", "once"),
+    ("SwiGLU", 3 * 16384 * 14336 * 2, "GB", "once"),
+    ("attention", 2 * 16 * 16384**2 * 128, "TFLOP", "once a block of rows"),
+    ("decode attention", 2 * 32 * 8 * 4096 * 128 * 2, "GB", "once"),
+)
+
+
+def its_name(i):
+    """The task of a file."""
+    return SIX[i][0]
+
+
+def its_least(i):
+    """What must move, or be done."""
+    _, least, unit, _ = SIX[i]
+    return f"{least / (1e9 if unit == 'GB' else 1e12):.2f} {unit}"
+
+
+def its_fetches(i):
+    """How often its largest input is fetched, by its code."""
+    return SIX[i][3]
+
+
 ANSWERS = {
     "Two by two, absorbed": (
         (*KEYS[0], *KEYS[1], 3, 2, dot(QUERY, KEYS[0]), 2, 0, dot(QUERY, KEYS[1])),
@@ -198,6 +225,7 @@ ANSWERS = {
         ),
         (4096, 131072),
     ),
+    "A share, and of what?": ((8 + 1, 512, 256 + 1), 50000),
     "Rehearse": (
         (10, 2, 4, 37, 100),
         (1, 0.8, 0.8**2, 0.8**3, formula(0.8, 3), 1, 1 - 0.8, 1 / (1 - 0.8)),
@@ -219,7 +247,7 @@ BOARDS = {
     "Propose, verify": (2, 1, 0.7, 4, formula(0.7, 4)),
     "The formula says the same": (1, 1, 1, formula(0.7, 4)),
     "What does *solved* mean?": [fast(p) for p in (0, 1, 2)],
-    "Two models, one famous sentence": 5,
+    "Six kernels that a machine wrote": 5,
     "The loop, and who says stop": 8,
 }
 CHECK_ANSWERS = {
@@ -227,4 +255,4 @@ CHECK_ANSWERS = {
     "The formula says the same": (1, 1, 0.7, 1 / (1 - 0.7), 4, 5),
     'The autopsy of "484 %"': (False, 5),
 }
-BLANKS = {"verdict": (1, formula(0.7, 4), 1 / (1 - 0.7), 2, 4, 37, 36, 72, 16, 132)}
+BLANKS = {"verdict": (1, formula(0.7, 4), 1 / (1 - 0.7), 16, 132)}

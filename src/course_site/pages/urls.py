@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 # What a page may show a file of. No hidden file is among them, and nothing outside.
-SHOWN = ("docs", "handbook", "labs", "src", "tests")
+SHOWN = ("docs", "handbook", "labs", "proposals", "src", "tests")
 
 Address = Callable[[str], str | None]
 

@@ -29,6 +29,7 @@ SPEAKING = frozenset({"__init__", "messages"})  # names for imports, and the wor
 DERIVED_FILES = frozenset(f"{HARNESS}/{stem}.py" for stem in DERIVED | {"__init__"})
 # Never sources: build products, caches, environments, records.
 NOT_SOURCES = frozenset({"site", "build", "wheelhouse", "records"})
+TOLD = frozenset({"harness.jsonl"})  # a record that no page made, and a page tells
 MACHINE_CODE = frozenset({".so", ".pyd", ".dylib", ".pyc"})
 # What pages import and a machine that only builds the site may lack.
 LIBRARIES = frozenset({"torch", "triton", "numpy", "cuda", "pynvml", "flashinfer"})
@@ -52,8 +53,8 @@ def project_files(files: Iterable[str], root: Path, page: Page | None = None) ->
             continue
         relative = path.relative_to(root)
         name = relative.as_posix()
-        # A page may begin with what another one made; its record then depends on it.
-        made = relative.parts[0] == "records" and relative.parent.name.endswith(SUFFIX)
+        # A page may begin with what another one made, or tell what was recorded apart; its record then depends on it.
+        made = relative.parts[0] == "records" and (relative.parent.name.endswith(SUFFIX) or path.name in TOLD)
         hidden = any(part.startswith(".") or part == "__pycache__" for part in relative.parts)
         if hidden or (relative.parts[0] in NOT_SOURCES and not made) or name.startswith(DERIVED_FOLDER):
             continue

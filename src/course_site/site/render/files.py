@@ -19,16 +19,22 @@ from course_site.site.render.writer import Writer, details
 
 
 def source(writer: Writer, block: Block) -> str:
-    """Return a source file, or a region of one; `fold` is what a reader unfolds to see it."""
+    """Return a source file, or a region of one; `fold` is what a reader unfolds to see it, `size` adds its lines.
+
+    What a stranger wrote is kept as text, and shown in the colours of what it was written in: `.py.txt`.
+    """
     name, _, region = block.argument.partition("#")
-    settings = read(block.text, {"title?": TEXT, "lines?": FLAG, "fold?": TEXT})
+    settings = read(block.text, {"title?": TEXT, "lines?": FLAG, "fold?": TEXT, "size?": FLAG})
     path = _file(writer, name)
     text, first = source_region(path, region)
     title = writer.plain(settings.get("title", name))
     numbers = f' linenums="{first}"' if settings.get("lines") else ""
-    language = LANGUAGES.get(path.suffix, "text")
+    suffix = Path(path.stem).suffix if path.suffix == ".txt" else path.suffix
+    language = LANGUAGES.get(suffix, "text")
     listing = fenced(text, f'.{language} title="{_quoted(title)}"{numbers}')
     summary = html.escape(writer.plain(settings["fold"])) if settings.get("fold") else ""
+    if settings.get("size"):
+        summary = f"{summary}: {len(text.splitlines())} lines"
     return details("fold", summary, listing) if summary else listing
 
 
