@@ -17,7 +17,7 @@
 # - write a worklog that gets every point, even one of a loss;
 # - hand in a folder that anybody can run again.
 #
-# You need the road as far as [L5](lectures/l5_fast_sgemm.py), and no GPU.
+# You need the road as far as [L5](lectures/l5_the_top_of_the_ladder.py), and no GPU.
 #
 # ## One kernel, twice
 #

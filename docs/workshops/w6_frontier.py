@@ -315,8 +315,8 @@ record(
 # /// explorable | draft_and_verify
 # ask: "The draft likes red too much. What share of its words passes, and what comes out in the end?"
 # alt: >-
-#   Three words with three bars each. Red: target 50 %, draft 70 %, out 50 %. Hot: 30, 20 and 30 %. Old: 20, 10 and 20 %. The bars of what
-#   comes out have two colours: passed, and taken after a refusal. Red has only the first.
+#   Three words with three bars each: what the target wants, what the draft says, what comes out. The draft says red too often, and the other two too rarely; what comes
+#   out is the target's own. Its bars have two colours: passed, and taken after a refusal. Red has only the first.
 # knobs:
 #   target: {label: "target: red, hot, old", at: [5, 3, 2]}
 #   draft: {label: "draft: red, hot, old", at: [7, 2, 1]}
