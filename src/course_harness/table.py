@@ -7,11 +7,11 @@ taken, nothing is said of it: such a cell is None, *not timed*.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from course_harness.journal import Entry, read
@@ -207,7 +207,7 @@ def fast_1(attempts: Iterable[Attempt], rival: Time | None) -> float | None:
 
 def _mean(shares: Sequence[float | None]) -> float | None:
     known = [one for one in shares if one is not None]
-    return fmean(known) if known and len(known) == len(shares) else None
+    return statistics.fmean(known) if known and len(known) == len(shares) else None
 
 
 @dataclass(frozen=True)

@@ -1578,6 +1578,7 @@ def test_a_case_keeps_to_its_contract(name):
                 assert (
                     promise.options
                     or promise.name in OTHER_SHAPES
+                    or max(x.numel() for x in usual) == 1  # one number may happen to be of that sign
                     or any(
                         not torch.equal(x.view(torch.uint8), y.view(torch.uint8))
                         for x, y in zip(values, usual, strict=True)

@@ -184,8 +184,11 @@ def test_no_prediction_is_spoiled(course):
     chapters = {session.chapter for session in course.maps.sessions.values()}
     asked = [p for p in course.pages if p.path.parts[0] == "docs" or p.path.as_posix() in chapters]
     assert len(asked) > len(chapters) >= 14
+    # A page with numbers was looked at when it was rendered, as in every build.
+    assert [str(problem) for problem in course.problems] == []
     for page in asked:
-        assert of_course(course, page) == [], page.path
+        if not course.records.get(page.id):
+            assert of_course(course, page) == [], page.path
 
 
 def test_every_prediction_of_the_course_has_its_choices(course):
