@@ -232,10 +232,7 @@ record(
 # - *Later*: large answers are held and looked at again, as small ones are; so are the inputs; and an answer that is
 #   kept under a part of the input, or under the sums of its rows and columns, meets an input of which just those are the same.
 #
-# You can attack one yourself, and mend it: the judge of this lab is weak on purpose, in five places. It needs no GPU: `nox -s lab -- weak_judge`.
-#
-# /// lab | weak_judge
-# ///
+# You can attack one yourself, and mend it: the judge of [a lab](workshops/w6_frontier.py#a-judge-to-cheat-and-to-mend) is weak on purpose, in five places.
 #
 # The labs' grader works the same way: your file runs in a process of its own, and the truth stays outside. Yet the
 # grader remains a tutor. For the sizes that a lab announces, the grader uses the same inputs each time, so that you can

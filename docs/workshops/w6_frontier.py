@@ -1007,10 +1007,10 @@ record(
 # /// predict | Softmax: what does the judge say, and what do two clocks?
 # For each row, how often is the input read? And what happens to a row of infinities?
 #
-# - [six.softmax.right == 0] It is refused
-# - [six.softmax.right == 1 and six.softmax.over.eager <= 1] Right, and it does not take less time than eager
-# - [six.softmax.right == 1 and six.softmax.over.eager > 1 and six.softmax.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
-# - [six.softmax.right == 1 and six.softmax.over.eager > 1 and six.softmax.over.compiled > 1] Right, in less time than both
+# - [six.softmax.right < 1] It is refused
+# - [six.softmax.right >= 1 and six.softmax.over.eager <= 1] Right, and it does not take less time than eager
+# - [six.softmax.right >= 1 and six.softmax.over.eager > 1 and six.softmax.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
+# - [six.softmax.right >= 1 and six.softmax.over.eager > 1 and six.softmax.over.compiled > 1] Right, in less time than both
 # /// reveal
 # /// text | six.softmax.says
 # ///
@@ -1028,10 +1028,10 @@ record(
 # /// predict | The multiply: what does the judge say, and what do two clocks?
 # Who is the opponent here, and how many people have worked on it?
 #
-# - [six.gemm.right == 0] It is refused
-# - [six.gemm.right == 1 and six.gemm.over.eager <= 1] Right, and it does not take less time than eager
-# - [six.gemm.right == 1 and six.gemm.over.eager > 1 and six.gemm.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
-# - [six.gemm.right == 1 and six.gemm.over.eager > 1 and six.gemm.over.compiled > 1] Right, in less time than both
+# - [six.gemm.right < 1] It is refused
+# - [six.gemm.right >= 1 and six.gemm.over.eager <= 1] Right, and it does not take less time than eager
+# - [six.gemm.right >= 1 and six.gemm.over.eager > 1 and six.gemm.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
+# - [six.gemm.right >= 1 and six.gemm.over.eager > 1 and six.gemm.over.compiled > 1] Right, in less time than both
 # /// reveal
 # /// text | six.gemm.says
 # ///
@@ -1049,10 +1049,10 @@ record(
 # /// predict | Bias and GELU: what does the judge say, and what do two clocks?
 # Eager launches two kernels. How many trips to memory is that, and which of the two rivals saves one as well?
 #
-# - [six.bias_gelu.right == 0] It is refused
-# - [six.bias_gelu.right == 1 and six.bias_gelu.over.eager <= 1] Right, and it does not take less time than eager
-# - [six.bias_gelu.right == 1 and six.bias_gelu.over.eager > 1 and six.bias_gelu.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
-# - [six.bias_gelu.right == 1 and six.bias_gelu.over.eager > 1 and six.bias_gelu.over.compiled > 1] Right, in less time than both
+# - [six.bias_gelu.right < 1] It is refused
+# - [six.bias_gelu.right >= 1 and six.bias_gelu.over.eager <= 1] Right, and it does not take less time than eager
+# - [six.bias_gelu.right >= 1 and six.bias_gelu.over.eager > 1 and six.bias_gelu.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
+# - [six.bias_gelu.right >= 1 and six.bias_gelu.over.eager > 1 and six.bias_gelu.over.compiled > 1] Right, in less time than both
 # /// reveal
 # /// text | six.bias_gelu.says
 # ///
@@ -1070,10 +1070,10 @@ record(
 # /// predict | SwiGLU: what does the judge say, and what do two clocks?
 # The contract has two forms of input, one of them a single tensor with both halves.
 #
-# - [six.swiglu.right == 0] It is refused
-# - [six.swiglu.right == 1 and six.swiglu.over.eager <= 1] Right, and it does not take less time than eager
-# - [six.swiglu.right == 1 and six.swiglu.over.eager > 1 and six.swiglu.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
-# - [six.swiglu.right == 1 and six.swiglu.over.eager > 1 and six.swiglu.over.compiled > 1] Right, in less time than both
+# - [six.swiglu.right < 1] It is refused
+# - [six.swiglu.right >= 1 and six.swiglu.over.eager <= 1] Right, and it does not take less time than eager
+# - [six.swiglu.right >= 1 and six.swiglu.over.eager > 1 and six.swiglu.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
+# - [six.swiglu.right >= 1 and six.swiglu.over.eager > 1 and six.swiglu.over.compiled > 1] Right, in less time than both
 # /// reveal
 # /// text | six.swiglu.says
 # ///
@@ -1091,10 +1091,10 @@ record(
 # /// predict | Attention: what does the judge say, and what do two clocks?
 # Eager calls a kernel that took years. Which of [its ideas](../attention_on_hopper.py) do you find in the file?
 #
-# - [six.attention.right == 0] It is refused
-# - [six.attention.right == 1 and six.attention.over.eager <= 1] Right, and it does not take less time than eager
-# - [six.attention.right == 1 and six.attention.over.eager > 1 and six.attention.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
-# - [six.attention.right == 1 and six.attention.over.eager > 1 and six.attention.over.compiled > 1] Right, in less time than both
+# - [six.attention.right < 1] It is refused
+# - [six.attention.right >= 1 and six.attention.over.eager <= 1] Right, and it does not take less time than eager
+# - [six.attention.right >= 1 and six.attention.over.eager > 1 and six.attention.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
+# - [six.attention.right >= 1 and six.attention.over.eager > 1 and six.attention.over.compiled > 1] Right, in less time than both
 # /// reveal
 # /// text | six.attention.says
 # ///
@@ -1112,10 +1112,10 @@ record(
 # /// predict | Decode attention: what does the judge say, and what do two clocks?
 # Eager as most people write it copies the cache to mask it. What does that cost, and what is the victory over it worth?
 #
-# - [six.decode_attention.right == 0] It is refused
-# - [six.decode_attention.right == 1 and six.decode_attention.over.eager <= 1] Right, and it does not take less time than eager
-# - [six.decode_attention.right == 1 and six.decode_attention.over.eager > 1 and six.decode_attention.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
-# - [six.decode_attention.right == 1 and six.decode_attention.over.eager > 1 and six.decode_attention.over.compiled > 1] Right, in less time than both
+# - [six.decode_attention.right < 1] It is refused
+# - [six.decode_attention.right >= 1 and six.decode_attention.over.eager <= 1] Right, and it does not take less time than eager
+# - [six.decode_attention.right >= 1 and six.decode_attention.over.eager > 1 and six.decode_attention.over.compiled <= 1] Right, in less time than eager, but not than `torch.compile`
+# - [six.decode_attention.right >= 1 and six.decode_attention.over.eager > 1 and six.decode_attention.over.compiled > 1] Right, in less time than both
 # /// reveal
 # /// text | six.decode_attention.says
 # ///
@@ -1372,6 +1372,13 @@ record(
 # language model wrote, are sorted, and rows prove it. It needs no GPU: `nox -s lab -- taste`.
 #
 # /// lab | taste
+# ///
+#
+# ### A judge to cheat, and to mend {.beyond}
+#
+# A judge that is weak in five places is yours to cheat and to mend, one hole after the other. It needs no GPU: `nox -s lab -- weak_judge`.
+#
+# /// lab | weak_judge
 # ///
 #
 # ### Who says stop?

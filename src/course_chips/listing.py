@@ -1,4 +1,4 @@
-"""What compilers print, as lines that can be counted: a TPU's bundles, AMD's and NVIDIA's instructions.
+"""Listings of compilers, as lines that can be counted: a TPU's bundles, AMD's and NVIDIA's instructions.
 
 A line is one instruction, on a TPU one bundle: all that is begun in the same cycle. Comments, directives and whatever
 names a folder of the machine that compiled are left out.

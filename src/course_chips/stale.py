@@ -1,4 +1,4 @@
-"""Whether the record of a chip still holds: its files mean what they meant, and its compilers are the pinned ones.
+"""Reasons why the record of a chip holds no more: its files mean what they meant, and its compilers are the pinned ones.
 
 Reads files alone: no compiler is needed.
 """

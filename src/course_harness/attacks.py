@@ -1,4 +1,4 @@
-"""What came of the attacks on the judge: from the sealed journals that are kept beside them, and from nothing else.
+"""Outcome of the attacks on the judge: from the sealed journals that are kept beside them, and from nothing else.
 
     proposals/attacked/attack-TASK-SERIES-without_a_card.jsonl        written by nox -s harness -- all --attack
 

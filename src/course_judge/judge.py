@@ -613,7 +613,7 @@ def _of_more(sizes: Sequence[Workload], asked: Sequence[Workload]) -> Workload |
 
 
 class _Roundings:
-    """What answers are off by on average, in units of their last place: of many numbers, or of many small answers."""
+    """Average error of answers, in units of their last place: of many numbers, or of many small answers."""
 
     def __init__(self) -> None:
         self._small: dict[torch.dtype, tuple[float, int]] = {}

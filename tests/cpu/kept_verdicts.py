@@ -5,9 +5,10 @@ A test says that it may be kept, and which files it reads besides those that it 
     @pytest.mark.kept("docs/softmax.py", of=lambda name, **_: [LABS[name].folder], but=["labs/*"])
 
 `of` gets the test's parameters; `but` is what the test file reads when it is imported, for tests of other files.
-Its key is the text of the test file, of everything that this imports, and of what the mark names, the meaning of what
-every test goes through, and the versions of Python, torch, Triton, NumPy and the compilers. A key that verdicts.json
-has is a test that has passed; a sixteenth of those is drawn by the commit and run all the same. What cannot be known by
+Its key is the text of the test file, of everything that this imports, and of what the mark names (of judge, labs,
+profiler and harness without comments and without docstrings of functions), the meaning of what every test goes through,
+and the versions of Python, torch, Triton, NumPy and the compilers. A key that verdicts.json has is a test that has
+passed; a sixteenth of those is drawn by the commit and run all the same. What cannot be known by
 files is not marked: clocks, limits, processes, whoever looks at the machine or asks another library. While a marked
 test runs, it fails if it opens a file of the project that its key does not know. Options: --anew runs all of them;
 --keep runs nothing else, and writes verdicts.json.
@@ -15,6 +16,7 @@ test runs, it fails if it opens a file of the project that its key does not know
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import importlib.util
@@ -48,6 +50,8 @@ EVERYWHERE = ("conftest.py", "once.py")
 FACTS = ("compiled.json", "verdicts.json")
 # Each of these is known as a whole, course_kernels folder by folder: who reads one file may read, include or run any.
 WHOLE = ("course_kernels", "course_models", "course_judge", "course_labs", "course_profile", "course_harness")
+# Of these a comment or a function's docstring decides nothing. A kernel's do: pages and checks of form read them.
+TOLD_APART = ("course_judge", "course_labs", "course_profile", "course_harness")
 
 _IMPORTED = re.compile(
     r"^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+(\([^)]*\)|[^\n(]*))?", re.M
@@ -73,7 +77,28 @@ def digest(file: Path) -> str:
     """The hash of a file as it was when it was first asked for."""
     if file.parent == HERE and file.name in EVERYWHERE:
         return code_digest(file.read_text(encoding="utf-8"))
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    data = file.read_bytes()
+    if file.suffix == ".py" and file.is_relative_to(ROOT / "src") and _package(file) in TOLD_APART:
+        data = without_their_docstrings(data.decode()).encode()
+    return hashlib.sha256(data).hexdigest()
+
+
+def _package(file: Path) -> str:
+    return file.relative_to(ROOT / "src").parts[0]
+
+
+def without_their_docstrings(source: str) -> str:
+    """Source as Python takes it, without the docstrings of functions and classes, which no test reads there.
+
+    A module's own stays: a command prints it as its help. So does every other text: a complaint decides a verdict.
+    """
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and ast.get_docstring(
+            node
+        ):
+            node.body[0] = ast.Pass()
+    return ast.dump(tree)
 
 
 @functools.cache

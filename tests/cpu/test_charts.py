@@ -20,6 +20,8 @@ from course_site.charts.plots import Bandwidth, Bar, Panel, Point, Reference, Ro
 from course_site.pages.blocks import DirectiveError
 from course_site.values.values import BadExpression, Scope
 
+pytestmark = pytest.mark.kept
+
 X = (512.0, 1024.0, 2048.0, 4096.0)
 FLASH = Series("flash", X, (3.0, 5.0, 9.0, 14.0), (2.9, 4.9, 8.8, 13.9), (3.1, 5.2, 9.3, 14.4))
 NAIVE = Series("materialised", X, (9.0, 21.0, 60.0, 190.0))

@@ -136,7 +136,7 @@ def keys(root):
 def test_whatever_decides_a_test_is_in_its_key(project, file, changed):
     before = keys(project)
     with open(project / file, "a") as text:
-        text.write(" ")
+        text.write("\nN = 1\n")
     after = keys(project)
 
     assert {name for name in before if before[name] != after[name]} == changed
@@ -150,6 +150,36 @@ def test_what_every_test_goes_through_decides_by_its_meaning(project, file):
     assert keys(project) == before
 
     (project / file).write_text(f"{text}\nPLANTED = 1\n")
+    assert set(before.values()).isdisjoint(keys(project).values())
+
+
+DESCRIBED = 'def f():\n    """What it does."""\n    raise ValueError("two of them")\n'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "decides"),
+    [
+        ("What it does", "What it says", False),
+        ("def f", "# why\ndef f", False),
+        ("two of them", "three of them", True),
+        ("f()", "g()", True),
+        ("def f", '"""What the module is for."""\ndef f', True),
+    ],
+)
+def test_what_a_function_of_judge_or_labs_says_of_itself_decides_nothing(project, old, new, decides):
+    """Its complaints do, and so does what a module says of itself, which is a command's help."""
+    file = project / "src/course_labs/verdict.py"
+    file.write_text(DESCRIBED)
+    before = keys(project)
+    file.write_text(DESCRIBED.replace(old, new))
+    assert (keys(project) != before) == decides
+
+
+def test_what_a_kernel_says_of_itself_decides(project):
+    file = project / "src/course_kernels/gemm/problem.py"
+    file.write_text(DESCRIBED)
+    before = keys(project)
+    file.write_text(DESCRIBED.replace("What it does", "What it says"))
     assert set(before.values()).isdisjoint(keys(project).values())
 
 
@@ -238,7 +268,7 @@ def test_a_whole_run_that_knows_too_little_fails_and_says_what_to_do(project):
 
     run(project, "--keep")
     with open(project / "src/course_labs/grade.py", "a") as text:
-        text.write("# more\n")
+        text.write("N = 1\n")
     code, _, said = run(project)
     assert code == 1
     assert "does not know 3 of the 3 verdicts" in said
