@@ -1,4 +1,4 @@
-"""Reasons why the record of a chip holds no more: its files mean what they meant, and its compilers are the pinned ones.
+"""Reasons why a chip's record holds no more: its files mean what they meant, and its compilers are the pinned ones.
 
 Reads files alone: no compiler is needed.
 """

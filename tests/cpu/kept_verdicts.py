@@ -92,7 +92,10 @@ def without_their_docstrings(source: str) -> str:
 
     A module's own stays: a command prints it as its help. So does every other text: a complaint decides a verdict.
     """
-    tree = ast.parse(source)
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # somebody is in the middle of it
+        return source
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and ast.get_docstring(
             node

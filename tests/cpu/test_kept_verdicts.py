@@ -268,7 +268,7 @@ def test_a_whole_run_that_knows_too_little_fails_and_says_what_to_do(project):
 
     run(project, "--keep")
     with open(project / "src/course_labs/grade.py", "a") as text:
-        text.write("N = 1\n")
+        text.write("\nN = 1\n")
     code, _, said = run(project)
     assert code == 1
     assert "does not know 3 of the 3 verdicts" in said
