@@ -67,17 +67,18 @@ def attacked(root: Path, judge_now: Callable[[str], str] = hash_by_name) -> Atta
     left = {(task, name): one for task in tasks() for name, one in recorded.series(root, task, HALF).items()}
     found, opened, stale = [], [], []
     for path in sorted((root / FOLDER).glob("*.jsonl")):
-        one, begun = table.summary(path), read(path)[0]
-        name = str(begun["about"].get("series"))
+        entries = read(path)
+        one, about = table.summary_of(entries, path), entries[0]["about"]
+        name = str(about.get("series"))
         if one.half != HALF or (kept := left.pop((one.task, name), None)) is None:
             raise Unusable(f"{path.name}: of no attack that is kept, or the second of one; move it away")
         found.append(one)
         where = f"{one.task}/{name}"
-        if begun["about"]["files"] != kept.about["files"] or len(one.attempts) < len(kept.files):
+        if about["files"] != kept.about["files"] or len(one.attempts) < len(kept.files):
             stale.append(f"{where}: files were added or changed since it was judged")
         if one.judge != judge_now(one.task):
             stale.append(f"{where}: judged by an earlier judge")
-        opened += _opened(read(path), where)
+        opened += _opened(entries, where)
     stale += [f"{task}/{name}: not judged yet" for task, name in left]
     refused = [attempt.found for one in found for attempt in one.attempts if attempt.right is False]
     most = sorted(set(refused), key=lambda why: (-refused.count(why), why))
