@@ -82,6 +82,7 @@ class Project:
     renames: Renames = NONE
     _edges: dict[Path, tuple[Path, ...]] = field(default_factory=dict)
     _digests: dict[Path, str] = field(default_factory=dict)
+    _coverages: dict[str, dict[str, str]] = field(default_factory=dict)
     _modules: dict[str, tuple[Path, ...]] = field(default_factory=dict)
     _resolved: dict[Path, Path] = field(default_factory=dict)
     _answers: dict[str, list[WrongAnswer]] = field(default_factory=dict)
@@ -186,6 +187,11 @@ class Project:
 
     def coverage(self, group: str) -> dict[str, str]:
         """Return files that a group's outcome depends on, repository-relative, and the digest of what it means."""
+        if group not in self._coverages:  # every edition asks for it
+            self._coverages[group] = self._covered(group)
+        return self._coverages[group]
+
+    def _covered(self, group: str) -> dict[str, str]:
         own = set(self._own(group))
         # What lies beside the tests is found by any of their imports, and conftest.py is part of each.
         beside = {file for file in (self.root / TESTS).glob("*.py") if file not in self.test_files}
