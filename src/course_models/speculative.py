@@ -59,7 +59,7 @@ def rows_attention(q: Tensor, keys: Tensor, values: Tensor, position: Tensor) ->
     seen = torch.arange(room, device=q.device) <= position.repeat(1, group)[:, None, :, None]
     return functional.scaled_dot_product_attention(
         rows, keys, values, attn_mask=seen, scale=1 / sqrt(D)
-    ).view(B, H, T, D)
+    ).reshape(B, H, T, D)  # not all of its kernels leave the answer with strides in order
 
 
 @torch.no_grad()

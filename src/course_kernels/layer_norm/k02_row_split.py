@@ -60,7 +60,7 @@ def write_kernel(
     mean = tl.load(place, mask=p < PARTS, other=0.0)
     squares = tl.load(place + 1, mask=p < PARTS, other=0.0)
     count = tl.where(p < PARTS, tl.minimum(LENGTH, N - p * LENGTH), 0).to(tl.float32)
-    mean, squares = merged(count, mean, squares, N.to(tl.float32))
+    mean, squares = merged(count, mean, squares, tl.cast(N, tl.float32))
     scale = 1.0 / tl.sqrt(squares / N + epsilon)
 
     first = part * LENGTH

@@ -49,7 +49,7 @@ def of_numbers(x_ptr, N, BLOCK: tl.constexpr):
     far = tl.where(n < left, x - mean, 0.0)
     mean += far * (1.0 / (steps + 1.0))
     squares += far * tl.where(n < left, x - mean, 0.0)
-    return merged(steps + (n < left).to(tl.float32), mean, squares, N.to(tl.float32))
+    return merged(steps + (n < left).to(tl.float32), mean, squares, tl.cast(N, tl.float32))
 
 
 @triton.jit
