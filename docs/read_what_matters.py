@@ -19,7 +19,7 @@
 #
 # You need [the cache of latents](workshops/w6_frontier.py#the-recipe-not-the-dishes), of which a token leaves one row for all heads.
 #
-# ## Read only what matters
+# ## An index first
 #
 # *A reader of a thick file who has an index reads the index, and then twenty pages.*
 #
@@ -49,20 +49,28 @@
 # - [sparse.one.chosen.n4096.us >= sparse.one.dense.n4096.us and sparse.one.chosen.n32768.us < sparse.one.dense.n32768.us] From 8192, 16384 or 32768 on
 # - [sparse.one.chosen.n4096.us >= sparse.one.dense.n4096.us and sparse.one.chosen.n32768.us >= sparse.one.dense.n32768.us] Later than that, or never
 # /// reveal
-# /// claim | sparse.one.dense.n4096.us < sparse.one.chosen.n4096.us and sparse.one.chosen.n131072.us < sparse.one.dense.n131072.us
-# By bytes the lines cross at {{ sparse.crossing.bytes:,.0f}} tokens. By the clock, with one sequence, they cross later: with 4096 tokens dense takes
-# {{ sparse.one.dense.n4096.us:.0f}} µs and sparse {{ sparse.one.chosen.n4096.us:.0f}} µs, with 131072 tokens {{ sparse.one.dense.n131072.us:.0f}} µs and
-# {{ sparse.one.chosen.n131072.us:.0f}} µs. Scores, choice, attention and merge are
-# kernels of their own, and none of them can begin before the one before it has ended: those starts are what sparse has to pay back first.
+# /// claim | sparse.one.dense.n16384.us < sparse.one.chosen.n16384.us and sparse.one.chosen.n65536.us < sparse.one.dense.n65536.us
+# With 4096 tokens dense takes {{ sparse.one.dense.n4096.us:.0f}} µs and sparse {{ sparse.one.chosen.n4096.us:.0f}} µs; with 131072 tokens it is
+# {{ sparse.one.dense.n131072.us:.0f}} and {{ sparse.one.chosen.n131072.us:.0f}} µs. By the clock the lines cross between 16384 tokens, where dense takes {{ sparse.one.dense.n16384.us:.0f}} µs and sparse
+# {{ sparse.one.chosen.n16384.us:.0f}}, and 65536 tokens, where it is {{ sparse.one.dense.n65536.us:.0f}} and {{ sparse.one.chosen.n65536.us:.0f}} µs. By bytes they crossed at {{ sparse.crossing.bytes:,.0f}}.
+#
+# Why so late? Dense is {{ whole.dense.kernels:.0f}} kernels. Sparse is {{ whole.chosen.kernels:.0f}}: scores, choice, attention and merge, and none of them can begin before the one before it has ended. With one sequence, each has
+# little to do, and all those starts must be paid back first. At 4096 tokens sparse has {{ sparse.one.chosen.n4096.of_peak:.0%}} of its floor's speed, the speed of a kernel that would only wait for its bytes or its operations.
 # /// otherwise
-# By bytes the lines cross at {{ sparse.crossing.bytes:,.0f}} tokens. By the clock, with one sequence and 4096 tokens, dense takes {{ sparse.one.dense.n4096.us:.0f}} µs
-# and sparse {{ sparse.one.chosen.n4096.us:.0f}} µs; with 131072 tokens {{ sparse.one.dense.n131072.us:.0f}} µs and {{ sparse.one.chosen.n131072.us:.0f}} µs.
+# With one sequence and 4096 tokens, dense takes {{ sparse.one.dense.n4096.us:.0f}} µs
+# and sparse {{ sparse.one.chosen.n4096.us:.0f}} µs; with 131072 tokens {{ sparse.one.dense.n131072.us:.0f}} µs and {{ sparse.one.chosen.n131072.us:.0f}} µs. By bytes the lines cross at {{ sparse.crossing.bytes:,.0f}} tokens.
 # ///
 #
-# /// claim | sparse.many.dense.n65536.us > 2 * sparse.many.chosen.n65536.us
-# With 32 sequences the starts are shared. At 65536 tokens dense takes {{ sparse.many.dense.n65536.us:,.0f}} µs, more than twice as long as sparse with {{ sparse.many.chosen.n65536.us:,.0f}} µs.
+# /// claim | sparse.many.chosen.n4096.us < sparse.many.dense.n4096.us and sparse.many.dense.n65536.us > 4 * sparse.many.chosen.n65536.us
+# With 32 sequences one start serves all of them. Already at 4096 tokens sparse takes less time, {{ sparse.many.chosen.n4096.us:,.0f}} µs where dense takes {{ sparse.many.dense.n4096.us:,.0f}}. At 65536 tokens dense takes {{ sparse.many.dense.n65536.us:,.0f}} µs, more than four times as long as sparse with {{ sparse.many.chosen.n65536.us:,.0f}} µs.
 # /// otherwise
-# With 32 sequences the starts are shared. At 65536 tokens dense takes {{ sparse.many.dense.n65536.us:,.0f}} µs and sparse {{ sparse.many.chosen.n65536.us:,.0f}} µs.
+# With 32 sequences one start serves all of them. At 4096 tokens dense takes {{ sparse.many.dense.n4096.us:,.0f}} µs and sparse {{ sparse.many.chosen.n4096.us:,.0f}}, at 65536 tokens {{ sparse.many.dense.n65536.us:,.0f}} µs and {{ sparse.many.chosen.n65536.us:,.0f}} µs.
+# ///
+#
+# /// claim | sparse.one.chosen.n16384.us < 0.75 * sparse.one.gathered.n16384.us and 0.9 * sparse.many.gathered.n65536.us < sparse.many.chosen.n65536.us < 1.1 * sparse.many.gathered.n65536.us
+# **Is a choice of one's own worth it?** With one sequence of 16384 tokens yes: `k04_chosen` takes less than 0.75 of the time of `k03_gathered`, which leaves the choice to torch's `topk`. With 32 sequences of 65536 the two are level, within a tenth: {{ sparse.many.chosen.n65536.us:,.0f}} µs and {{ sparse.many.gathered.n65536.us:,.0f}} µs.
+# /// otherwise
+# **Is a choice of one's own worth it?** With one sequence of 16384 tokens `k04_chosen` takes {{ sparse.one.chosen.n16384.us:,.0f}} µs, and `k03_gathered`, which leaves the choice to torch's `topk`, {{ sparse.one.gathered.n16384.us:,.0f}}; with 32 sequences of 65536 it is {{ sparse.many.chosen.n65536.us:,.0f}} and {{ sparse.many.gathered.n65536.us:,.0f}} µs.
 # ///
 #
 # /// chart | lines
@@ -91,12 +99,18 @@
 # ///
 # ///
 #
-# One thing is easily taken for granted in that chart: that all four compute the same. Where there are no more tokens than may be chosen, they must. With 2048 tokens
-# the answers of `k01_dense` and `k04_chosen` differ by {{ sparse.agree:.4f}} at the worst place, relative to the size of its row;
-# {{ sparse.allowed:.4f}} would be let through.
+# One thing is easily taken for granted in that chart: that all four compute the same. Where there are no more tokens than may be chosen, they must.
 #
-# And one thing is a loss of ours: with 32 sequences of 65536 tokens, all of them chosen, `k01_dense` reaches {{ sparse.roof.of_peak:.0%}} of the roof that binds. Against a better
-# dense kernel the clock's crossing lies further to the right; the pencil's stays where it is.
+# /// when | sparse.agree == 0
+# With 2048 tokens `k01_dense` and `k04_chosen` give the same answers, bit for bit: our choice comes in the order of the tokens, so both add up the same numbers in the same order.
+# /// otherwise
+# With 2048 tokens the answers of `k01_dense` and `k04_chosen` differ by {{ sparse.agree:.4f}} at the worst place, relative to the size of its row;
+# {{ sparse.allowed:.4f}} would be let through.
+# ///
+#
+# And one thing is a loss of ours: with 32 sequences of 65536 tokens, all of them chosen, `k01_dense` reaches {{ sparse.roof.of_peak:.0%}} of the roof that binds. By bytes dense reads
+# {{ read_by_hand.dense / (read_by_hand.index + read_by_hand.rows):.1f}} times as much there as sparse; by the clock it takes {{ sparse.many.dense.n65536.us / sparse.many.chosen.n65536.us:.1f}} times as long. Against a better
+# dense kernel sparse would gain less, and the clock's crossing would lie further to the right; the pencil's stays where it is.
 
 # %% tags=["fold"]
 import torch
@@ -173,7 +187,7 @@ record(
 #   - ["sparse: chosen rows, and queries", "2048 · 1152", "{{ read_by_hand.rows / 1e9:.3f}}", "{{ read_counted.rows / 1e9:.3f}}"]
 #   - ["sparse: scores, read five times", "5 · N · 4", "{{ read_by_hand.scores / 1e9:.3f}}", "{{ read_counted.scores / 1e9:.3f}}"]
 #   - ["sparse: sums of parts that are merged", "", "", "{{ read_counted.parts / 1e9:.3f}}"]
-# caption: "For each of 32 sequences, and with 128 heads' queries. Counted by Nsight Compute, which empties the caches before every kernel: in a step, scores may still be in L2 when they are read again."
+# caption: "For each of 32 sequences, and with 128 heads' queries. Counted by Nsight Compute, which empties the caches before every kernel: in a step, scores may still be in L2 when they are read again. With the scores, the counts of their digits are read, which the formula leaves out."
 # ///
 #
 # In a whole step the counters see {{ whole.dense.gb:.2f}} GB read and written by dense, and {{ whole.chosen.gb:.2f}} GB by sparse. DeepSeek's own cache is shorter still: FlashMLA's has 656
