@@ -71,7 +71,7 @@
 # /// reveal
 # {{ moe.t16.plain.us / moe.t16.fused.us:.0f}} times: {{ moe.t16.plain.us / 1000:.0f}} ms, where `k03_fused` takes
 # {{ moe.t16.fused.us:,.0f}} µs. The loop reads the same weights. But the host launches every operator of every expert, and in between asks the
-# card, so this is the host's time and not the card's; and it wavers, by ± {{ moe.t16.plain.spread:.0%}}.
+# card, so this is the host's time and not the card's, and it wavers from round to round.
 #
 # /// table
 # columns: ["", "16 tokens, µs", "of the floor's speed", "4096 tokens, µs", "of the floor's speed"]
@@ -81,7 +81,7 @@
 #   - ["k03, sorted and fused", "{{ moe.t16.fused.us:,.0f}}", "{{ moe.t16.fused.of_peak:.0%}}", "{{ moe.t4096.fused.us:,.0f}}", "{{ moe.t4096.fused.of_peak:.0%}}"]
 #   - ["torch, grouped multiply", "{{ moe.t16.library.us:,.0f}}", "{{ moe.t16.library.of_peak:.0%}}", "{{ moe.t4096.library.us:,.0f}}", "{{ moe.t4096.library.of_peak:.0%}}"]
 #   - ["the same, the rest compiled", "{{ moe.t16.compiled.us:,.0f}}", "{{ moe.t16.compiled.of_peak:.0%}}", "{{ moe.t4096.compiled.us:,.0f}}", "{{ moe.t4096.compiled.of_peak:.0%}}"]
-# caption: "Random draws. The floor is the least time that the data sheet allows, for 16 tokens by bytes, for 4096 by operations. The first row is the host's time, the others are the card's."
+# caption: "Every token draws its experts, all alike. The floor is the least time that the data sheet allows, for 16 tokens by bytes, for 4096 by operations. The first row is the host's time, the others are the card's."
 # ///
 # ///
 #
@@ -237,7 +237,7 @@ record(
 # - [0.08 * moe.load.t16.even.us <= moe.load.t16.same.us < 0.5 * moe.load.t16.even.us] Less than half, but more than the bytes say
 # - [moe.load.t16.same.us < 0.08 * moe.load.t16.even.us] About a sixteenth, as the bytes say
 # /// reveal
-# {{ moe.load.t16.same.us:,.0f}} µs; the even load takes {{ moe.load.t16.even.us:,.0f}} µs, and sixteen fair draws {{ moe.load.t16.drawn.us:,.0f}} µs.
+# {{ moe.load.t16.same.us:,.0f}} µs; the even load takes {{ moe.load.t16.even.us:,.0f}} µs, and sixteen tokens that draw fairly {{ moe.load.t16.drawn.us:,.0f}} µs.
 #
 # /// claim | 0.08 * moe.load.t16.even.us < moe.load.t16.same.us < 0.25 * moe.load.t16.even.us
 # So the most uneven load takes less than a quarter of the time of the even one. On one card nobody waits for the busiest expert: its work is cut into tiles, for many multiprocessors. What counts is whose weights are read, and *even* means all of them.
@@ -306,7 +306,7 @@ record(
 #
 # /// claim | grouped.prompt.cublaslt.us < grouped.prompt.ours.us < 1.2 * grouped.prompt.cublaslt.us
 # **A loss.** With 8192 rows `k02_promoted` takes {{ grouped.prompt.ours.us:,.0f}} µs and cuBLASLt, with the same scales and eight launches, {{ grouped.prompt.cublaslt.us:,.0f}}. A
-# thousand rows fill the card by themselves, so one launch gains nothing here; less than 1.2 times cuBLASLt's time is what our multiply reaches.
+# thousand rows of one expert fill the card by themselves, so there is nothing to gain from one launch. What is left is our multiply against cuBLASLt's, and it takes less than 1.2 times as long.
 # /// otherwise
 # With 8192 rows `k02_promoted` takes {{ grouped.prompt.ours.us:,.0f}} µs, and cuBLASLt with the same scales takes {{ grouped.prompt.cublaslt.us:,.0f}}, in
 # eight launches.

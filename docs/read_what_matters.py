@@ -73,6 +73,8 @@
 # **Is a choice of one's own worth it?** With one sequence of 16384 tokens `k04_chosen` takes {{ sparse.one.chosen.n16384.us:,.0f}} µs, and `k03_gathered`, which leaves the choice to torch's `topk`, {{ sparse.one.gathered.n16384.us:,.0f}}; with 32 sequences of 65536 it is {{ sparse.many.chosen.n65536.us:,.0f}} and {{ sparse.many.gathered.n65536.us:,.0f}} µs.
 # ///
 #
+# The hill in the two middle lines of the chart is torch's: its `topk` gives a single row to one block when it has fewer than 20 000 numbers, and to many when it is longer [^pytorch-topk]. `k04_chosen` gives every row to many.
+#
 # /// chart | lines
 # title: One step of decoding, one sequence
 # x: N
@@ -170,7 +172,9 @@ record(
 )
 
 # %% [markdown]
-# Does the card read what the pencil says? The counters tell, kernel by kernel, for 32 sequences of 65536 tokens.
+# ## Does the card read what the pencil says?
+#
+# The counters tell, kernel by kernel, for 32 sequences of 65536 tokens.
 #
 # /// claim | 0.9 * read_by_hand.dense < read_counted.dense < 1.1 * read_by_hand.dense and 0.9 * read_by_hand.index < read_counted.index < 1.1 * read_by_hand.index and 0.9 * read_by_hand.rows < read_counted.rows < 1.1 * read_by_hand.rows
 # Rows and index keys are within 10 % of their formulas. Rows that lie all over the cache are no more bytes than rows side by side: one has 1152 bytes, nine whole lines of 128. And
