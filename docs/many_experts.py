@@ -41,7 +41,7 @@
 #
 # ### From a loop to five kernels
 #
-# The plain way is a loop: for each expert, fetch its tokens, multiply, add to their rows. It launches more than a thousand kernels, and
+# The plain way is a loop: for each expert, fetch its tokens, multiply, add to their rows. With 128 experts it launches more than a thousand kernels, and
 # the host has to ask the card, again and again, how many tokens an expert got.
 #
 # The other way is to **sort**. A *choice* is one token's j-th expert. Sort the choices by expert, and all experts are one *grouped*
@@ -61,7 +61,7 @@
 # {{ moe.mb.t4096:.0f}} MB of weights.
 #
 # /// source | src/course_kernels/moe/k03_fused.py#first
-# fold: "k03_fused: the first multiply, with the gather in its load and the gate in its epilogue"
+# fold: "k03_fused: the first multiply, which fetches its rows itself, and applies the gate before it writes"
 # ///
 #
 # /// predict | Sixteen tokens: how many times the fused kernels' time does the loop over experts take?
@@ -87,7 +87,7 @@
 #
 # /// claim | moe.t4096.fused.us < moe.t4096.sorted.us
 # **What the trips cost.** At 4096 tokens `k03_fused` takes {{ moe.t4096.fused.us / moe.t4096.sorted.us:.0%}} of the time of `k02_sorted`. Both
-# have the same sort and the same tiles, and it moves {{ moe.trips.sorted - moe.trips.fused:.0f}} MB less. At 16 tokens the same trips are
+# have the same sort and the same tiles; `k03_fused` moves {{ moe.trips.sorted - moe.trips.fused:.0f}} MB less. At 16 tokens the same trips are
 # {{ (moe.trips.sorted - moe.trips.fused) / 256:.1f}} MB less, next to nothing beside the weights: {{ moe.t16.sorted.us:,.0f}} µs and {{ moe.t16.fused.us:,.0f}} µs.
 # /// otherwise
 # **What the trips cost.** Nothing that shows here: at 4096 tokens `k03_fused` takes {{ moe.t4096.fused.us:,.0f}} µs and `k02_sorted`
@@ -274,7 +274,7 @@ record(
 #   launch looks at them, so one CUDA graph serves every step.
 #
 # The numbers have 8 bits, and scales as in DeepSeek-V3: one for every 128 numbers of a token's row, one for every 128 × 128
-# of a matrix [^deepseek2024]. So a sum over K falls into blocks of 128, and each block's part has its own factor.
+# of a matrix [^deepseek2024]. So a sum over a row, K numbers, falls into blocks of 128, and each block's part has its own factor.
 #
 # /// exercise | Where does the factor go? | 3 minutes
 # A row of 7168 numbers, a tile of 128 × 192. The tensor core adds up 128 of k. When must the scales be applied, with how many
@@ -295,12 +295,12 @@ record(
 # are in both times, and weigh more in the shorter one.
 #
 # /// table
-# columns: ["N = 4096, K = 7168", "k01_triton, µs", "k02_promoted, µs", "cuBLASLt, a call for each group, µs", "k02, TFLOP/s", "k02, % of its roof"]
+# columns: ["", "k01, µs", "k02, µs", "cuBLASLt, µs", "k02, TFLOP/s", "of its roof"]
 # rows:
 #   - ["8192 rows, 8 experts", "{{ grouped.prompt.triton.us:,.0f}}", "{{ grouped.prompt.ours.us:,.0f}}", "{{ grouped.prompt.cublaslt.us:,.0f}}", "{{ grouped.prompt.ours.tflops:,.0f}}", "{{ grouped.prompt.ours.of_peak:.0%}}"]
 #   - ["512 rows, 8 experts", "{{ grouped.few8.triton.us:,.0f}}", "{{ grouped.few8.ours.us:,.0f}}", "{{ grouped.few8.cublaslt.us:,.0f}}", "{{ grouped.few8.ours.tflops:,.0f}}", "{{ grouped.few8.ours.of_peak:.0%}}"]
 #   - ["512 rows, 32 experts", "{{ grouped.few32.triton.us:,.0f}}", "{{ grouped.few32.ours.us:,.0f}}", "{{ grouped.few32.cublaslt.us:,.0f}}", "{{ grouped.few32.ours.tflops:,.0f}}", "{{ grouped.few32.ours.of_peak:.0%}}"]
-# caption: "The same inputs in the same rounds, groups of equal size, answers checked against float64 before and after. The roof is the data sheet's FP8 peak for 8192 rows and its bandwidth for 512."
+# caption: "N = 4096, K = 7168; k01_triton and k02_promoted in one launch, cuBLASLt in a call for each group. The same inputs in the same rounds, groups of equal size, answers checked against float64 before and after. The roof of k02 is the data sheet's FP8 peak for 8192 rows and its bandwidth for 512."
 # ///
 # ///
 #
@@ -319,7 +319,7 @@ record(
 # With 16 rows for each of 32 experts, one launch takes {{ grouped.few32.ours.us:,.0f}} µs, and 32 calls of cuBLASLt take {{ grouped.few32.cublaslt.us:,.0f}} µs.
 # ///
 #
-# Where k02 differs from k01: a block walks over many tiles, so copies never stop between two of them; two blocks side by side share the rows, fetched once for 384 columns, or for 256 in the masked form, and both are always of one group; and of a tile with 64 rows or fewer the
+# Where `k02_promoted` differs from `k01_triton`: a block walks over many tiles, so copies never stop between two of them; two blocks side by side share the rows, fetched once for 384 columns, or for 256 in the masked form, and both are always of one group; and of a tile with 64 rows or fewer the
 # other half is neither fetched nor multiplied.
 #
 # /// when | grouped.deep_gemm_here == 1
@@ -338,7 +338,7 @@ record(
 # - [0.005 <= off.stays < 0.02] By about one per cent
 # - [off.stays >= 0.02] By several per cent
 # /// reveal
-# By {{ off.stays:.2%}}. With k01 it is {{ off.triton:.3%}}, with k02 {{ off.ours:.3%}}. To round the exact sum to bf16 alone costs {{ off.rounding:.3%}}.
+# By {{ off.stays:.2%}}. With `k01_triton` it is {{ off.triton:.3%}}, with `k02_promoted` {{ off.ours:.3%}}. To round the exact sum to bf16 alone costs {{ off.rounding:.3%}}.
 #
 # /// claim | off.stays > 20 * off.ours and off.ours < 1.2 * off.rounding
 # The sum that stays is off by more than 20 times as much as the one that leaves. The one that leaves is off by less than

@@ -110,7 +110,7 @@
 # {{ sparse.allowed:.4f}} would be let through.
 # ///
 #
-# And one thing is a loss of ours: with 32 sequences of 65536 tokens, all of them chosen, `k01_dense` reaches {{ sparse.roof.of_peak:.0%}} of the roof that binds. By bytes dense reads
+# And one thing is a loss of ours: with 32 sequences of 65536 tokens, all of them chosen, `k01_dense` reaches {{ sparse.roof.of_peak:.0%}} of the roof that binds, bytes or operations. By bytes dense reads
 # {{ read_by_hand.dense / (read_by_hand.index + read_by_hand.rows):.1f}} times as much there as sparse; by the clock it takes {{ sparse.many.dense.n65536.us / sparse.many.chosen.n65536.us:.1f}} times as long. Against a better
 # dense kernel sparse would gain less, and the clock's crossing would lie further to the right; the pencil's stays where it is.
 
