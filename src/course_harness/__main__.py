@@ -213,7 +213,9 @@ def _table(folder: Path) -> str:
     parts = []
     kernels = [one for one in found if one.half == "kernel"]
     for who, on in dict.fromkeys((one.who, one.on) for one in kernels):
-        rows = [table.row(one) for one in kernels if (one.who, one.on) == (who, on)]
+        rows = [
+            table.row(one) for one in record.merged(one for one in kernels if (one.who, one.on) == (who, on))
+        ]
         head = table.escaped(f"{who}, {on}", table.SHOWN)
         parts.append(
             f"{head}\n{table.plain(table.level_table(rows))}\n\n{table.plain(table.task_table(rows))}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 import shutil
 import tempfile
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +17,7 @@ from course_judge.host import CannotJudge, Host
 from course_judge.host import Task as Asked
 from course_judge.protocol.limits import Limits
 from course_judge.protocol.verdict import RIGHT, Evidence, Verdict, escaped
+from course_kernels.problem import Problem, Workload
 
 PROFILED_CHARACTERS = 4000
 TRIES = 2  # of a file with which the process ends that starts strangers
@@ -44,10 +47,11 @@ class Judging(Protocol):
 class Judge:
     """The course's judge and profiler, with the hosts of workers that they need."""
 
-    def __init__(self, *, seconds: float = 120.0) -> None:
+    def __init__(self, *, seconds: float = 120.0, sizes: int | None = None) -> None:
         """
         Args:
             seconds: the limit for each answer of a file.
+            sizes: of the announced sizes so many are asked on a card, drawn anew for each file; None for all of them.
         Raises:
             Unusable: torch is missing.
         """
@@ -57,7 +61,7 @@ class Judge:
             raise Unusable(f"torch is not installed here ({error}): nox -s harness installs it") from None
         self.has_card = torch.cuda.is_available()
         self.on = torch.cuda.get_device_name() if self.has_card else "without a card"
-        self._limits = Limits(seconds=seconds)
+        self._limits, self._sizes = Limits(seconds=seconds), sizes
         self._hosts: dict[bool, Host] = {}
         self._rivals: dict[tuple[str, str], dict[str, Any]] = {}
         self._folder = Path(tempfile.mkdtemp(prefix="harness-"))
@@ -115,10 +119,17 @@ class Judge:
             host,
             file,
             problem,
+            workloads=self._announced(problem),
             device="cuda" if self.has_card else "cpu",
             time_on=task.workload if self.has_card else None,
             task=Asked(file, problem.name, own=own, limits=self._limits),
         )
+
+    def _announced(self, problem: Problem) -> Sequence[Workload]:
+        if not self.has_card or self._sizes is None or self._sizes >= len(problem.check_on):
+            return ()  # all of them
+        drawn = random.SystemRandom().sample(range(len(problem.check_on)), self._sizes)
+        return [problem.check_on[place] for place in sorted(drawn)]
 
     def _host(self, own: bool) -> Host:
         """Return the process that starts strangers, a new one where there is none.

@@ -63,6 +63,7 @@ class Summary:
         samples: the attempts of each, round by round.
         rivals: the times of `RIVALS`; None where none was taken.
         why: why it ended; empty where it has not.
+        series: of recorded proposals; empty for others.
     """
 
     task: str
@@ -74,6 +75,7 @@ class Summary:
     samples: tuple[tuple[Attempt, ...], ...]
     rivals: dict[str, Time | None]
     why: str
+    series: str = ""
 
     @property
     def attempts(self) -> list[Attempt]:
@@ -127,6 +129,7 @@ def summary_of(entries: Sequence[Entry], path: Path | str) -> Summary:
         samples=tuple(tuple(samples[number]) for number in sorted(samples)),
         rivals=rivals,
         why=ends[-1] if entries[-1]["kind"] == "ended" else "",
+        series=str(begun["about"].get("series", "")),
     )
 
 
@@ -152,7 +155,7 @@ def summaries(folder: Path, judge_now: Callable[[str], str] | None = None) -> tu
     lines = []
     for path in sorted(folder.rglob("*.jsonl")):
         one = summary(path)
-        key = (one.task, one.half, one.who, one.on)
+        key = (one.task, one.half, one.who, one.series, one.on)
         if judge_now and one.judge != judge_now(one.task):
             lines.append(f"{path.name}: of another judge than now; run it again")
         elif key in found:

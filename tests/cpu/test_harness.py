@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import markdown
 import pytest
@@ -43,6 +44,7 @@ from course_harness.table import (
 from course_harness.tasks import FILE, LEVELS, Task, Unusable, attack_words, signature, task, tasks, words
 from course_judge import judge as judge_module
 from course_judge.host import CannotJudge
+from course_judge.identity import hash_by_name
 from course_judge.protocol.verdict import RIGHT, Evidence, Taken, Verdict, seal_of
 from course_kernels.measure import artifacts
 from course_kernels.problem import Workload
@@ -424,6 +426,19 @@ def test_tables_come_from_journals_and_leave_out_other_judges(tmp_path):
         summaries(tmp_path)
 
 
+def test_two_series_of_a_model_are_samples_of_one_row(tmp_path, capsys):
+    for series in ("bold", "right_first"):
+        ran(
+            tmp_path / f"{series}.jsonl",
+            about={"series": series},
+            judge=FakeJudge(judge=hash_by_name("softmax")),
+        )
+    assert [one.series for one in summaries(tmp_path)[0]] == ["bold", "right_first"]
+    assert command.main(["--table", "--journals", str(tmp_path)]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("softmax")]
+    assert "6 of 10" in line
+
+
 def test_an_interrupted_run_says_so_in_the_table(tmp_path):
     with pytest.raises(Stopped):
         ran(tmp_path / "a.jsonl", {**TEXTS, (2, 1): Stopped("503")})
@@ -695,7 +710,8 @@ def test_the_judge_is_asked_for_the_tasks_size_and_whose_work_it_must_be(monkeyp
         def close(self):
             hosts.append("ended")
 
-    def noted(host, file, problem, *, device, time_on, task):
+    def noted(host, file, problem, *, workloads, device, time_on, task):
+        assert workloads == ()  # all that are announced
         asked.append(
             (
                 file.read_text(),
@@ -728,6 +744,28 @@ def test_the_judge_is_asked_for_the_tasks_size_and_whose_work_it_must_be(monkeyp
     assert hosts[2:] == ["ended", "ended"]  # one for each kind, and both ended
     assert {(one["why"], one["printed"]) for one in told} == {("in ./x", ".")}  # which folder is chance
     assert not folder.exists()
+
+
+def test_of_many_announced_sizes_a_few_are_drawn_anew_on_a_card(monkeypatch):
+    asked = []
+
+    def noted(host, file, problem, *, workloads, **how):
+        asked.append(workloads)
+        return Verdict(RIGHT, evidence=Evidence("f", "j", "", ()))
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a card")
+    monkeypatch.setattr("course_harness.judging.Host", lambda *_: SimpleNamespace(close=lambda: None))
+    monkeypatch.setattr(judge_module, "judge", noted)
+    attention = task("attention")
+    with Judge(sizes=8) as judge:
+        for one in (attention, attention, SOFTMAX):
+            judge.judge(one, "x", own=True)
+    sizes = attention.problem().check_on
+    assert [len(drawn) for drawn in asked] == [8, 8, 0]  # softmax has fewer: all are asked
+    assert set(asked[0]) != set(asked[1])
+    assert {*asked[0], *asked[1]} <= set(sizes)
+    assert all(sorted(drawn, key=sizes.index) == drawn for drawn in asked[:2])
 
 
 def test_a_file_that_ends_the_process_which_starts_strangers_is_refused_and_the_next_is_judged(monkeypatch):

@@ -12,6 +12,9 @@ GROUPS = ("moe",)
 KERNELS = (k01_expert_by_expert, k02_sorted, k03_fused)
 OURS = (k02_sorted, k03_fused)
 LOADS = ({}, {"SKEW": 100}, {"SKEW": 165}, {"SKEW": 1600}, {"one": True})
+# How often an answer is rounded to bfloat16 while it is large: that of one expert, which may be nearly all of the sum,
+# and the sum.
+ROUNDED = {k02_sorted: 2, k03_fused: 1}
 
 
 def inputs_of(w, seed=0):
@@ -29,7 +32,8 @@ def test_every_load_of_a_model_s_block(kernel, T, more):
     w = block("30B", T, **more)
     inputs = inputs_of(w)
 
-    assert error(kernel.moe(*inputs, top_k=8), w, inputs) <= PROBLEM.max_error(w) / 2
+    # Of eight million numbers one is near six times their mean square's root; two units more for all that is small.
+    assert error(kernel.moe(*inputs, top_k=8), w, inputs) <= (6 * ROUNDED[kernel] + 2) * 2.0**-9
 
 
 @pytest.mark.parametrize("T", [16, 4096])
