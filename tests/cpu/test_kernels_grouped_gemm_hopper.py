@@ -132,6 +132,7 @@ FAULTS = {
         r"\3\2\1",
         False,
     ),
+    "who reads scales gives nothing back": (r"\n +arrive\(&empty\[s\]\);  // each", "  //", False),
     "a place is not counted where threads stored": (
         r"thread == 0\) close_bulk_group",
         "thread == 0 && rows >= 64) close_bulk_group",

@@ -92,7 +92,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void grouped_gemm_promoted(
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; s++) {
       barrier_init(&full[s], 1);
-      barrier_init(&empty[s], CLUSTER * CONSUMERS);
+      barrier_init(&empty[s], CONSUMERS * (128 + CLUSTER));  // who read scales, and of both blocks who multiplied
     }
     fence_barrier_init();
   }
@@ -154,12 +154,14 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void grouped_gemm_promoted(
             products<BN, E4m3x32>(part, advance(k_major(a + half * ROW_BYTES), k * 32), advance(k_major(b), k * 32),
                                   k > 0);
           wgmma_commit();
+          arrive(&empty[s]);  // each who has read scales: no other could speak for it
           wgmma_wait<0>(part);
           if (thread < CLUSTER) arrive_remote_after_reading(&empty[s], thread);
 #pragma unroll
           for (int i = 0; i < BN / 2; i++) whole[i] += part[i] * scale[i / 32][i / 2 % 2];
-        } else if (thread < CLUSTER) {
-          arrive_remote_after_reading(&empty[s], thread);
+        } else {
+          arrive(&empty[s]);
+          if (thread < CLUSTER) arrive_remote_after_reading(&empty[s], thread);
         }
       }
       if (MASKED && tile.rows <= half) continue;

@@ -16,6 +16,7 @@
 #include "ahead.cuh"
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
+#include "unaligned.cuh"
 
 #ifndef BLOCKS
 #define BLOCKS 2  // of 64 heads, that read the same pages
@@ -491,7 +492,7 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
       sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 2);
       if (lane % 4 == 0) shared.sums[part_parity][SIDE][warp * 16 + lane / 4 + half * 8] = sum[half];
     }
-    named_barrier_wait(both, 64);
+    named_barrier_wait_unaligned(both, 64);  // the other one waits in its own copy of this code
 #pragma unroll
     for (int half = 0; half < 2; half++)
       sum[half] += shared.sums[part_parity][1 - SIDE][warp * 16 + lane / 4 + half * 8];
