@@ -143,12 +143,13 @@ def test_how_a_card_is_filled(monkeypatch):
 # --- the answer, on Hopper --------------------------------------------------------------------------------
 
 HOW = [
-    ("bfloat16", 3, 128, 127, 2, Ideas()),  # one sequence of length 0; both blocks in a cluster
+    ("bfloat16", 3, 128, 127, 2, Ideas(cluster=True)),  # one sequence of length 0; both blocks in a cluster
     ("bfloat16", 2, 100, 700, 3, Ideas()),  # cut amid; rows that no head has
-    ("bfloat16", 2, 128, 193, 1, Ideas()),  # one group has them all
+    ("bfloat16", 2, 128, 193, 1, Ideas(cluster=True)),  # one group has them all
+    ("bfloat16", 1, 128, 4600, 70, Ideas()),  # more parts than a warp has lanes
     ("float16", 5, 16, 500, 4, Ideas()),  # one block
     ("float16", 1, 1, 64, 3, Ideas()),  # groups without work
-    ("float16", 4, 65, 300, 5, Ideas(cluster=False, slack=0, once=True, ahead=True)),
+    ("float16", 4, 65, 300, 5, Ideas(slack=0, once=True, ahead=True)),
 ]
 
 
@@ -316,7 +317,7 @@ def test_a_part_that_is_added_wrongly_is_seen(hopper, monkeypatch):
 # --- what the assembler made of it ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("blocks", "ideas"), [(1, Ideas()), (2, Ideas()), (2, Ideas(ahead=True))])
+@pytest.mark.parametrize(("blocks", "ideas"), [(1, Ideas()), (2, Ideas()), (2, Ideas(cluster=True)), (2, Ideas(ahead=True))])
 def test_products_run_together_and_nothing_spills(blocks, ideas):
     pytest.importorskip("cuda.core")
     text = sass(compile_cubin(k03_wgmma.SOURCE, "sm_90a", k03_wgmma.defines_of(blocks, False, ideas)))

@@ -47,7 +47,7 @@ def test_either_type_in_a_cache_that_is_full(kernel, dtype):
 
 
 @pytest.mark.parametrize(
-    "ideas", [Ideas(), Ideas(cluster=False), Ideas(slack=0), Ideas(once=True), Ideas(ahead=True)]
+    "ideas", [Ideas(), Ideas(cluster=True), Ideas(slack=0), Ideas(once=True), Ideas(ahead=True)]
 )
 @pytest.mark.parametrize("groups", [1, 2, 13, 66, 200])
 def test_any_number_of_groups_is_right(groups, ideas):

@@ -8,9 +8,10 @@
 //           other. So one weighs while the other multiplies. The largest scores so far go to and fro with the weights,
 //           and answers are repaired only when they grew by much, as in attention's kernel 6
 // Against   k02_split, where all warps multiply, then all weigh; and every sequence is cut alike
-// Cost      a page comes once for a cluster: of the two blocks that have its 128 heads each asks for half, and both get
-//           it. A block holds 64 rows of Q and two pages, 221 KB. Each cluster gets an equal share of all pages; where
-//           that cuts a sequence, two parts or more go to memory and a second kernel adds them
+// Cost      both blocks that have a page's 128 heads ask for all of it, and one of them finds it in L2; as a cluster they
+//           can ask for half each, but then each waits for the other. A block holds 64 rows of Q and two pages, 221 KB.
+//           Each pair gets an equal share of all pages; where that cuts a sequence, two parts or more go to memory and a
+//           second kernel adds them
 // Limits    Hopper (sm_90a), 16-bit numbers, at most 128 heads. Of fewer than 64 in a block the other rows are zeros
 // Source    Li & Liu 2025, A Deep-Dive Into the New Flash MLA Kernel (two warpgroups, one answer, two pages)
 #include "ahead.cuh"
@@ -23,7 +24,7 @@
 #endif
 // The ideas, each with its switch: so that what it brings can be measured.
 #ifndef CLUSTER
-#define CLUSTER BLOCKS  // whether these bring their share of a page to each other; 1: each asks for all of it
+#define CLUSTER 1  // BLOCKS: these bring their share of a page to each other; 1: each asks for all of it
 #endif
 #ifndef ONCE
 #define ONCE 0  // whether L2 is told that a page is read once
@@ -565,17 +566,22 @@ extern "C" __global__ __launch_bounds__(256) void mla_decode_add_parts(
   if (first == last) return;  // answered already
   for (int head = blockIdx.x * 8 + threadIdx.x / 32; head < H; head += gridDim.x * 8) {
     auto place_of = [&](int group) { return (2ll * group + (group == first)) * H + head; };
+    // A lane fetches the weight of every 32nd part; of the parts themselves four are on their way at a time.
     float top = -infinity(), total = 0;
-    for (int group = first; group <= last; group++) top = fmaxf(top, part_lse[place_of(group)]);
+    for (int group = first + lane; group <= last; group += 32) top = fmaxf(top, part_lse[place_of(group)]);
+    for (int step = 16; step; step /= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, step));
     float4 sum[LATENT / 128] = {};
-    for (int group = first; group <= last; group++) {
-      const long long place = place_of(group);
-      const float weight = power_of_2(part_lse[place] - top);
-      total += weight;
+    for (int begin = first; begin <= last; begin += 32) {
+      const float mine = begin + lane <= last ? power_of_2(part_lse[place_of(begin + lane)] - top) : 0;
+#pragma unroll 4
+      for (int group = begin; group <= min(last, begin + 31); group++) {
+        const float weight = __shfl_sync(0xffffffffu, mine, group - begin);
+        total += weight;
 #pragma unroll
-      for (int i = 0; i < LATENT / 128; i++) {
-        const float4 x = reinterpret_cast<const float4 *>(parts + place * LATENT)[i * 32 + lane];
-        sum[i].x += weight * x.x, sum[i].y += weight * x.y, sum[i].z += weight * x.z, sum[i].w += weight * x.w;
+        for (int i = 0; i < LATENT / 128; i++) {
+          const float4 x = reinterpret_cast<const float4 *>(parts + place_of(group) * LATENT)[i * 32 + lane];
+          sum[i].x += weight * x.x, sum[i].y += weight * x.y, sum[i].z += weight * x.z, sum[i].w += weight * x.w;
+        }
       }
     }
     const float by = 1 / total;

@@ -22,8 +22,8 @@ SOURCE = Path(__file__).with_suffix(".cu")
 ROWS = 64  # heads of a block: what one instruction multiplies
 PANEL = 64  # numbers of a row that lie together in shared memory: 128 bytes
 THREADS = 3 * 128
-THREADS_THAT_ADD = 256  # eight heads at a time
-HEADS_THAT_ADD = 16  # of a block
+THREADS_THAT_ADD = 256
+HEADS_THAT_ADD = 8  # of a block, one for each warp
 
 # 64 rows of Q and two pages of 64 rows; from thread to thread the weights of a page in 16 bits and two maxima; two sets
 # of sums; 24 barriers.
@@ -42,7 +42,7 @@ class Ideas:
         ahead: whether the page after next comes to L2 while a page comes to its block.
     """
 
-    cluster: bool = True
+    cluster: bool = False
     slack: int = 8
     once: bool = False
     ahead: bool = False
