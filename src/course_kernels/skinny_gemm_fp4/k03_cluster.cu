@@ -9,12 +9,13 @@
 //           here one lane asks for the warp. A scale there is made twice for a multiply; here it is half of an operand
 // Cost      a word, eight weights: four shifts, five masks, four multiplies, and less than one for the scales. Shared
 //           memory for the sums of TILES tiles of each team from all blocks; a meeting of the cluster for each TILES. And
-//           multiprocessors where no whole cluster finds room: an H200 of ours holds 15 clusters of 8, not 16
+//           multiprocessors beside which no whole cluster finds room stay idle
 // Limits    Hopper; 16 rows of x; 32768 columns. A warp holds 512 columns of x, so beyond 4096 several warps of a block
 //           divide its part of K, as a team
 // Next      wgmma, with x in shared memory: one instruction of the tensor cores for the words of four warps
 // Source    CUDA C++ Programming Guide, clusters and distributed shared memory; PTX ISA, st.async and cp.async.bulk; the
 //           fragments are those of k02_fragments
+#include "hopper/cluster_start.cuh"
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
 #include "matrix_instructions.cuh"
@@ -144,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   }
   const float factor = *second * LEFT;
   __syncthreads();  // the barriers are there
-  cluster_arrive();
+  cluster_arrive_relaxed();
 
   wait(&barriers.x_came, 0);
   unsigned held[HELD][2][EIGHTS][8];
