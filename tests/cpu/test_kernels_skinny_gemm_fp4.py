@@ -193,6 +193,8 @@ def without_a_card(kernel, multiprocessors, tmp_path_factory):
             kept.cache_clear()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(kernel, "prepare", prepare)
+            if kernel is k03_cluster:
+                patch.setattr(kernel, "clusters_at_once", lambda device, blocks: multiprocessors // blocks)
             patch.setattr(
                 torch.cuda,
                 "get_device_properties",
@@ -346,11 +348,11 @@ def test_clusters_are_right(clusters, M, N, K):
     assert error(clusters(*inputs), inputs) <= ROUNDED
 
 
-# Teams with and without a tile, a share that has no columns, one meeting and several; and who copies.
+# Teams with and without a tile, a share that has no columns, one meeting and several.
 CUTS = [
     (9, k03_cluster.Cut(1, 2, 4, 1, 2, 2, 2)),
-    (9, k03_cluster.Cut(1, 2, 4, 2, 2, 2, 3, 1)),
-    (8, k03_cluster.Cut(2, 4, 2, 4, 4, 1, 1, 0)),
+    (9, k03_cluster.Cut(1, 2, 4, 2, 2, 2, 3)),
+    (8, k03_cluster.Cut(2, 4, 2, 4, 4, 1, 1)),
     (16, k03_cluster.Cut(1, 8, 1, 1, 1, 3, 2)),
 ]
 
@@ -376,7 +378,7 @@ CLUSTER_FAULTS = {
         "bf16_times_first(a[k], scale[1 - k % 2])",
     ),
     "the scale of the next columns": ("a[k] = tile_k ?", "a[k] = !tile_k ?"),
-    "nobody waits for a copy": ("if (BULK) wait(&full[stage], side);", ""),
+    "nobody waits for a copy": ("wait(&full[stage], side);", ""),
     "nobody waits for x": ("wait(&barriers.x_came, 0);", ""),
     "no zeros where there is no group": ("scales[group][lane] = 0;", "scales[group][lane] = ~0u;"),
     AHEAD: ("if (SHARES > 1) wait(&added[slot]", "if (0) wait(&added[slot]"),
@@ -386,6 +388,7 @@ CLUSTER_FAULTS = {
     "one block too few": ("b < BLOCKS; b++) add_to", "b < BLOCKS - 1; b++) add_to"),
     "sums that nobody announces": ("if (lane == 0) announce(begin + TILES, unit);", ""),
     "all tiles to one block": ("&barriers.inbox[unit], u % BLOCKS)", "&barriers.inbox[unit], 0)"),
+    "sums come where x lies": ("(rows + ROWS * X_BYTES)", "(rows)"),
     "nobody meets before the next sums": ("cluster_arrive();  // all have been read", "continue;  //"),
     "the second scale is forgotten": ("*second * LEFT", "LEFT"),
 }
@@ -398,7 +401,7 @@ def test_a_fault_planted_in_clusters_is_seen(clusters, fault):
     assert text.count(right) == 1
     M, cut = CUTS[0]
     if fault == AHEAD:  # so far a warp only comes where nothing else makes it wait
-        cut = cut._replace(tiles=6, bulk=0)
+        cut = cut._replace(tiles=6)
     inputs = inputs_of(M, 176, 896)
     try:
         seen = not error(clusters(*inputs, cut=cut, text=text.replace(right, wrong)), inputs) <= ROUNDED
@@ -410,20 +413,22 @@ def test_a_fault_planted_in_clusters_is_seen(clusters, fault):
 @pytest.mark.parametrize(
     ("N", "K", "eights", "cut"),
     [
-        (28672, 4096, 1, k03_cluster.Cut(16, 8, 4, 4, 16, 2, 7)),
-        (28672, 4096, 2, k03_cluster.Cut(16, 8, 4, 4, 8, 2, 14)),
-        (6144, 4096, 1, k03_cluster.Cut(16, 8, 4, 4, 12, 2, 2)),  # twelve teams with two tiles, not sixteen
-        (4096, 14336, 1, k03_cluster.Cut(16, 8, 14, 4, 4, 2, 4)),
-        (128256, 4096, 1, k03_cluster.Cut(16, 8, 4, 4, 16, 2, 8)),  # four meetings
+        (28672, 4096, 1, k03_cluster.Cut(15, 8, 4, 4, 15, 2, 8)),  # 120 tiles a block, and none has more
+        (28672, 4096, 2, k03_cluster.Cut(15, 8, 4, 4, 8, 2, 15)),
+        (6144, 4096, 1, k03_cluster.Cut(15, 8, 4, 4, 13, 2, 2)),  # thirteen teams with two tiles, not sixteen
+        (4096, 14336, 1, k03_cluster.Cut(13, 8, 14, 4, 4, 2, 5)),
+        (128256, 4096, 1, k03_cluster.Cut(15, 8, 4, 4, 16, 2, 9)),  # four meetings
         (1024, 512, 2, k03_cluster.Cut(64, 2, 2, 4, 1, 2, 1)),
-        (4096, 32768, 2, k03_cluster.Cut(16, 8, 32, 4, 1, 2, 16)),
+        (4096, 32768, 1, k03_cluster.Cut(15, 8, 32, 4, 1, 2, 18)),  # x leaves no room for a second team
+        (4096, 32768, 2, k03_cluster.Cut(15, 8, 32, 4, 1, 2, 6)),
     ],
 )
 def test_how_clusters_share_out_the_work(N, K, eights, cut):
-    found = k03_cluster.cut_of(N, K, eights, 132)
+    places = {2: 66, 4: 32, 8: 15}[k03_cluster.blocks_of(K)]
+    found = k03_cluster.cut_of(N, K, eights, places)
 
     assert found == cut
-    assert found.clusters * found.blocks <= 132
+    assert found.clusters <= places
     assert found.threads <= 32 * k03_cluster.WARPS[eights]
     assert found.shared_bytes(eights) <= k03_cluster.SHARED_BYTES
     assert found.blocks * found.groups * GROUP >= K
@@ -492,7 +497,7 @@ def sorts_of_a_tile(code):
 
 
 def cluster_defines(eights):
-    return k03_cluster.cut_of(28672, 4096, eights, 132).defines(eights, True)
+    return k03_cluster.cut_of(28672, 4096, eights, 15).defines(eights, True)
 
 
 @pytest.mark.parametrize("eights", [1, 2])
@@ -591,7 +596,7 @@ def test_other_tickets_are_refused():
         (
             256,
             (1, 2, 1, 8, 16, 2, 1),
-            "cut: expected at most 232448 bytes of shared memory, got 304000",
+            "cut: expected at most 232448 bytes of shared memory, got 306176",
         ),
     ],
 )
@@ -601,7 +606,7 @@ def test_what_clusters_do_not_do(K, cut, says):
 
 
 def test_clusters_are_made_ready_as_their_cut_wants_it(monkeypatch):
-    """On an H200, with a stand-in for the driver: shared memory, macros, grid, and when it may begin."""
+    """Where 15 clusters of eight fit, with a stand-in for the driver: shared memory, macros, grid, when it begins."""
     asked = []
 
     def prepare(path, name, **how):
@@ -610,20 +615,41 @@ def test_clusters_are_made_ready_as_their_cut_wants_it(monkeypatch):
     for kept in (k03_cluster._cut, k03_cluster._prepared):
         kept.cache_clear()
     monkeypatch.setattr(k03_cluster, "prepare", prepare)
-    monkeypatch.setattr(
-        torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=132)
-    )
+    monkeypatch.setattr(k03_cluster, "clusters_at_once", lambda device, blocks: {8: 15}[blocks])
     k03_cluster.skinny_gemm_fp4(**given(M=9, N=4096, K=4096), early=True)
     (grid, sizes, how) = asked[0]
     for kept in (k03_cluster._cut, k03_cluster._prepared):
         kept.cache_clear()
 
-    assert (grid, sizes) == ((128, 1, 1), (9, 256, 32))
-    assert (how["block"], how["cluster"], how["before_the_last_grid_ended"]) == (256, 8, True)
-    macros = {"EIGHTS": 2, "BLOCKS": 8, "GROUPS": 4, "HELD": 4, "SHARES": 1, "TEAMS": 8, "STAGES": 2}
-    assert how["defines"] == macros | {"TILES": 2, "X_FIRST": 0, "BULK": 2}
-    # 51 barriers, eight rings, and rows of x; sums of two tiles take less.
-    assert how["shared_bytes"] == 512 + 8 * 2 * 4 * 1152 + 16 * (512 * 2 + 16)
+    assert (grid, sizes) == ((120, 1, 1), (9, 256, 32))
+    assert (how["block"], how["cluster"], how["before_the_last_grid_ended"]) == (192, 8, True)
+    macros = {"EIGHTS": 2, "BLOCKS": 8, "GROUPS": 4, "HELD": 4, "SHARES": 1, "TEAMS": 6, "STAGES": 2}
+    assert how["defines"] == macros | {"TILES": 3, "X_FIRST": 0}
+    # 40 barriers, six rings, rows of x, and sums of 24 tiles from eight blocks.
+    assert how["shared_bytes"] == 384 + 6 * 2 * 4 * 1152 + 16 * (512 * 2 + 16) + 24 * 1024
+
+
+@pytest.mark.parametrize(("answer", "places"), [(15, 15), (0, 1)])
+def test_the_card_is_asked_once_how_many_clusters_it_holds(monkeypatch, answer, places):
+    """One block a multiprocessor: it asks for all shared memory. A card that says none is launched on, and refuses."""
+    core = pytest.importorskip("cuda.core")
+    asked = []
+
+    def most(config, *, stream):
+        asked.append((config, stream))
+        return answer
+
+    kernel = SimpleNamespace(occupancy=SimpleNamespace(max_active_clusters=most))
+    monkeypatch.setattr(k03_cluster, "load_kernel", lambda path, name, defines: kernel)
+    monkeypatch.setattr(k03_cluster, "allow_shared_memory", lambda kernel, n_bytes: asked.append(n_bytes))
+    monkeypatch.setattr(core, "LaunchConfig", dict)
+    monkeypatch.setattr(core, "Device", lambda number: SimpleNamespace(default_stream=f"of {number}"))
+    k03_cluster.clusters_at_once.cache_clear()
+    found = [k03_cluster.clusters_at_once(1, 8) for _ in range(2)]
+    k03_cluster.clusters_at_once.cache_clear()
+
+    assert found == [places, places]
+    assert asked == [232448, ({"grid": 1, "cluster": 8, "block": 32, "shmem_size": 232448}, "of 1")]
 
 
 def test_the_kernel_is_made_ready_as_its_cut_wants_it(monkeypatch):

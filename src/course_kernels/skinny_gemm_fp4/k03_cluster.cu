@@ -8,13 +8,14 @@
 //           each block fetches all of x, behind a ring full of weights; and where every lane asks for its own 16 bytes:
 //           here one lane asks for the warp. A scale there is made twice for a multiply; here it is half of an operand
 // Cost      a word, eight weights: four shifts, five masks, four multiplies, and less than one for the scales. Shared
-//           memory for the sums of TILES tiles of each team from all blocks; a meeting of the cluster for each TILES
+//           memory for the sums of TILES tiles of each team from all blocks; a meeting of the cluster for each TILES. And
+//           multiprocessors beside which no whole cluster finds room stay idle
 // Limits    Hopper; 16 rows of x; 32768 columns. A warp holds 512 columns of x, so beyond 4096 several warps of a block
 //           divide its part of K, as a team
 // Next      wgmma, with x in shared memory: one instruction of the tensor cores for the words of four warps
 // Source    CUDA C++ Programming Guide, clusters and distributed shared memory; PTX ISA, st.async and cp.async.bulk; the
 //           fragments are those of k02_fragments
-#include "asynchronous_copy.cuh"
+#include "hopper/cluster_start.cuh"
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
 #include "matrix_instructions.cuh"
@@ -24,13 +25,13 @@
 
 // Of the launcher: EIGHTS (times 8 rows of x), BLOCKS (of a cluster), GROUPS (of 128 columns, of a block), HELD (of these,
 // of a warp: each takes 16 registers for 8 rows of x), SHARES (warps of a team), TEAMS (of a block, each with tiles of its
-// own), STAGES (tiles that a warp copies ahead), TILES (of a team, before the cluster meets), X_FIRST (0: weights are
-// asked for before the last grid has ended, x after), and BULK (2: the copy engine brings weights and scales; 1: weights;
-// 0: lanes copy both).
+// own), STAGES (tiles that a warp copies ahead), TILES (of a team, before the cluster meets), and X_FIRST (0: weights are
+// asked for before the last grid has ended, x after).
 constexpr int WARP = 32, WARPS = SHARES * TEAMS, THREADS = WARPS * WARP;
 constexpr int SUMS = EIGHTS * 4 * WARP;     // 16 rows of weights times those of x
 constexpr int FOURS = SUMS / 4;             // four of a lane at a time
 constexpr int X_BYTES = GROUPS * 256 + 16;  // a row of x: eight lanes meet all banks
+constexpr int ROWS = 8 * EIGHTS;
 constexpr int SLOTS = 2;  // for the sums of a team's warps: of a tile that is written, and of one that is added
 constexpr int TURNS = SHARES > EIGHTS ? SHARES / EIGHTS : 1;  // tiles after which a warp adds sums again
 constexpr int UNITS = (TEAMS * TILES + BLOCKS - 1) / BLOCKS;  // tiles whose sums a block adds, between two meetings
@@ -71,8 +72,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   Barriers &barriers = *reinterpret_cast<Barriers *>(room);
   Barrier *full = barriers.full[warp], *written = barriers.written[team], *added = barriers.added[team];
   Stage *ring = reinterpret_cast<Stage *>(room + sizeof(Barriers)) + warp * STAGES;
-  char *rows = room + sizeof(Barriers) + WARPS * STAGES * sizeof(Stage);  // of x, [8 * EIGHTS, X_BYTES]; then sums:
-  float4 *inbox = reinterpret_cast<float4 *>(rows);                       // [UNITS, BLOCKS, FOURS]
+  char *rows = room + sizeof(Barriers) + WARPS * STAGES * sizeof(Stage);  // of x, [ROWS, X_BYTES]
+  float4 *inbox = reinterpret_cast<float4 *>(rows + ROWS * X_BYTES);      // [UNITS, BLOCKS, FOURS]
   float4 *slots = inbox + (UNITS * BLOCKS + team * SLOTS * SHARES) * FOURS;  // [SLOTS, SHARES, FOURS]
 
   // The groups of this warp, of all tiles of its team: at the end of K one may be missing, or both.
@@ -92,22 +93,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   auto ask = [&](int stage) {  // for the next tile; nothing past the last
     Stage *to = ring + stage;
     if (tile_asked < tiles) {
-      if (BULK && elect_one()) {
+      if (elect_one()) {
         Barrier *b = &full[stage];
-        arrive_and_expect_bytes(b, mine * (BULK == 2 ? 1024 + 128 : 1024));
+        arrive_and_expect_bytes(b, mine * (1024 + 128));
         if (mine) load_bytes(to->words, words + next * 64, mine * 1024, b);
-        if (mine && BULK == 2) load_bytes(to->scales, scales + next * WARP, mine * 128, b);
-      }
-#pragma unroll
-      for (int group = 0; group < HELD; group++) {
-        if (BULK == 2 || group >= mine) break;
-        copy_4_bytes(&to->scales[group][lane], scales + (next + group) * WARP + lane);
-        if (BULK) continue;
-        copy_16_bytes(&to->words[group][0][lane], words + (next + group) * 64 + lane);
-        copy_16_bytes(&to->words[group][1][lane], words + (next + group) * 64 + WARP + lane);
+        if (mine) load_bytes(to->scales, scales + next * WARP, mine * 128, b);
       }
     }
-    if (BULK < 2) close_group();
     next += next_step, tile_asked += step;
   };
 
@@ -117,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   if (lane == 0) {
     if (warp == 0) barrier_init(&barriers.x_came, 1);
 #pragma unroll 1
-    for (int i = 0; BULK && i < STAGES; i++) barrier_init(&full[i], 1);
+    for (int i = 0; i < STAGES; i++) barrier_init(&full[i], 1);
     fence_barrier_init();
   }
   __syncwarp();
@@ -134,9 +126,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     ring[i / HELD].words[group][0][lane] = ring[i / HELD].words[group][1][lane] = {0, 0, 0, 0};
     ring[i / HELD].scales[group][lane] = 0;
   }
-  if (lane == 0 && share == 0 && SHARES > 1) {
+  if (lane == 0 && share == 0 && SHARES > 1) {  // every lane speaks for itself
 #pragma unroll
-    for (int i = 0; i < SLOTS; i++) barrier_init(&written[i], SHARES), barrier_init(&added[i], EIGHTS);
+    for (int i = 0; i < SLOTS; i++) barrier_init(&written[i], SHARES * WARP), barrier_init(&added[i], EIGHTS * WARP);
   }
   auto tile_of = [&](int i, int of_team) { return cluster * TEAMS + of_team + i * step; };
   auto tile_of_unit = [&](int begin, int unit) {
@@ -153,6 +145,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   }
   const float factor = *second * LEFT;
   __syncthreads();  // the barriers are there
+  cluster_arrive_relaxed();
 
   wait(&barriers.x_came, 0);
   unsigned held[HELD][2][EIGHTS][8];
@@ -167,7 +160,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     unsigned *to = &held[group][tile_k][eight][half * 4];
     to[0] = eight_numbers.x, to[1] = eight_numbers.y, to[2] = eight_numbers.z, to[3] = eight_numbers.w;
   }
-  cluster_arrive();  // x has been read, and sums may take its place
 
   auto store = [&](int tile, int m, int n, float total) {
     if (m < M) y[m * 16LL * tiles + tile * 16LL + n] = static_cast<unsigned short>(Bf16::pair(total * factor, 0.0f));
@@ -186,8 +178,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     float4 total = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
     for (int w = 0; w < SHARES; w++) add_to(total, slots[(slot * SHARES + w) * FOURS + eight * WARP + lane]);
-    __syncwarp();
-    if (lane == 0) arrive(&added[slot]);
+    arrive(&added[slot]);
     send(here, eight, total);
   };
 
@@ -199,8 +190,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     int here = 0;
 #pragma unroll 1
     for (; here < TILES && tile_of(i, team) < tiles; here++, i++) {
-      if (BULK) wait(&full[stage], side);
-      if (BULK < 2) wait_for_all_but<STAGES - 1>();
+      wait(&full[stage], side);
       float sum[2][EIGHTS][4] = {};  // rows r, r + 8 of the weights, two rows of x; in two chains that need not wait
 #pragma unroll
       for (int group = 0; group < HELD; group++) {
@@ -226,11 +216,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
           }
         }
       }
-      if (BULK) __syncwarp();  // all lanes have read what comes anew
+      __syncwarp();  // all lanes have read what comes anew
       ask(stage);
       if (++stage == STAGES) stage = 0, side ^= 1;
       const unsigned slot = i % SLOTS;
-      if (i == 0) cluster_wait();  // all blocks have read x, and their barriers are there
+      if (i == 0) cluster_wait();  // the barriers of all blocks are there
       if (SHARES > 1) wait(&added[slot], i / SLOTS + 1 & 1);  // the sums that were here
 #pragma unroll
       for (int eight = 0; eight < EIGHTS; eight++) {
@@ -240,8 +230,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         else slots[(slot * SHARES + share) * FOURS + eight * WARP + lane] = both;
       }
       if (SHARES == 1) continue;
-      __syncwarp();
-      if (lane == 0) arrive(&written[slot]);
+      arrive(&written[slot]);
       if (here) add(i - 1, here - 1);
     }
     if (SHARES > 1 && here) add(i - 1, here - 1);

@@ -13,12 +13,15 @@ import torch
 
 from course_kernels.arguments import check_size
 from course_kernels.cuda.hopper_card import is_hopper
+from course_kernels.cuda.launch import load_kernel
 from course_kernels.cuda.prepared import Prepared, prepare
+from course_kernels.cuda.shared_memory import allow_shared_memory
 from course_kernels.problem import Workload
 from course_kernels.skinny_gemm_fp4.arguments import sizes_of
 from course_kernels.skinny_gemm_fp4.layout import GROUP, TILE_N
 
 SOURCE = Path(__file__).with_suffix(".cu")
+NAME = "skinny_gemm_fp4_cluster"
 MOST_ROWS = 16
 MOST_COLUMNS = 32768
 GROUP_BYTES = 1024 + 128  # of 16 rows, and their scales
@@ -29,7 +32,6 @@ WARPS = {1: 16, 2: 8}
 STAGES = 2
 SLOTS = 2  # as in the .cu
 SHARED_BYTES = 227 * 1024  # that a block may ask for
-TOGETHER = 16  # multiprocessors that a cluster can count on: a card has them in groups of 16 or 18
 
 
 class Cut(NamedTuple):
@@ -43,7 +45,6 @@ class Cut(NamedTuple):
         teams: of a block, each with tiles of its own; the warps of a team share the groups of the block.
         stages: tiles that a warp copies ahead.
         tiles: of a team, after which the cluster meets.
-        bulk: who copies weights: 2, the copy engine; 1, but lanes their scales; 0, lanes.
     """
 
     clusters: int
@@ -53,7 +54,6 @@ class Cut(NamedTuple):
     teams: int
     stages: int
     tiles: int
-    bulk: int = 2
 
     @property
     def shares(self) -> int:
@@ -77,18 +77,17 @@ class Cut(NamedTuple):
             "STAGES": self.stages,
             "TILES": self.tiles,
             "X_FIRST": int(x_first),
-            "BULK": self.bulk,
         }
 
     def shared_bytes(self, eights: int) -> int:
-        """Return what a block has of shared memory: its ring, and x's part of K or, later, sums."""
+        """Return what a block has of shared memory: its barriers, its ring, x's part of K, and sums."""
         warps, units = self.shares * self.teams, -(-self.teams * self.tiles // self.blocks)
         of_teams = SLOTS * self.teams if self.shares > 1 else 0
         barriers = 1 + warps * self.stages + 2 * self.teams * SLOTS + units
         ring = warps * self.stages * self.held * GROUP_BYTES
         sums = (units * self.blocks + of_teams * self.shares) * eights * 512
         rows = 8 * eights * (2 * GROUP * self.groups + 16)
-        return -(-8 * barriers // 128) * 128 + ring + max(rows, sums)
+        return -(-8 * barriers // 128) * 128 + ring + rows + sums
 
 
 def supports(w: Workload) -> bool:
@@ -96,32 +95,50 @@ def supports(w: Workload) -> bool:
     return w.M <= MOST_ROWS and w.K <= MOST_COLUMNS
 
 
-def cut_of(N: int, K: int, eights: int, multiprocessors: int) -> Cut:
-    """Return what suits a card with so many multiprocessors.
-
-    As many blocks share K as a warp each needs for its part, up to 8; beyond that, several warps of a block do. Teams
-    get the same number of tiles, or one less. The cluster meets as seldom as shared memory allows.
-    """
-    groups, tiles = K // GROUP, N // TILE_N
+def blocks_of(K: int) -> int:
+    """Return how many blocks of a cluster share K: as many as a warp each needs for its part, up to 8."""
     blocks = 2
-    while blocks < MOST_BLOCKS and blocks * HELD < groups:
+    while blocks < MOST_BLOCKS and blocks * HELD * GROUP < K:
         blocks *= 2
-    of_block = -(-groups // blocks)
+    return blocks
+
+
+def cut_of(N: int, K: int, eights: int, places: int) -> Cut:
+    """Return what suits a card that holds so many clusters of `blocks_of(K)` at once.
+
+    Where a warp a block is too few for K, several warps of a block share the block's part. Teams get the same number of
+    tiles, or one less. The cluster meets as seldom as shared memory allows.
+    """
+    tiles, blocks = N // TILE_N, blocks_of(K)
+    of_block = -(-K // GROUP // blocks)
     shares = -(-of_block // HELD)
-    # Two neighbours always are in one group of multiprocessors.
-    places = max((multiprocessors if blocks == 2 else multiprocessors // TOGETHER * TOGETHER) // blocks, 1)
-    most_teams = WARPS[eights] // shares
+
+    def fits(teams: int, of_team: int) -> bool:
+        cut = Cut(1, blocks, of_block, HELD, teams, STAGES, of_team)
+        return cut.shared_bytes(eights) <= SHARED_BYTES
+
+    most_teams = next(teams for teams in range(WARPS[eights] // shares, 0, -1) if fits(teams, 1))
     each = -(-tiles // (places * most_teams))  # of a team
     teams = -(-tiles // (places * each))
-    one = Cut(-(-tiles // (teams * each)), blocks, of_block, HELD, teams, STAGES, 1)
-    sums = teams * eights * 512
-    room = (
-        (SHARED_BYTES - one.shared_bytes(eights)) // sums + 1
-        if one.shared_bytes(eights) < SHARED_BYTES
-        else 1
-    )
-    meetings = -(-each // room)
-    return one._replace(tiles=-(-each // meetings))
+    together = next(of_team for of_team in range(each, 0, -1) if fits(teams, of_team))
+    meetings = -(-each // together)
+    clusters = -(-tiles // (teams * each))
+    return Cut(clusters, blocks, of_block, HELD, teams, STAGES, -(-each // meetings))
+
+
+@functools.cache
+def clusters_at_once(device: int, blocks: int) -> int:
+    """Return how many clusters of so many blocks run at once on the current GPU, which is `device`.
+
+    Each block has a multiprocessor to itself. The driver knows: a cluster lies in one group of multiprocessors, and how
+    large these are differs from card to card of one model. A cluster too many begins when all others have ended.
+    """
+    from cuda.core import Device, LaunchConfig
+
+    kernel = load_kernel(SOURCE, NAME, Cut(1, blocks, 1, 1, 1, 1, 1).defines(1, True))
+    allow_shared_memory(kernel, SHARED_BYTES)
+    config = LaunchConfig(grid=1, cluster=blocks, block=32, shmem_size=SHARED_BYTES)
+    return max(kernel.occupancy.max_active_clusters(config, stream=Device(device).default_stream), 1)
 
 
 def skinny_gemm_fp4(
@@ -175,7 +192,7 @@ def _checked(cut: Cut, K: int, eights: int) -> Cut:
 
 @functools.cache
 def _cut(N: int, K: int, eights: int, device: int) -> Cut:
-    return cut_of(N, K, eights, torch.cuda.get_device_properties(device).multi_processor_count)
+    return cut_of(N, K, eights, clusters_at_once(device, blocks_of(K)))
 
 
 @functools.cache
@@ -183,7 +200,7 @@ def _prepared(device: int, eights: int, cut: Cut, early: bool) -> Prepared:
     """Return the kernel, ready for the current GPU, which is `device`."""
     return prepare(
         SOURCE,
-        "skinny_gemm_fp4_cluster",
+        NAME,
         block=cut.threads,
         shared_bytes=cut.shared_bytes(eights),
         cluster=cut.blocks,
