@@ -46,7 +46,7 @@
 # - [ ] About 64 times
 # - [ ] About 128 times
 # /// reveal
-# {{ cached.heads:,.0f}} numbers become {{ cached.latent:.0f}}: **{{ cached.heads / cached.latent:.1f}}** times smaller. Whoever says 64 has left out the position.
+# **{{ cached.heads / cached.latent:.1f}}** times: {{ cached.heads:,.0f}} numbers become {{ cached.latent:.0f}}. Whoever says 64 has left out the position.
 # ///
 #
 # /// figure | docs/assets/figures/latent_cache.svg
@@ -255,8 +255,8 @@ record(
 # model's own token is there already, so every step writes at least one token [^leviathan2023].
 #
 # /// predict | The 8B shape, one reader. A step has five rows instead of one. How much longer does it take?
-# - [verify.b1.t5.us < 1.1 * verify.b1.t1.us] Less than a tenth longer
-# - [1.1 * verify.b1.t1.us <= verify.b1.t5.us < 2 * verify.b1.t1.us] Up to twice as long
+# - [verify.b1.t5.us < 1.25 * verify.b1.t1.us] Less than a quarter longer
+# - [1.25 * verify.b1.t1.us <= verify.b1.t5.us < 2 * verify.b1.t1.us] Up to twice as long
 # - [verify.b1.t5.us >= 2 * verify.b1.t1.us] Twice as long or more
 # /// reveal
 # {{ verify.b1.t1.us / 1000:.2f}} ms with one row, {{ verify.b1.t5.us / 1000:.2f}} ms with five. The weights are fetched once.
@@ -538,11 +538,7 @@ record(
 # FlashInfer was **not raced** in this run: it was not installed. With one sequence `k01_in_torch` takes {{ accept.b1.torch.us:.0f}} µs and `k02_one_launch` {{ accept.b1.ours.us:.1f}}; with 64 sequences {{ accept.b64.torch.us:.0f}} and {{ accept.b64.ours.us:.1f}} µs.
 # ///
 #
-# /// claim | accept.b64.ours.us < accept.b64.torch.us / 3
-# With 64 sequences, torch's operators take {{ accept.b64.torch.us / accept.b64.ours.us:.1f}} times as long as our one launch.
-# /// otherwise
-# With 64 sequences, torch's operators take {{ accept.b64.torch.us:.0f}} µs and our one launch {{ accept.b64.ours.us:.1f}}.
-# ///
+# With 64 sequences our one launch takes {{ accept.b64.ours.us:.1f}} µs, and torch's operators, launched one by one, {{ accept.b64.torch.us:,.0f}}: most of that is the host's.
 
 # %% tags=["fold"]
 RACE = {"torch": k01_in_torch, "ours": k02_one_launch} | (
@@ -588,8 +584,9 @@ record(
 # - [turns > 64] 128
 # - [turns == 0] None of them
 # /// reveal
-# /// claim | paid.b1 > 1.2 and paid.b128 < 0.95
-# One reader's answer comes {{ paid.b1:.2f}} times as fast. With 128 readers the same drafts give {{ paid.b128:.2f}} of the speed without them: **a loss**.
+# /// claim | 1.02 < paid.b1 < 1.3 and paid.b128 < 0.95
+# One reader's answer comes {{ paid.b1:.2f}} times as fast: **hardly worth the trouble**. A step of this draft takes {{ drafts.b1.us / verify.b1.t1.us:.0%}} of a plain step's time, and there are five of them before five rows are verified. With 128 readers the
+# same drafts give {{ paid.b128:.2f}} of the speed without them: **a loss**.
 # /// otherwise
 # One reader's answer comes {{ paid.b1:.2f}} times as fast, and with 128 readers it is {{ paid.b128:.2f}} times the speed without drafts.
 # ///
@@ -812,24 +809,28 @@ record(
 #   - ["torch.compile", "{{ record_rows.published.compile.us:,.0f}}", "{{ record_rows.model.compile.us:,.0f}}", "{{ record_rows.short.compile.us:,.0f}}"]
 # caption: "LayerNorm in fp32 with weight and bias, the same inputs in the same rounds, cold L2, answers checked against float64 before and after. Of the least bytes at the data sheet's bandwidth, k02 reaches {{ record_rows.published.split.of_peak:.0%}} at the published size."
 # ///
-# ///
 #
-# /// claim | record_rows.published.split.us < record_rows.published.one.us and record_rows.published.split.us < record_rows.published.eager.us
-# So the empty tables are the reason, or most of it: with one block a row our own kernel takes {{ record_rows.published.one.us:,.0f}} µs, with many it takes {{ record_rows.published.split.us:,.0f}}; eager takes {{ record_rows.published.eager.us:,.0f}}.
+# /// claim | record_rows.published.one.us < record_rows.published.eager.us / 8 and record_rows.published.split.us < 0.4 * record_rows.published.one.us
+# So the empty tables are the smaller part: with one block a row, as few blocks as eager has rows, our own kernel takes {{ record_rows.published.one.us:,.0f}} µs, and with many {{ record_rows.published.split.us:,.0f}}. Eager takes {{ record_rows.published.eager.us:,.0f}}. The rest of the gap is how eager's kernel walks along a row of millions; a profiler would have to say what it does there.
 # /// otherwise
-# On this card the empty tables do not explain it: with one block a row our own kernel takes {{ record_rows.published.one.us:,.0f}} µs, with many {{ record_rows.published.split.us:,.0f}}, and eager {{ record_rows.published.eager.us:,.0f}}.
+# With one block a row our own kernel takes {{ record_rows.published.one.us:,.0f}} µs, with many {{ record_rows.published.split.us:,.0f}}, and eager {{ record_rows.published.eager.us:,.0f}}.
 # ///
 #
-# /// claim | record_rows.published.split.us < record_rows.published.compile.us
-# **Against whom?** `torch.compile` takes {{ record_rows.published.compile.us:,.0f}} µs at that size, and k02 is ahead of it too.
+# **Against whom?** `torch.compile` takes {{ record_rows.published.compile.us:,.0f}} µs at that size.
+#
+# /// claim | record_rows.published.split.us < 0.9 * record_rows.published.compile.us
+# k02 is ahead of it too, by a factor of {{ record_rows.published.compile.us / record_rows.published.split.us:.2f}}: what is left of the record against an opponent that costs one line.
 # /// otherwise
-# **Against whom?** `torch.compile` takes {{ record_rows.published.compile.us:,.0f}} µs at that size. Against it k02, with {{ record_rows.published.split.us:,.0f}} µs, is no record at all.
+# Against it k02, with {{ record_rows.published.split.us:,.0f}} µs, is no record at all.
 # ///
 #
-# /// claim | record_over_eager.model < 1.2 and record_over_eager.model < record_over_eager.split
-# **At which size?** With 16384 rows there are enough blocks either way. The kernel of the record's idea has {{ record_over_eager.model:.2f}} times eager's speed there. The headline has gone.
+# /// claim | record_over_eager.model < 0.95
+# **At which size?** With 16384 rows there are enough blocks either way, and the kernel of the record's idea has {{ record_over_eager.model:.2f}} times eager's speed: a loss. The headline has gone.
 # /// otherwise
 # **At which size?** With 16384 rows there are enough blocks either way, and k02 has {{ record_over_eager.model:.2f}} times eager's speed: what it has there, it does not have from splitting.
+# ///
+#
+# At the two ordinary sizes `torch.compile` takes {{ record_rows.model.compile.us:,.0f}} and {{ record_rows.short.compile.us:,.0f}} µs, and the better of our two {{ record_rows.model.one.us:,.0f}} and {{ record_rows.short.one.us:,.0f}}.
 # ///
 #
 # /// when | record_peer.here == 1
@@ -842,7 +843,9 @@ record(
 # Their first version works out the variance as the mean of the squares less the square of the mean [^good-kernels]. Near 0 that is right. Move a row of variance 1 to 256, and two numbers near 65536 are subtracted, of which fp32 keeps seven bits behind the point. Nothing in a test on
 # `randn` shows it. Two days after the post, a second version with Welford's sums lay beside it [^good-kernels].
 #
-# /// exercise | The other headline: Conv2D | 5 minutes
+# #### The other headline {.beyond}
+#
+# /// exercise | Conv2D against whom? | 5 minutes
 # 100 images of 3 × 224 × 224, 96 filters of 11 × 11, a stride of 4 and 2 numbers of padding [^good-kernels]. The published kernel rounds every number to float16 on its way to shared memory, and multiplies on tensor cores [^good-kernels]. The yardstick was PyTorch's fp32, and the tolerance one in a hundred [^crfm2025].
 # What else do you have to know of PyTorch before you may divide? And would bfloat16 have passed?
 # /// answer
@@ -858,9 +861,9 @@ record(
 # So there are two kinds of work, and each has its own row of rivals and its own tolerance: 11 bits, and all 24.
 #
 # /// predict | The published convolution, once with TF32 allowed and once in fp32, by the same library: how many times as long does fp32 take?
-# - [record_layers.exact.published.eager.us < 1.3 * record_layers.rough.published.eager.us] Hardly longer
-# - [1.3 * record_layers.rough.published.eager.us <= record_layers.exact.published.eager.us < 3 * record_layers.rough.published.eager.us] Up to 3 times
-# - [record_layers.exact.published.eager.us >= 3 * record_layers.rough.published.eager.us] 3 times or more
+# - [record_layers.exact.published.eager.us < 1.8 * record_layers.rough.published.eager.us] Less than twice as long
+# - [1.8 * record_layers.rough.published.eager.us <= record_layers.exact.published.eager.us < 4 * record_layers.rough.published.eager.us] About 2 or 3 times
+# - [record_layers.exact.published.eager.us >= 4 * record_layers.rough.published.eager.us] 4 times or more
 # /// reveal
 # {{ record_layers.exact.published.eager.us:,.0f}} µs in fp32, {{ record_layers.rough.published.eager.us:,.0f}} µs with TF32 allowed.
 #
@@ -877,7 +880,6 @@ record(
 #   - ["ours, Triton", "{{ record_layers.exact.published.ours.us:,.0f}}", "{{ record_layers.exact.wide.ours.us:,.0f}}", "{{ record_layers.exact.deep.ours.us:,.0f}}"]
 # caption: "Convolutions with bias, 100 images in the first column and 64 in the others, whose filters are 3 × 3. *Best of all*: cuDNN times its algorithms once and keeps one. The same inputs in the same rounds, for each column and kind of work."
 # ///
-# ///
 #
 # /// when | record_peer.here == 1
 # The published convolution takes {{ record_layers.rough.published.crfm.us:,.0f}} µs, compiled for this card. Against eager in fp32 that is {{ record_layers.exact.published.eager.us / record_layers.rough.published.crfm.us:.0%}}, which is not the same work. Against eager with TF32 it is {{ record_layers.rough.published.eager.us / record_layers.rough.published.crfm.us:.0%}}, against cuDNN's best
@@ -886,11 +888,14 @@ record(
 # The published convolution was **not raced** in this run.
 # ///
 #
-# /// claim | record_layers.rough.published.ours.us > record_layers.rough.published.cudnn.us
-# **And a loss.** Our convolution has the same idea as the published one, and takes {{ record_layers.rough.published.ours.us / record_layers.rough.published.cudnn.us:.1f}} times as long as cuDNN's best: it works out an address for every number, and fetches every fourth number of a line.
+# /// claim | record_layers.rough.wide.ours.us > 1.8 * record_layers.rough.wide.cudnn.us
+# **And a loss.** Our convolution has the same idea as the published one. At the published size it takes {{ record_layers.rough.published.ours.us:,.0f}} µs, and cuDNN's best {{ record_layers.rough.published.cudnn.us:,.0f}}; with 64 channels and filters of 3 × 3 it takes {{ record_layers.rough.wide.ours.us / record_layers.rough.wide.cudnn.us:.1f}} times as long as cuDNN's best. It works out an address for every number.
 # /// otherwise
-# Our convolution has the same idea as the published one; it takes {{ record_layers.rough.published.ours.us:,.0f}} µs, and cuDNN's best {{ record_layers.rough.published.cudnn.us:,.0f}}.
+# Our convolution has the same idea as the published one; at the published size it takes {{ record_layers.rough.published.ours.us:,.0f}} µs, and cuDNN's best {{ record_layers.rough.published.cudnn.us:,.0f}}.
 # ///
+# ///
+#
+# #### Four boxes
 #
 # A record has four boxes, too: of what, against whom, at which size, with which tolerance. Empty one of them, and it goes up.
 
@@ -1184,14 +1189,28 @@ record(
 # caption: "A time divided by another; 0: the file has no speed. A stranger's file runs in a process of its own, so it is timed by the judge's two clocks, and the other three in rounds of their own, on the same card and with a cold L2. Our own: `softmax/k01_online`, `gemm/k13_by_size`, `bias_gelu/k02_triton`, `swiglu/k01_fused`, `attention/k06_wgmma`, `decode_attention/k03_early`. Judging these seven files took {{ six.seconds:.0f}} s."
 # ///
 #
-# /// claim | six.gemm.us > six.gemm.eager.us and six.attention.us > six.attention.eager.us
-# **Where it loses:** the float16 multiply has {{ six.gemm.eager.us / six.gemm.us:.2f}} of the speed of eager, and attention {{ six.attention.eager.us / six.attention.us:.2f}}. Both are operators on which a library's authors have spent years.
+# /// claim | six.attention.us > 1.2 * six.attention.eager.us
+# **Where it loses:** attention has {{ six.attention.eager.us / six.attention.us:.2f}} of eager's speed. It is an operator on which a library's authors have spent years.
 # /// otherwise
-# On the float16 multiply eager's time over the file's is {{ six.gemm.over.eager:.2f}}, and on attention {{ six.attention.over.eager:.2f}}.
-# ///
+# On attention eager's time over the file's is {{ six.attention.over.eager:.2f}}.
 # ///
 #
-# #### All that were kept
+# /// claim | 0.85 * six.gemm.eager.us < six.mended.us < 1.15 * six.gemm.eager.us
+# **Where one would have bet on a loss:** the float16 multiply. The second file is level with eager: {{ six.mended.over.eager:.2f}} times its speed. Multiplies of this size run into the card's power limit, and a few per cent between the judge's clocks and ours are no photo finish.
+# /// otherwise
+# On the float16 multiply eager's time over that of the second file is {{ six.mended.over.eager:.2f}}.
+# ///
+#
+# /// claim | six.softmax.us < 0.7 * six.softmax.ours.us
+# **Where we are behind it:** softmax. The file takes {{ six.softmax.us:,.0f}} µs, and the kernel of our lesson {{ six.softmax.ours.us:,.0f}}: ours reads each row twice, and the file keeps it in registers.
+# /// otherwise
+# On softmax the file takes {{ six.softmax.us:,.0f}} µs, and the kernel of our lesson {{ six.softmax.ours.us:,.0f}}.
+# ///
+#
+# And before you smile at a file that falls over a matrix of one column: our own LayerNorm fell over a row of one number, the first time it met a card, by the same line. A number that is known to be 1 when a kernel is compiled is no tensor any more, and has no `.to`.
+# ///
+#
+# #### All that were kept {.beyond}
 #
 # /// when | machines.told == 1
 # All {{ machines.files:.0f}} files went through the judge in a run of their own, sealed step by step; of them {{ machines.right:.0f}} are right. fast₁ counts a task if a file of it is right and takes less time than its rival.
@@ -1262,6 +1281,7 @@ SIX = {
 def rivals(name):
     """The task's own PyTorch, and the same under torch.compile."""
     names = {}
+    torch._dynamo.reset()  # each in a compiler that has seen nothing, as in the judge
     exec(task(name).eager, names)
     eager = names[name]
     ways = {"eager": eager, "compiled": torch.compile(eager, dynamic=False)}
@@ -1331,7 +1351,7 @@ record(
 )
 
 # %% [markdown]
-# ### What others report
+# ### What others report {.beyond}
 #
 # Four reports, each with its own card and its own opponent. No two rows may be subtracted from each other.
 #

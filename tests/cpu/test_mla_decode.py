@@ -317,7 +317,9 @@ def test_a_part_that_is_added_wrongly_is_seen(hopper, monkeypatch):
 # --- what the assembler made of it ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("blocks", "ideas"), [(1, Ideas()), (2, Ideas()), (2, Ideas(cluster=True)), (2, Ideas(ahead=True))])
+@pytest.mark.parametrize(
+    ("blocks", "ideas"), [(1, Ideas()), (2, Ideas()), (2, Ideas(cluster=True)), (2, Ideas(ahead=True))]
+)
 def test_products_run_together_and_nothing_spills(blocks, ideas):
     pytest.importorskip("cuda.core")
     text = sass(compile_cubin(k03_wgmma.SOURCE, "sm_90a", k03_wgmma.defines_of(blocks, False, ideas)))

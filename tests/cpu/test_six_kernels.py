@@ -53,8 +53,8 @@ def six(outcomes):
         "mended": {
             "outcome": text("right"),
             "says": text("right: 13 sizes"),
-            "us": {**quantity(1250.0), "unit": "µs", "how": "timed"},
-            "over": {"eager": quantity(0.8), "compiled": quantity(0.7)},
+            "us": {**quantity(1010.0), "unit": "µs", "how": "timed"},
+            "over": {"eager": quantity(0.99), "compiled": quantity(0.89)},
         },
         "sizes": quantity(8.0),
         "won": quantity(float(sum(min(over) > 1 for over in outcomes))),
@@ -85,7 +85,7 @@ WON = (2.0, 1.5)
 CASES = {
     "all won": [WON] * 6,
     "all refused": [(0.0, 0.0)] * 6,
-    "each another": [WON, (0.8, 0.9), (1.2, 0.9), (0.0, 0.0), (0.9, 1.1), (1.0, 1.0)],
+    "each another": [WON, (0.8, 0.9), (1.2, 0.9), (0.0, 0.0), (0.6, 1.1), (1.0, 1.0)],
 }
 
 
