@@ -325,7 +325,7 @@ record(
 # ///
 #
 # 1. Stored, {{ large.mb.by_card:.1f}} MB leave a card. How much of the last column can that be?
-# 2. By choice most bytes travel, and it gains least. What do *by card* and *stored* both do that *by choice* does not? There are two things.
+# 2. By choice most bytes travel, and yet its last column is the smallest. What do *by card* and *stored* both do that *by choice* does not? There are two things.
 # 3. Which of the two does the first table of this page rule out?
 # /// answer
 # 1. {{ large.mb.by_card:.1f}} MB take {{ rows_us:.0f}} µs at {{ sheet.link:.0f}} GB/s, of {{ grown.stored:.0f}} µs.
@@ -381,8 +381,8 @@ record(
 # - [first.whole.stored / large.whole.stored >= 1.7] Longer than that: about twice as long, or more
 # /// reveal
 # {{ first.whole.stored / large.whole.stored:.2f}} times as long: {{ first.whole.stored:.0f}} µs. The journey is not to blame; dispatch took {{ first.dispatch:.0f}} µs, beside
-# {{ large.dispatch.stored:.0f}} with even choices. One card multiplies everything, and the other one waits for it. The whole grows less than the busy card's work: dispatch does not grow with it, and of
-# its 64 experts this card reads only 8.
+# {{ large.dispatch.stored:.0f}} with even choices. One card multiplies everything, and the other one waits for it. The whole grows less than the busy card's rows do: dispatch takes what it took, the weights are read once
+# either way, and a card sorts the choices of all tokens in any case. How much each of these weighs, the record does not say.
 # ///
 #
 # That is why serving keeps copies of popular experts: DeepSeek-V3's prefill had 32 redundant ones, chosen anew about every ten minutes from
@@ -422,9 +422,10 @@ record(
 # caption: "Medians of 60 rounds, cold L2."
 # ///
 #
-# /// claim | few.whole.stored > 1.3 * few.whole.replicated and middle.whole.stored > 1.1 * middle.whole.replicated
+# /// claim | few.whole.stored > 1.3 * few.whole.replicated and middle.whole.stored > 1.1 * middle.whole.replicated and few.multiply.stored > 0.7 * few.whole.replicated
 # At both sizes the replicated layer is done first. With {{ few.tokens:.0f}} tokens, the 26 experts that a sharing card need not read are {{ saved.mb:.0f}} MB, or {{ saved.us:.0f}} µs at the bandwidth of
-# the data sheet. Against that stands all that is around the multiply: {{ few.whole.stored - few.multiply.stored:.0f}} µs in the stored way.
+# the data sheet. Against that stands all that is around the multiply: {{ few.whole.stored - few.multiply.stored:.0f}} µs in the stored way. And the multiply stage itself shows little of what it need not read: it
+# takes {{ few.multiply.stored:.0f}} µs, beside {{ few.whole.replicated:.0f}} µs for the whole replicated layer. The sort, the gate and the sums are in it, and at this size the host may be late.
 # /// otherwise
 # With {{ few.tokens:.0f}} tokens the multiply takes {{ few.multiply.stored:.0f}} µs where experts are shared out and rows stored, and all the rest {{ few.whole.stored - few.multiply.stored:.0f}} µs more.
 # ///
