@@ -65,9 +65,9 @@
 # ///
 #
 # /// predict | Sixteen tokens: how many times the fused kernels' time does the loop over experts take?
-# - [moe.t16.plain.us < 4 * moe.t16.fused.us] Less than 4 times: both read the same weights
-# - [4 * moe.t16.fused.us <= moe.t16.plain.us < 20 * moe.t16.fused.us] 4 to 20 times
-# - [moe.t16.plain.us >= 20 * moe.t16.fused.us] 20 times or more
+# - [moe.t16.plain.us < 2 * moe.t16.fused.us] Less than twice: both read the same weights
+# - [2 * moe.t16.fused.us <= moe.t16.plain.us < 10 * moe.t16.fused.us] From 2 to 10 times
+# - [moe.t16.plain.us >= 10 * moe.t16.fused.us] 10 times or more
 # /// reveal
 # {{ moe.t16.plain.us / moe.t16.fused.us:.0f}} times: {{ moe.t16.plain.us / 1000:.0f}} ms, where `k03_fused` takes
 # {{ moe.t16.fused.us:,.0f}} µs. The loop reads the same weights. But the host launches every operator of every expert, and in between asks the

@@ -122,7 +122,7 @@ def test_cited_keys_come_in_order_and_code_cites_nothing():
     assert cited_keys(text) == ["b", "a", "c"]
 
 
-TODAY = datetime.date(2026, 11, 29)
+TODAY = datetime.date(2026, 11, 30)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ ANSWERS = {
         (),
         (len(PAIRS), AT_HOME, len(PAIRS)),
     ),
+    # Only what was measured is in it: this page's record fills it.
+    "What is dear in dispatch?": (),
     # Held back, beside dispatch, beside combine; then the multiplies: now, before, and readings of the weights.
     "Hide the way back": (
         1 / 2,
