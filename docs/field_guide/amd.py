@@ -87,13 +87,13 @@ record(**{chip: told(chip, **GROUPS) for chip in ("gfx942", "gfx950", "gfx1250")
 # {{ gfx950.multiply_hip.products:.0f}}. You could have said so without a compiler.
 
 # %% [markdown]
-# ## And of our attention
+# ## And of our attention {.beyond}
 #
 # Triton's attention has {{ gfx942.attention_triton.products:.0f}} products for gfx942 and {{ gfx950.attention_triton.products:.0f}} for
-# gfx950. That is not half, though each is twice as long: the loop stands in the listing several times, and not as often in both. What
-# stays the same is what waits between two products, a softmax: the listing has {{ gfx942.attention_triton.stops:.0f}} waits for gfx942.
+# gfx950. If you expected half again, look for the loop: a compiler may write it out several times, once for one chip and twice for another.
+# So never divide one count of a listing by another before you know how often each line runs.
 #
-# ## The next one: gfx1250
+# ## The next one: gfx1250 {.beyond}
 #
 # Triton and clang already compile for it; which card it is, they do not say. Waves have {{ gfx1250.multiply_triton.wavefront_size:.0f}}
 # lanes. The matrix instruction is `v_wmma_f32_16x16x32_bf16`, {{ gfx1250.multiply_triton.products:.0f}} times in our multiply, and each

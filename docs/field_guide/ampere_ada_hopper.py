@@ -38,13 +38,21 @@ GROUPS = {
     "copies": "LDGSTS",  # cp.async: each thread fetches its bytes
     "tiles": "UTMALDG",  # the copy engine fetches a tile
 }
-SOLD = {"sm_80": "NVIDIA A100-SXM4-80GB", "sm_89": "NVIDIA L40S", "sm_90": "NVIDIA H100 80GB HBM3"}
+SOLD = {
+    "sm_80": "NVIDIA A100-SXM4-80GB",
+    "sm_89": "NVIDIA L40S",
+    "sm_90": "NVIDIA H100 80GB HBM3",
+}
 record(**{chip: told(chip, **GROUPS) for chip in SOLD})
 record(
     sheet={
         chip: {
-            "bf16_tflops": quantity(machine_for(card).peak_tflops["bf16"], "TFLOP/s", how="given"),
-            "gb_per_s": quantity(machine_for(card).bandwidth_gb_per_s, "GB/s", how="given"),
+            "bf16_tflops": quantity(
+                machine_for(card).peak_tflops["bf16"], "TFLOP/s", how="given"
+            ),
+            "gb_per_s": quantity(
+                machine_for(card).bandwidth_gb_per_s, "GB/s", how="given"
+            ),
         }
         for chip, card in SOLD.items()
     }
@@ -56,7 +64,7 @@ record(
 # The source is the Triton kernel of [lecture 6](../lectures/l6_tensor_cores.py#triton-say-what-not-how). For Ampere and Ada its tile is
 # 128 × 128 and 32 along K, for Hopper 128 × 256 and 64 along K; eight warps share it. So Hopper's step is four times the work.
 #
-# /// predict | For sm_80 a step has {{ sm_80.multiply_triton.by_warp:.0f}} products, `HMMA`. How many products has Hopper's step, with four times the work?
+# /// predict | For sm_80 a step has {{ sm_80.multiply_triton.by_warp:.0f}} products, HMMA. How many products has Hopper's step, with four times the work?
 # - [sm_90.multiply_triton.by_warpgroup + sm_90.multiply_triton.by_warp > 2 * sm_80.multiply_triton.by_warp] About four times as many
 # - [8 <= sm_90.multiply_triton.by_warpgroup + sm_90.multiply_triton.by_warp <= 2 * sm_80.multiply_triton.by_warp] About as many
 # - [sm_90.multiply_triton.by_warpgroup + sm_90.multiply_triton.by_warp < 8] A handful
@@ -99,7 +107,7 @@ record(
 # What does it cost to ask in the old way? That can be *measured here*. On {{ gpu.name }} this kernel reaches
 # {{ l6.climb.mma_sync.of_peak:.0%}} of peak and the one with `wgmma`, which becomes `HGMMA`, {{ l6.climb.wgmma.of_peak:.0%}}.
 #
-# ## And of our attention
+# ## And of our attention {.beyond}
 #
 # Triton's attention has {{ sm_80.attention_triton.by_warp:.0f}} products of a warp for sm_80, as many for sm_89, and
 # {{ sm_90.attention_triton.by_warpgroup:.0f}} of a warpgroup for sm_90. It is given a tile of 128 rows for the first two, and of 64 rows for

@@ -55,10 +55,10 @@ record(
 #
 # One source, one tile: 128 × 128 and 32 along K, eight warps. Both are called Blackwell.
 #
-# /// predict | For sm_100 Triton asks for products with `UTCHMMA`, one thread at a time. With which instruction does it multiply for an RTX 5090, sm_120?
-# - [sm_120.multiply_triton.by_thread > 0] `UTCHMMA`, as on a B200
-# - [sm_120.multiply_triton.by_warpgroup > 0] `HGMMA`, as on an H100
-# - [sm_120.multiply_triton.by_warp > 0] `HMMA`, as on an A100
+# /// predict | For sm_100 Triton asks for products with UTCHMMA, one thread at a time. With which instruction does it multiply for an RTX 5090, sm_120?
+# - [sm_120.multiply_triton.by_thread > 0] UTCHMMA, as on a B200
+# - [sm_120.multiply_triton.by_warpgroup > 0] HGMMA, as on an H100
+# - [sm_120.multiply_triton.by_warp > 0] HMMA, as on an A100
 # /// reveal
 # `HMMA`, {{ sm_120.multiply_triton.by_warp:.0f}} times. For an A100 it is there {{ sm_80.multiply_triton.by_warp:.0f}} times.
 #
@@ -84,10 +84,10 @@ record(
 #
 # Our `mma.sync` kernel compiles for both, and becomes `HMMA` on both: {{ sm_100.multiply_mma.by_warp:.0f}} times for sm_100,
 # {{ sm_120.multiply_mma.by_warp:.0f}} for sm_120, and never `UTCHMMA`. On a B200 it leaves the new machine idle. Our Hopper kernels do not
-# compile for either: [`wgmma` is refused](../workshops/w3_abstraction_ladder.py#the-price-list). What a kernel written for
+# compile at all: for sm_100a [`wgmma` is refused](../workshops/w3_abstraction_ladder.py#the-price-list). What a kernel written for
 # sm_100 looks like, with pairs of blocks and four-bit numbers, stands on [Compiled, not run](../compiled_not_run.py#one-thread-multiplies).
 #
-# ## And of our attention
+# ## And of our attention {.beyond}
 #
 # Triton's attention has {{ sm_100.attention_triton.by_thread:.0f}} products of one thread for sm_100, and {{ sm_120.attention_triton.by_warp:.0f}} of
 # a warp for sm_120; for an A100 it has {{ sm_80.attention_triton.by_warp:.0f}}. On sm_100 the scores are in tensor memory. So every softmax

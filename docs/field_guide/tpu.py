@@ -51,11 +51,8 @@ record(
 # %% [markdown]
 # ## What its compiler makes of our multiply
 #
-# We write the loop over tiles in Pallas, JAX's language for kernels. A step adds the product of two tiles of 256 × 256 to a tile
-# of sums. There are no threads: a step has the core to itself.
-#
-# /// source | src/course_chips/tpu_multiply.py#kernel
-# ///
+# We write the loop over tiles in Pallas, JAX's language for kernels, in `src/course_chips/tpu_multiply.py`. A step adds the product of two
+# tiles of 256 × 256 to a tile of sums. There are no threads: a step has the core to itself.
 #
 # The compiler turns a step into *bundles*. All that stands in one bundle is begun in the same cycle; where nothing can begin, the
 # bundle is empty. These are eight in a row, for v5e:
@@ -85,20 +82,23 @@ record(
 # ///
 # ///
 #
-# A matrix lies in memory in tiles, too. XLA writes its layout behind its shape: `T(8,128)` is a tile of 8 rows and 128 columns, and
-# `(2,1)` says that two rows of 16-bit numbers share one row of 32-bit words.
-#
-# /// text | v5e.multiply_pallas.layouts
-# ///
+# A matrix lies in HBM in tiles, too: `T(8,128)` in a layout of XLA's is a tile of 8 rows and 128 columns.
 
 # %% [markdown]
-# ## And of our attention
+# ## And of our attention {.beyond}
 #
 # The loop is that of [FlashAttention](../workshops/w1_flash_attention.py#softmax-one-crate-at-a-time): a running maximum, a running
-# sum, tiles of K and V that pass by. For v5e a step has {{ v5e.attention_pallas.products:.0f}} products in
-# {{ v5e.attention_pallas.lines:.0f}} bundles, more bundles than the multiply has with as many products: between two products
-# the vector unit has a softmax to do. For TPU7x there are {{ tpu7x.attention_pallas.products:.0f}} products, not a quarter:
-# heads are 128 wide here, and so they fill half of an array's width, or half of its depth.
+# sum, tiles of K and V that pass by. Between two products the vector unit has a softmax to do.
+#
+# /// claim | v5e.attention_pallas.lines > 1.5 * v5e.multiply_pallas.lines and v5e.attention_pallas.products == v5e.multiply_pallas.products
+# For v5e a step has {{ v5e.attention_pallas.products:.0f}} products in {{ v5e.attention_pallas.lines:.0f}} bundles. The multiply needs
+# {{ v5e.multiply_pallas.lines:.0f}} bundles for as many products.
+# ///
+#
+# /// claim | 2 * tpu7x.attention_pallas.products == v5e.attention_pallas.products
+# For TPU7x there are {{ tpu7x.attention_pallas.products:.0f}}, half as many and not a quarter. Heads are 128 wide here, so they fill half of
+# an array's width, or half of its depth.
+# ///
 #
 # Both kernels were also run step by step on a CPU, in Pallas's interpreter. They were right, and a copy that we read too early was
 # reported as a race.

@@ -40,7 +40,7 @@ def told(chip: str, **groups: str | tuple[str, ...]) -> dict[str, Any]:
     for name, begins in groups.items():
         if not any(one[name].value for one in kernels.values()) and not _is_somewhere(chip, begins):
             raise ValueError(f"{name}: nothing in the code for chips of this kind begins with {begins!r}")
-    made_by = ", ".join(f"{name} {version}" for name, version in record["packages"].items())
+    made_by = "\n".join(f"{name} {version}" for name, version in record["packages"].items())
     found = {"title": text(record["title"]), "compilers": text(made_by), "command": text(record["command"])}
     if chip in SHEETS:
         sheet = SHEETS[chip]
