@@ -1,4 +1,4 @@
-"""What vendors say of chips that are not here: dense peak and memory, each with its source.
+"""Dense peaks and memory of chips that are not here, as their vendors print them, each with its source.
 
 Those of NVIDIA's cards are in `course_kernels.measure.machine`.
 """
