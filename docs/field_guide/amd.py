@@ -76,7 +76,7 @@ record(**{chip: told(chip, **GROUPS) for chip in ("gfx942", "gfx950", "gfx1250")
 # still under way*. NVIDIA's compiler hides such waits in bits of each instruction. Here they are instructions, and you can count them.
 
 # %% [markdown]
-# ## The same in HIP, with nothing hidden
+# ## The same in HIP, with nothing hidden {.beyond}
 #
 # HIP is CUDA's dialect for AMD. In our own kernel a wave has 4 × 4 squares of 16 × 16 sums and asks for each product by name:
 #
@@ -110,7 +110,7 @@ record(**{chip: told(chip, **GROUPS) for chip in ("gfx942", "gfx950", "gfx1250")
 # - **It wins** where memory decides. An MI300X has 192 GB, a MI355X 288 GB [^bekman-accelerators]: a model that needs two of the
 #   smaller cards may fit on one.
 # - **It trips** over the number 32. Code that believes a warp to be 32 lanes, in shuffles, masks and ballots, compiles and is wrong.
-#   So is a block of 32 threads half a wave: the other half idles.
+#   And a block of 32 threads is half a wave: the other half has nothing to do.
 # - **It trips** over blocks without a bound. Our teaching attention does not say how many threads a block has, so clang keeps registers for
 #   {{ gfx942.attention_plain.max_flat_workgroup_size:.0f}}: no more than {{ gfx942.attention_plain.vgpr_count:.0f}} a thread. On gfx942
 #   {{ gfx942.attention_plain.vgpr_spill_count:.0f}} spill into memory, on gfx1250 {{ gfx1250.attention_plain.vgpr_spill_count:.0f}}. Write

@@ -129,7 +129,7 @@ record(
 # **Where the course teaches it:** [a light tour of Blackwell](../workshops/w5_blackwell.py#a-light-tour-of-blackwell) and
 # [who does it](../workshops/w3_abstraction_ladder.py#who-does-it).
 #
-# /// exercise | Room for two | 3 minutes
+# /// exercise | Room for tiles | 3 minutes
 # Tensor memory has 128 lanes of 512 columns of 32 bits [^tilus-tmem]. Our tile is 128 × 128, with sums in fp32. How many such tiles fit, and
 # what would a kernel do with more than one?
 # /// answer

@@ -106,11 +106,12 @@ record(
 # %% [markdown]
 # ## When it wins, when it trips
 #
-# - **It wins** where the work is large multiplies of the same sizes again and again. Weights stay, nothing is fetched twice, and no
+# - **It wins** where the work is large multiplies of the same sizes again and again. Weights stay while rows pass, and no
 #   scheduler has to choose a warp.
 # - **It trips** over sizes that change: for each new shape the whole program is compiled anew.
 # - **It trips** over small or odd sizes: what does not fill the array is filled with zeros, and they take their cycles, too.
-# - **It trips** over work that is no multiply. There is one vector unit, and there are no thousand threads to hide a wait.
+# - **It trips** over work that is no multiply. A core of v5e has one vector unit [^google-tpu-v5e], and no
+#   thousand threads to hide a wait.
 
 # %% [markdown]
 # ## The numbers that matter

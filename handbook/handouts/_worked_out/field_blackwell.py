@@ -2,4 +2,4 @@
 
 COLUMNS, TILE = 512, 128
 
-ANSWERS = {"Room for two": (TILE, COLUMNS // TILE)}
+ANSWERS = {"Room for tiles": (TILE, COLUMNS // TILE)}
