@@ -11,6 +11,7 @@ import pytest
 from course_chips import kept, on_page, stale
 from course_chips.sheets import SHEETS
 from course_site.pages.page import read_page
+from course_site.records.cpu_pages import computed
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/field_guide"
@@ -290,6 +291,15 @@ def test_a_record_that_does_not_hold_is_told_to_no_page(monkeypatch):
     assert str(refused.value) == (
         "records/chips/gfx942.json does not hold: src/a.cu has changed; make it anew: nox -s chips -- gfx942"
     )
+
+
+def test_a_page_depends_on_the_records_and_on_all_that_decides_them():
+    """So it is executed again when one of these changes, and told to no reader where the record does not hold."""
+    page = read_page(GUIDE / "amd.py", ROOT)
+    manifest = computed([page], ROOT)[page.id].meta["manifest"]
+    for chip in ("gfx942", "gfx950", "gfx1250"):
+        assert {f"records/chips/{chip}.json", *kept.read(chip)["sources"]} <= set(manifest)
+    assert "pyproject.toml" in manifest  # which pins the compilers
 
 
 @pytest.mark.parametrize("name", PAGES)
