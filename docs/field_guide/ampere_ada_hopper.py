@@ -84,7 +84,7 @@ record(
 # ///
 #
 # /// claim | sm_80.multiply_triton.lines == sm_89.multiply_triton.lines and sm_80.multiply_triton.by_warp == sm_89.multiply_triton.by_warp
-# **For Ada nothing is new.** Its listing has as many lines as Ampere's, and as many products. Its cores also multiply in FP8, but a kernel
+# **For Ada nothing is new.** Its listing has as many lines as Ampere's, and as many products. Its cores also multiply in FP8 [^nvidia-l40s], but a kernel
 # in bf16 does not ask for that.
 # ///
 #

@@ -91,7 +91,7 @@ record(
 #
 # Triton's attention has {{ sm_100.attention_triton.by_thread:.0f}} products of one thread for sm_100, and {{ sm_120.attention_triton.by_warp:.0f}} of
 # a warp for sm_120; for an A100 it has {{ sm_80.attention_triton.by_warp:.0f}}. On sm_100 the scores are in tensor memory. So every softmax
-# begins with reading them, and the listing has {{ sm_100.attention_triton.sums_read:.0f}} such reads.
+# begins with reading them. In all, the listing reads tensor memory {{ sm_100.attention_triton.sums_read:.0f}} times.
 
 # %% [markdown]
 # ## When it wins, when it trips
