@@ -219,3 +219,12 @@ def test_what_was_recorded_apart_and_is_told_makes_a_page_stale(tmp_path):
         (folder / name).write_text("{}")
     found = project_files([str(folder / "harness.jsonl"), str(folder / "changes.json")], tmp_path)
     assert found == ["records/nvidia-h200/harness.jsonl"]
+
+
+def test_records_of_other_chips_make_a_page_stale_that_shows_them(tmp_path):
+    folder = tmp_path / "records" / "chips"
+    folder.mkdir(parents=True)
+    (folder / "gfx942.json").write_text("{}")
+    (folder.parent / "seals.txt").write_text("")
+    found = project_files([str(folder / "gfx942.json"), str(folder.parent / "seals.txt")], tmp_path)
+    assert found == ["records/chips/gfx942.json"]

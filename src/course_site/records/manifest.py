@@ -30,6 +30,7 @@ DERIVED_FILES = frozenset(f"{HARNESS}/{stem}.py" for stem in DERIVED | {"__init_
 # Never sources: build products, caches, environments, records.
 NOT_SOURCES = frozenset({"site", "build", "wheelhouse", "records"})
 TOLD = frozenset({"harness.jsonl"})  # a record that no page made, and a page tells
+TOLD_FOLDER = "records/chips"  # likewise all of these
 MACHINE_CODE = frozenset({".so", ".pyd", ".dylib", ".pyc"})
 # What pages import and a machine that only builds the site may lack.
 LIBRARIES = frozenset({"torch", "triton", "numpy", "cuda", "pynvml", "flashinfer"})
@@ -54,7 +55,11 @@ def project_files(files: Iterable[str], root: Path, page: Page | None = None) ->
         relative = path.relative_to(root)
         name = relative.as_posix()
         # A page may begin with what another one made, or tell what was recorded apart; its record then depends on it.
-        made = relative.parts[0] == "records" and (relative.parent.name.endswith(SUFFIX) or path.name in TOLD)
+        made = relative.parts[0] == "records" and (
+            relative.parent.name.endswith(SUFFIX)
+            or path.name in TOLD
+            or relative.parent.as_posix() == TOLD_FOLDER
+        )
         hidden = any(part.startswith(".") or part == "__pycache__" for part in relative.parts)
         if hidden or (relative.parts[0] in NOT_SOURCES and not made) or name.startswith(DERIVED_FOLDER):
             continue

@@ -1,0 +1,320 @@
+"""The field guide: each of forty topics has its page, a lesson's heading, or says that it is to come; what pages say of
+other chips is what the records say.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from course_chips import kept, on_page, stale
+from course_chips.sheets import SHEETS
+from course_site.pages.page import read_page
+from course_site.records.cpu_pages import computed
+
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "docs/field_guide"
+PAGES = sorted(path.stem for path in GUIDE.glob("*.py"))
+
+# --- the map --------------------------------------------------------------------------------------
+
+# The topics, and what has to be found under each: products, words of its description.
+TOPICS = {
+    "Ampere, Ada and Hopper": "A100, H100, H200, RTX 4090, FP8, NVLink, transformer engine",
+    "TPU": "systolic array, XLA, JAX, compiled anew, topology",
+    "Why a GPU at all": "latency, throughput, CPU",
+    "A GPU in silicon": "multiprocessor, tensor core, roofline",
+    "The multiprocessor": "warp, register, block",
+    "Accelerators side by side": "Trainium, Groq, Cerebras, Gaudi, Apple",
+    "Apple's unified memory": "MLX, llama.cpp, Neural Engine",
+    "AWS's own chips": "Trainium, Inferentia, NeuronCore, Neuron SDK",
+    "Groq": "LPU, SRAM",
+    "Cerebras": "wafer",
+    "Intel Gaudi": "Gaudi, RoCE, SynapseAI",
+    "FPGAs": "HLS, Vitis AI",
+    "A rule for choosing an accelerator": "Trainium, Gaudi, Groq, ASICs, cost of ownership, ecosystem, team",
+    "Which GPU for which work": "A10G, training, inference",
+    "Hardware for inference": "cost per token, batching, edge, speculative decoding",
+    "The whole road": "GPU, CUDA",
+    "Your first kernel": "CUDA, Triton",
+    "The CUDA model": "launch, nvcc, cpp_extension",
+    "Threads, warps, blocks, grids": "thread, warp, block, grid",
+    "Streams": "stream, events, double buffering",
+    "Divergence": "warp, fork, shuffle",
+    "Triton": "softmax, tl.dot",
+    "A fused bias and GELU": "bias, GELU, Triton",
+    "Memory spaces, which are not five": "register, shared, local, constant, L2",
+    "The memory hierarchy": "L1, L2, HBM, latency",
+    "Coalescing and bank conflicts": "neighbour, bank, **pad",
+    "Memory of a model": "KV cache, page",
+    "Interconnects in a machine": "PCIe, NVLink, NVSwitch",
+    "Clusters": "InfiniBand, AllReduce, topology, faults",
+    "The roofline": "roofline, ridge",
+    "Occupancy's trap": "occupancy",
+    "Vectors, unrolling, ILP": "float4, in flight, unrolling",
+    "Tiling": "tile, cp.async, convolution",
+    "Programming tensor cores": "WMMA, mma.sync, tl.dot, idle",
+    "Precision on tensor cores": "BF16, FP8, TF32, mixed-precision training",
+    "Quantised kernels": "W4A16, FP8, INT8",
+    "Fusion": "torch.compile, Inductor",
+    "FlashAttention": "online softmax, FlashAttention-2",
+    "Kernels in a framework": "Triton, torch.compile, CUTLASS",
+    "Profiling": "Nsight Compute, torch.profiler, Nsight Systems",
+}
+# What still has neither a page nor a lesson. These two may only shrink.
+AWAITED = {
+    "Accelerators side by side",
+    "Apple's unified memory",
+    "AWS's own chips",
+    "Groq",
+    "Cerebras",
+    "Intel Gaudi",
+    "FPGAs",
+    "A rule for choosing an accelerator",
+    "Which GPU for which work",
+    "Hardware for inference",
+    "Interconnects in a machine",
+    "Clusters",
+}
+TO_COME = {title: TOPICS[title] for title in AWAITED} | {
+    "Ampere, Ada and Hopper": "NVLink, transformer engine",
+    "TPU": "topology",
+    "Streams": "events",
+    "Vectors, unrolling, ILP": "unrolling",
+    "Tiling": "convolution",
+    "Precision on tensor cores": "mixed-precision training",
+    "Quantised kernels": "INT8",
+    "Profiling": "Nsight Systems",
+}
+AT_MOST = {"topics": 12, "words": 50}
+BESIDE = "### Beside the forty"
+ITEM = re.compile(
+    r"^- (?:\[\*\*(?P<linked>[^*]+)\*\*\]\((?P<link>[^)]+)\)|\*\*(?P<plain>[^*]+)\*\*)(?P<rest>.*)$"
+)
+
+
+def items(text):
+    """The topics of a map: title, the link of the title or "", all links, and the words behind *To come*."""
+    found = {}
+    for line in text[text.index("## The map") : text.index(BESIDE)].splitlines():
+        if match := ITEM.match(line):
+            title = match["linked"] or match["plain"]
+            assert title not in found, title
+            _, _, behind = match["rest"].partition("To come: ")
+            words = {word.strip() for word in behind.split(". ")[0].rstrip(".").split(",") if word.strip()}
+            links = re.findall(r"\]\(([^)]+)\)", line)
+            found[title] = (match["link"] or "", links, words)
+    return found
+
+
+def source(link):
+    return (GUIDE / link.partition("#")[0]).resolve()
+
+
+def faults(text, pages=PAGES, to_come=TO_COME):
+    """What is wrong with a map, a line each."""
+    topics = items(text)
+    for title in topics.keys() ^ TOPICS.keys():
+        yield f"{title}: is in the map or in this list alone"
+    own = [Path(link).stem for link, _, _ in topics.values() if link and "/" not in link]
+    own += re.findall(r"^- \[\*\*[^*]+\*\*\]\((\w+)\.py\)", text[text.index(BESIDE) :], re.MULTILINE)
+    for page in pages:
+        if own.count(page) != 1:
+            yield f"{page}: is the page of {own.count(page)} topics"
+    for title in topics.keys() & TOPICS.keys():
+        link, links, words = topics[title]
+        awaited = {word.strip() for word in to_come.get(title, "").split(",") if word.strip()}
+        if bool(link) == (title in AWAITED):
+            yield f"{title}: has a page and is awaited, or neither"
+        for missing in (one for one in links if not source(one).is_file()):
+            yield f"{title}: there is no {missing}"
+        texts = {one: source(one).read_text().casefold() for one in links if source(one).is_file()}
+        own_page, read = texts.get(link, ""), " ".join(texts.values())
+        for word in (one.strip() for one in TOPICS[title].split(",")):
+            if word in awaited:
+                if not any(word.casefold() in said.casefold() for said in words):
+                    yield f"{title}: {word} is awaited, and the map does not say so"
+                if word.casefold() in own_page:
+                    yield f"{title}: {word} is awaited, and its page speaks of it"
+            elif word.casefold() not in read:
+                yield f"{title}: no page that it leads to speaks of {word}"
+
+
+MAP = (GUIDE / "index.md").read_text(encoding="utf-8")
+
+
+def test_every_topic_and_every_product_has_its_page_a_lesson_or_is_said_to_come(capsys):
+    assert len(TOPICS) == 40
+    assert list(faults(MAP)) == []
+    words = sum(len(one.split(",")) for one in TO_COME.values())
+    with capsys.disabled():
+        print(f"\nfield guide: {len(AWAITED)} of {len(TOPICS)} topics to come, {words} words")
+    assert len(AWAITED) <= AT_MOST["topics"]
+    assert words <= AT_MOST["words"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("- **Groq**.", "- [**Groq**](tpu.py).", "Groq: has a page and is awaited, or neither"),
+        ("[**TPU**](tpu.py)", "**TPU**", "TPU: has a page and is awaited, or neither"),
+        ("- **Cerebras**. To come: wafer.\n", "", "Cerebras: is in the map or in this list alone"),
+        ("**The roofline**](../lectures/", "**The roofline**](../", "The roofline: there is no ../l1_what_a_gpu_is.py"),
+        ("HLS, Vitis AI", "HLS", "FPGAs: Vitis AI is awaited, and the map does not say so"),
+        (
+            "workshops/w4_serving.py#shorter-weights): INT4",
+            "start_here.py)",
+            "Quantised kernels: no page that it leads to speaks of W4A16",
+        ),
+    ],
+)  # fmt: skip
+def test_a_fault_in_the_map_is_seen(old, new, fault):
+    assert old in MAP
+    found = list(faults(MAP.replace(old, new)))
+    assert fault in [line.partition("#")[0] for line in found]
+
+
+def test_a_page_that_no_topic_leads_to_and_a_product_that_has_come_are_seen():
+    assert list(faults(MAP, pages=[*PAGES, "groq"])) == ["groq: is the page of 0 topics"]
+    spoken = TO_COME | {"TPU": "topology, systolic array"}
+    text = MAP.replace("To come: the topology", "To come: systolic array, the topology")
+    assert list(faults(text, to_come=spoken)) == ["TPU: systolic array is awaited, and its page speaks of it"]
+
+
+# --- the pages ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_every_part_of_the_template_in_order(name):
+    text = (GUIDE / f"{name}.py").read_text(encoding="utf-8")
+    parts = (
+        "By the end of this page you can",
+        "**In one sentence:**",
+        "/// figure",
+        "/// callout | trip",
+        "*Compiled here, not run*",
+        "/// predict",
+        "/// table",
+        "## And of our attention",
+        "## When it wins, when it trips",
+        "## The numbers that matter",
+        "*Measured here*",
+        "## What to type",
+        "nox -s chips --",
+        "compilers\n",
+        "**Where the course teaches it:**",
+        "/// exercise",
+        "/// answer",
+    )
+    at = 0
+    for part in parts:
+        at = text.find(part, at)
+        assert at >= 0, part
+
+
+def kernel(chip, name):
+    return kept.read(chip)["kernels"][name]
+
+
+def counted(chip, name, *begins):
+    return on_page.listing.beginning(kernel(chip, name)["counts"], *begins)
+
+
+def test_tiles_that_pages_type_are_those_that_triton_was_given():
+    for chip in ("gfx942", "gfx950", "gfx1250", "sm_80", "sm_89", "sm_100", "sm_120"):
+        tile = kernel(chip, "multiply_triton")["tile"]
+        assert (tile["M"], tile["N"], tile["K"], tile["num_warps"]) == (128, 128, 32, 8)
+    tile = kernel("sm_90", "multiply_triton")["tile"]
+    assert (tile["M"], tile["N"], tile["K"], tile["num_warps"]) == (128, 256, 64, 8)
+    rows = {chip: kernel(chip, "attention_triton")["tile"]["M"] for chip in ("sm_80", "sm_89", "sm_90")}
+    assert rows == {"sm_80": 128, "sm_89": 128, "sm_90": 64}
+    macros = {chip: kernel(chip, "multiply_mma")["macros"]["BK"] for chip in ("sm_80", "sm_89", "sm_90")}
+    assert macros == {"sm_80": 32, "sm_89": 32, "sm_90": 64}
+
+
+def test_what_pages_say_in_words_is_in_the_code():
+    # Ampere, Ada, Hopper.
+    names = set(kernel("sm_90", "multiply_triton")["counts"])
+    assert "HGMMA.64x256x16.F32.BF16" in names
+    assert counted("sm_80", "attention_triton", "HMMA") == counted("sm_89", "attention_triton", "HMMA")
+    for chip in ("sm_80", "sm_89", "sm_90"):
+        assert counted(chip, "attention_plain", *on_page.listing.MATRIX) == 0
+    # Blackwell: threads fetch the tiles of this source on all three, and only sm_100 has tensor memory.
+    for chip in ("sm_80", "sm_100", "sm_120"):
+        assert counted(chip, "multiply_triton", "LDGSTS") > 0
+        assert counted(chip, "multiply_triton", "UTMALDG") == 0
+    for name in kept.read("sm_120")["kernels"]:
+        assert counted("sm_120", name, "UTC", "LDTM", "HGMMA") == 0
+    # AMD: gfx942 rounds with a test for NaN, v_cmp_o; gfx950 has one instruction.
+    assert counted("gfx942", "multiply_triton", "v_cmp_o_f32") > 0
+    assert counted("gfx950", "multiply_triton", "v_cmp_o_f32") == 0
+    assert "v_wmma_f32_16x16x32_bf16" in kernel("gfx1250", "multiply_triton")["counts"]
+
+
+# --- what a page is told of a chip ----------------------------------------------------------------
+
+
+def test_counts_texts_and_the_sheet_come_as_they_are():
+    found = on_page.told("gfx942", products="v_mfma", rounded="v_cvt_pk_bf16")
+    said = kept.read("gfx942")
+    multiply = found["multiply_triton"]
+    assert multiply["products"].value == counted("gfx942", "multiply_triton", "v_mfma") > 0
+    assert (multiply["lines"].value, multiply["lines"].how) == (
+        kernel("gfx942", "multiply_triton")["lines"],
+        "counted",
+    )
+    assert multiply["rounded"].value == 0  # which gfx950 has
+    assert (multiply["shared_bytes"].unit, multiply["vgpr_count"].unit) == ("B", "1")
+    assert found["compilers"].value.splitlines() == [f"{name} {v}" for name, v in said["packages"].items()]
+    assert found["sheet"]["bf16_tflops"].value == SHEETS["gfx942"].bf16_tflops
+    assert "sheet" not in on_page.told("gfx1250")
+
+
+@pytest.mark.parametrize(
+    ("chip", "groups", "message"),
+    [
+        ("mi300", {}, "mi300"),
+        ("gfx942", {"products": "HMMA"}, "products: nothing in the code for chips of this kind begins with 'HMMA'"),
+        ("gfx942", {"lines": "v_mfma"}, "lines: a record has something of that name already"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_told_is_refused(chip, groups, message):
+    with pytest.raises((ValueError, KeyError), match=re.escape(message)):
+        on_page.told(chip, **groups)
+
+
+def test_a_record_that_does_not_hold_is_told_to_no_page(monkeypatch):
+    monkeypatch.setattr(stale, "reasons", lambda chip: ["src/a.cu has changed"])
+    with pytest.raises(on_page.DoesNotHold) as refused:
+        on_page.told("gfx942")
+    assert str(refused.value) == (
+        "records/chips/gfx942.json does not hold: src/a.cu has changed; make it anew: nox -s chips -- gfx942"
+    )
+
+
+def test_a_page_depends_on_the_records_and_on_all_that_decides_them():
+    """So it is executed again when one of these changes, and told to no reader where the record does not hold."""
+    page = read_page(GUIDE / "amd.py", ROOT)
+    manifest = computed([page], ROOT)[page.id].meta["manifest"]
+    for chip in ("gfx942", "gfx950", "gfx1250"):
+        assert {f"records/chips/{chip}.json", *kept.read(chip)["sources"]} <= set(manifest)
+    assert "pyproject.toml" in manifest  # which pins the compilers
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_cites_the_source_of_every_sheet_it_shows(name):
+    text = (GUIDE / f"{name}.py").read_text(encoding="utf-8")
+    known = tomllib.loads((ROOT / "docs/bibliography.toml").read_text(encoding="utf-8"))
+    for chip, sheet in SHEETS.items():
+        assert chip in kept.CHIPS
+        assert set(sheet.sources) <= set(known)
+        if f'told("{chip}"' in text or f'"{chip}", ' in text:
+            assert all(f"[^{key}]" in text for key in sheet.sources), chip
+
+
+def test_pages_of_the_guide_measure_nothing():
+    for name in PAGES:
+        page = read_page(GUIDE / f"{name}.py", ROOT)
+        assert page.runs, name
+        assert not page.measures, name
