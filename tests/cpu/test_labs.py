@@ -24,7 +24,7 @@ from course_judge.worker.error_report import report
 from course_kernels.cuda.headers import toolkit_headers
 from course_labs.__main__ import _first_file, grading_needs, main
 from course_labs.diagnosis import NEXT as OF_SUSPECTS
-from course_labs.diagnosis import completed
+from course_labs.diagnosis import RECORD, completed
 from course_labs.experiments import NEXT as OF_TRIED
 from course_labs.experiments import is_tried
 from course_labs.grade import CannotGrade, Grader
@@ -110,15 +110,23 @@ def tasks():
                 yield lab, lab.door_of(file), file
 
 
-def of_lab(name, **_):
+@functools.cache
+def of_lab(name):
     """What decides the verdict on any file of a lab, beside the grader."""
     lab = LABS[name]
     problem = [KERNELS / lab.problem] if lab.problem else []
-    given = [ROOT / "records", KERNELS, ROOT / "src" / "course_profile"] if has_given_kernels(lab) else []
+    given = []
+    if has_given_kernels(lab):  # their counters, as a card has told them, and what each of them computes
+        suspects = load_file(lab.folder / "truth.py", "truth_of_what_decides").SUSPECTS
+        given = [
+            f"records/*/{RECORD}",
+            *(KERNELS / one.problem for one in suspects),
+            ROOT / "src" / "course_profile",
+        ]
     return [lab.folder, *problem, *given]
 
 
-by_the_lab = pytest.mark.kept(of=of_lab, but=["labs/*"])
+by_the_lab = pytest.mark.kept(of=lambda name, **_: of_lab(name), but=["labs/*"])
 by_all_labs = pytest.mark.kept(
     of=lambda **_: [file for name in LABS for file in of_lab(name)], but=["labs/*"]
 )
