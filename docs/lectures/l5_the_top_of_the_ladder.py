@@ -40,7 +40,7 @@
 #
 # The core of the page is the lab and steps 6, 7 and 9: each of these three steps changes a different counter. The
 # other steps are folded away, and so is the section on
-# [what holds the last one back](#why-is-the-last-one-not-faster). Unfold them to climb all the way up.
+# what holds the last one back. Unfold them to climb all the way up.
 
 # %% tags=["fold"]
 import torch
@@ -967,10 +967,10 @@ record(
 # The counters are clear. Hardly any SM is empty now: SMs are in use
 # {{ vital.persistent.rooms / vital.register_banks.rooms:.3f }} times as much as before, and instructions are issued
 # in {{ vital.persistent.issued:.1%}} of the ticks, compared with {{ vital.register_banks.issued:.1%}} before. Four
-# things changed at once, and [further down](#one-change-at-a-time) we take three of them apart.
+# things changed at once, and further down we take three of them apart.
 # /// otherwise
 # The SMs are in use for {{ vital.persistent.rooms:.1%}} of the ticks, and instructions are issued in {{ vital.persistent.issued:.1%}}.
-# Four things changed at once, and [further down](#one-change-at-a-time) we take three of them apart.
+# Four things changed at once, and further down we take three of them apart.
 # ///
 # ///
 #
@@ -1763,4 +1763,4 @@ record(
 # **Where this leads.** The wall above has a door. [The next lecture](l6_tensor_cores.py) goes through that door: a
 # small matrix multiply as *one instruction*. To see how the clock and the counters of this page work, read
 # [how every number here is measured](../how_we_measure.py). For each number with its spread, see
-# [the ledger](../numbers.md).
+# the ledger.
