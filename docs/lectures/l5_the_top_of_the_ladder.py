@@ -40,7 +40,7 @@
 #
 # The core of the page is the lab and steps 6, 7 and 9: each of these three steps changes a different counter. The
 # other steps are folded away, and so is the section on
-# what holds the last one back. Unfold them to climb all the way up.
+# [what holds the last one back](#why-is-the-last-one-not-faster). Unfold them to climb all the way up.
 
 # %% tags=["fold"]
 import torch
@@ -1761,6 +1761,5 @@ record(
 # And you know the three tiles by name: block, warp and register. With them you can read CUTLASS in its own words.
 #
 # **Where this leads.** The wall above has a door. [The next lecture](l6_tensor_cores.py) goes through that door: a
-# small matrix multiply as *one instruction*. To see how the clock and the counters of this page work, read
-# [how every number here is measured](../how_we_measure.py). For each number with its spread, see
-# the ledger.
+# small matrix multiply as *one instruction*. How the clock and the counters of this page work, and each number with
+# its spread, you find by the last line of every page.
