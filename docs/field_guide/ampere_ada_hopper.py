@@ -66,8 +66,8 @@ record(
 #
 # /// predict | For sm_80 a step has {{ sm_80.multiply_triton.by_warp:.0f}} products, HMMA. How many products has Hopper's step, with four times the work?
 # - [sm_90.multiply_triton.by_warpgroup + sm_90.multiply_triton.by_warp > 2 * sm_80.multiply_triton.by_warp] About four times as many
-# - [8 <= sm_90.multiply_triton.by_warpgroup + sm_90.multiply_triton.by_warp <= 2 * sm_80.multiply_triton.by_warp] About as many
-# - [sm_90.multiply_triton.by_warpgroup + sm_90.multiply_triton.by_warp < 8] A handful
+# - [0.5 * sm_80.multiply_triton.by_warp <= sm_90.multiply_triton.by_warpgroup + sm_90.multiply_triton.by_warp <= 2 * sm_80.multiply_triton.by_warp] About as many
+# - [sm_90.multiply_triton.by_warpgroup + sm_90.multiply_triton.by_warp < 0.5 * sm_80.multiply_triton.by_warp] A handful
 # /// reveal
 # {{ sm_90.multiply_triton.by_warpgroup:.0f}}, each `HGMMA.64x256x16`. One of them multiplies 64 × 256 numbers, 16 along K; an `HMMA.16816`
 # multiplies 16 × 8.
@@ -86,6 +86,8 @@ record(
 # /// claim | sm_80.multiply_triton.lines == sm_89.multiply_triton.lines and sm_80.multiply_triton.by_warp == sm_89.multiply_triton.by_warp
 # **For Ada nothing is new.** Its listing has as many lines as Ampere's, and as many products. Its cores also multiply in FP8 [^nvidia-l40s], but a kernel
 # in bf16 does not ask for that.
+# /// otherwise
+# For Ada the listing has {{ sm_89.multiply_triton.lines:.0f}} lines, and for Ampere {{ sm_80.multiply_triton.lines:.0f}}. Ada's cores also multiply in FP8 [^nvidia-l40s]; a kernel in bf16 does not ask for that.
 # ///
 #
 # **For Hopper two things are.** A whole warpgroup asks, and tiles come by the copy engine. Triton chose both, from the same source.

@@ -56,9 +56,9 @@ record(
 # One source, one tile: 128 × 128 and 32 along K, eight warps. Both are called Blackwell.
 #
 # /// predict | For sm_100 Triton asks for products with UTCHMMA, one thread at a time. With which instruction does it multiply for an RTX 5090, sm_120?
-# - [sm_120.multiply_triton.by_thread > 0] UTCHMMA, as on a B200
-# - [sm_120.multiply_triton.by_warpgroup > 0] HGMMA, as on an H100
-# - [sm_120.multiply_triton.by_warp > 0] HMMA, as on an A100
+# - [sm_120.multiply_triton.by_thread >= max(sm_120.multiply_triton.by_warp, sm_120.multiply_triton.by_warpgroup)] UTCHMMA, as on a B200
+# - [sm_120.multiply_triton.by_thread < max(sm_120.multiply_triton.by_warp, sm_120.multiply_triton.by_warpgroup) and sm_120.multiply_triton.by_warpgroup > sm_120.multiply_triton.by_warp] HGMMA, as on an H100
+# - [sm_120.multiply_triton.by_thread < max(sm_120.multiply_triton.by_warp, sm_120.multiply_triton.by_warpgroup) and sm_120.multiply_triton.by_warpgroup <= sm_120.multiply_triton.by_warp] HMMA, as on an A100
 # /// reveal
 # `HMMA`, {{ sm_120.multiply_triton.by_warp:.0f}} times. For an A100 it is there {{ sm_80.multiply_triton.by_warp:.0f}} times.
 #

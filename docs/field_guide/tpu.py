@@ -64,9 +64,9 @@ record(
 # VMEM, and the vector unit adds.
 #
 # /// predict | For v5e a step has {{ v5e.multiply_pallas.products:.0f}} products. On v6e an array is twice as wide and twice as deep. How many products has the same step there?
-# - [v6e.multiply_pallas.products == v5e.multiply_pallas.products] As many
-# - [2 * v6e.multiply_pallas.products == v5e.multiply_pallas.products] Half as many
-# - [4 * v6e.multiply_pallas.products == v5e.multiply_pallas.products] A quarter
+# - [v6e.multiply_pallas.products > 0.75 * v5e.multiply_pallas.products] As many
+# - [0.375 * v5e.multiply_pallas.products < v6e.multiply_pallas.products <= 0.75 * v5e.multiply_pallas.products] Half as many
+# - [v6e.multiply_pallas.products <= 0.375 * v5e.multiply_pallas.products] A quarter
 # /// reveal
 # {{ v6e.multiply_pallas.products:.0f}}. 256 × 256 weights fill four arrays of v5e and one of v6e, and 16 rows at a time go through.
 #
@@ -93,11 +93,15 @@ record(
 # /// claim | v5e.attention_pallas.lines > 1.5 * v5e.multiply_pallas.lines and v5e.attention_pallas.products == v5e.multiply_pallas.products
 # For v5e a step has {{ v5e.attention_pallas.products:.0f}} products in {{ v5e.attention_pallas.lines:.0f}} bundles. The multiply needs
 # {{ v5e.multiply_pallas.lines:.0f}} bundles for as many products.
+# /// otherwise
+# For v5e a step has {{ v5e.attention_pallas.products:.0f}} products in {{ v5e.attention_pallas.lines:.0f}} bundles, and one of the multiply {{ v5e.multiply_pallas.products:.0f}} in {{ v5e.multiply_pallas.lines:.0f}}.
 # ///
 #
 # /// claim | 2 * tpu7x.attention_pallas.products == v5e.attention_pallas.products
 # For TPU7x there are {{ tpu7x.attention_pallas.products:.0f}}, half as many and not a quarter. Heads are 128 wide here, so they fill half of
 # an array's width, or half of its depth.
+# /// otherwise
+# For TPU7x there are {{ tpu7x.attention_pallas.products:.0f}}.
 # ///
 #
 # Both kernels were also run step by step on a CPU, in Pallas's interpreter. They were right, and a copy that we read too early was
