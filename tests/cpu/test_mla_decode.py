@@ -284,7 +284,10 @@ FAULTS = {
         "named_barrier_arrive(back, 64);",
     ),
     "the rows of Q are given back too soon": ("if (page + 4 >= last) give_q_back();", "give_q_back();"),
-    "nobody waits for the other warpgroup's sums": ("named_barrier_wait_unaligned(both, 64);", ""),
+    "nobody waits for the other warpgroup's sums": (
+        "named_barrier_arrive(both, 64);\n      named_barrier_wait(back, 64);",
+        "named_barrier_arrive(both, 64);\n      named_barrier_arrive(back, 64);",
+    ),
     "the sum of one warpgroup is left out": ("sum[half] += shared.sums", "sum[half] += 0 * shared.sums"),
 }
 

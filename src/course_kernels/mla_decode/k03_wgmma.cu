@@ -17,7 +17,6 @@
 #include "ahead.cuh"
 #include "hopper/tma.cuh"
 #include "hopper/warpgroup.cuh"
-#include "unaligned.cuh"
 
 #ifndef BLOCKS
 #define BLOCKS 2  // of 64 heads, that read the same pages
@@ -493,7 +492,14 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
       sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 2);
       if (lane % 4 == 0) shared.sums[part_parity][SIDE][warp * 16 + lane / 4 + half * 8] = sum[half];
     }
-    named_barrier_wait_unaligned(both, 64);  // the other one waits in its own copy of this code
+    // Each tells and waits, as for a page: the two stand in copies of this code of their own, at no barrier together.
+    if constexpr (SIDE == 0) {
+      named_barrier_arrive(both, 64);
+      named_barrier_wait(back, 64);
+    } else {
+      named_barrier_wait(both, 64);
+      named_barrier_arrive(back, 64);
+    }
 #pragma unroll
     for (int half = 0; half < 2; half++)
       sum[half] += shared.sums[part_parity][1 - SIDE][warp * 16 + lane / 4 + half * 8];

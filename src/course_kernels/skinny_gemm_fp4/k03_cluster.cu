@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
   auto ask_for_x = [&] {  // by the first warp
     const int bytes = of_block * 256;
-    if (lane == 0) arrive_and_expect_bytes(&barriers.x_came, M * bytes);
+    if (elect_one()) arrive_and_expect_bytes(&barriers.x_came, M * bytes);
     __syncwarp();
     const unsigned short *from = x + (lane * static_cast<long long>(groups) + block_first) * 128;
     if (lane < M && bytes) load_bytes(rows + lane * X_BYTES, from, bytes, &barriers.x_came);
@@ -106,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   // First what asks, and the barriers for that; then, while all of it comes, the others.
   let_next_grid_begin();
   if (X_FIRST) wait_for_last_grid();
-  if (lane == 0) {
+  if (elect_one()) {  // the same lane as in `ask`
     if (warp == 0) barrier_init(&barriers.x_came, 1);
 #pragma unroll 1
     for (int i = 0; i < STAGES; i++) barrier_init(&full[i], 1);
