@@ -64,12 +64,12 @@ def lengths(*values):
 
 @pytest.fixture(scope="module")
 def hopper(tmp_path_factory):
-    """A call of the Hopper kernel's launcher, here; `text` in the place of its source. It notes what each call took."""
+    """A call of the Hopper kernels' launcher, here; `text` in the place of the source of one. It notes what each took."""
     prepare = prepare_in(tmp_path_factory.mktemp("mla"))
-    made, how = {}, {"text": None}
+    made, how = {}, {}
 
     def prepared(path, name, *, before_the_last_grid_ended=False, **given):
-        text = how["text"] if name == "mla_decode_wgmma" else None
+        text = how["text"] if name == how["kernel"] else None
         key = name, text, str(sorted(given["defines"].items()))
         if key not in made:
             made[key] = prepare(path, name, text=text, **given)
@@ -80,8 +80,8 @@ def hopper(tmp_path_factory):
 
         return noted
 
-    def call(*inputs, text=None, **more):
-        how["text"] = text
+    def call(*inputs, text=None, kernel="mla_decode_wgmma", **more):
+        how.update(text=text, kernel=kernel)
         k03_wgmma._kernels.cache_clear()
         return k03_wgmma.mla_decode(*inputs, **more)
 
@@ -284,10 +284,7 @@ FAULTS = {
         "named_barrier_arrive(back, 64);",
     ),
     "the rows of Q are given back too soon": ("if (page + 4 >= last) give_q_back();", "give_q_back();"),
-    "nobody waits for the other warpgroup's sums": (
-        "named_barrier_arrive(both, 64);\n      named_barrier_wait(back, 64);",
-        "named_barrier_arrive(both, 64);\n      named_barrier_arrive(back, 64);",
-    ),
+    "nobody waits for the other warpgroup's sums": ("wait(&shared.summed, part_parity);", ""),
     "the sum of one warpgroup is left out": ("sum[half] += shared.sums", "sum[half] += 0 * shared.sums"),
 }
 
@@ -302,6 +299,28 @@ def test_a_planted_fault_is_seen(hopper, fault):
     except RuntimeError:
         return
     assert not error(out, inputs) <= 1
+
+
+def test_one_warp_adds_what_four_add(hopper, monkeypatch):
+    inputs = inputs_of(workload(B=2, H=16, N=900, full=True))
+    by_four = hopper(*inputs, groups=5)
+    assert hopper.took["mla_decode_add_parts"][0] == (2, 2, 4)
+    monkeypatch.setattr(k03_wgmma, "FEW_HEADS", 31)
+    by_one = hopper(*inputs, groups=5)
+
+    assert hopper.took["mla_decode_add_parts"][0] == (2, 2, 1)
+    assert torch.equal(by_one, by_four) and error(by_one, inputs) <= 1
+    monkeypatch.undo()
+    assert SOURCE.count("head, blockIdx.z)") == 1
+    wrong = SOURCE.replace("head, blockIdx.z)", "head, 0)")
+    same_piece = hopper(*inputs, text=wrong, kernel="mla_decode_add_parts", groups=5)
+    assert not error(same_piece, inputs) <= 1
+
+
+def test_sequences_come_out_even_where_few_blocks_are_lost():
+    assert [k03_wgmma.groups_of(B, 66) for B in (64, 128, 65, 66, 132)] == [64, 64, 65, 66, 66]
+    assert [k03_wgmma.groups_of(B, 66) for B in (1, 8, 63, 100)] == [66] * 4
+    assert [k03_wgmma.groups_of(B, 1) for B in (1, 3)] == [1, 1] and k03_wgmma.groups_of(5, 0) == 1
 
 
 def test_a_part_that_is_added_wrongly_is_seen(hopper, monkeypatch):

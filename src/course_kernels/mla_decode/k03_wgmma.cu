@@ -67,7 +67,7 @@ struct Shared {
   uint4 weights[4][128];   // from thread to thread: four products of 16 tokens
   float2 tops[128];        // and the largest scores of its two rows
   float sums[2][2][ROWS];  // of a part: of even and of odd number; by warpgroup
-  Barrier q_full, q_empty;
+  Barrier q_full, q_empty, summed;  // summed: of a part, by both warpgroups
   Barrier full[2][PANELS];
   Barrier empty[2][2];  // the left half of the values, and the right one with what is only key
 };
@@ -340,8 +340,8 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
                                const Cut &end, int group) {
   const int t = threadIdx.x % 128, lane = t % 32, warp = t / 32;
   const int block = blockIdx.x % BLOCKS, first_head = block * ROWS + warp * 16 + lane / 4;
-  // Of the two warps that have the same heads: from the even pages to the odd ones, back, and both.
-  const int there = 1 + warp, back = 5 + warp, both = 9 + warp, all = 13 + SIDE;
+  // Of the two warps that have the same heads: from the even pages to the odd ones, and back.
+  const int there = 1 + warp, back = 5 + warp, all = 9 + SIDE;
   const Descriptor q = k_major(address_in_shared(shared.q)), keys = k_major(address_in_shared(shared.page[SIDE]));
   unsigned q_parity = 0, parity = 0, part_parity = 0;
   float s[PAGE / 2], o[HALF / 2];
@@ -492,14 +492,8 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
       sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 2);
       if (lane % 4 == 0) shared.sums[part_parity][SIDE][warp * 16 + lane / 4 + half * 8] = sum[half];
     }
-    // Each tells and waits, as for a page: the two stand in copies of this code of their own, at no barrier together.
-    if constexpr (SIDE == 0) {
-      named_barrier_arrive(both, 64);
-      named_barrier_wait(back, 64);
-    } else {
-      named_barrier_wait(both, 64);
-      named_barrier_arrive(back, 64);
-    }
+    arrive(&shared.summed);
+    wait(&shared.summed, part_parity);
 #pragma unroll
     for (int half = 0; half < 2; half++)
       sum[half] += shared.sums[part_parity][1 - SIDE][warp * 16 + lane / 4 + half * 8];
@@ -531,6 +525,7 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void mla_decode_wgmma(
     prefetch(cache_map);
     barrier_init(&shared.q_full, 1);
     barrier_init(&shared.q_empty, 8);  // each warp that multiplies
+    barrier_init(&shared.summed, 256);
     for (int side = 0; side < 2; side++) {
       for (int p = 0; p < PANELS; p++) barrier_init(&shared.full[side][p], 1);
       for (int half = 0; half < 2; half++) barrier_init(&shared.empty[side][half], 4 * CLUSTER);  // of one warpgroup
@@ -562,39 +557,48 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void mla_decode_wgmma(
   }
 }
 
-// The parts of the sequences that were cut; a warp for a head at a time.
-// grid: (blocks that share the heads, B)      block: 256
+// A warp adds the parts of one head, of 128 * PIECES columns: a lane has four neighbours of each piece.
+template <int PIECES>
+__device__ inline void add_parts_of(const float *parts, const float *part_lse, Number *O, int first, int last, int b, int H,
+                                    int head, int first_piece) {
+  constexpr int AT_A_TIME = 16 / PIECES;  // parts on their way
+  const int lane = threadIdx.x % 32;
+  auto place_of = [&](int group) { return (2ll * group + (group == first)) * H + head; };
+  // A lane fetches the weight of every 32nd part.
+  float top = -infinity(), total = 0;
+  for (int group = first + lane; group <= last; group += 32) top = fmaxf(top, part_lse[place_of(group)]);
+  for (int step = 16; step; step /= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, step));
+  float4 sum[PIECES] = {};
+  for (int begin = first; begin <= last; begin += 32) {
+    const float mine = begin + lane <= last ? power_of_2(part_lse[place_of(begin + lane)] - top) : 0;
+#pragma unroll AT_A_TIME
+    for (int group = begin; group <= min(last, begin + 31); group++) {
+      const float weight = __shfl_sync(0xffffffffu, mine, group - begin);
+      total += weight;
+#pragma unroll
+      for (int i = 0; i < PIECES; i++) {
+        const float4 x = reinterpret_cast<const float4 *>(parts + place_of(group) * LATENT)[(first_piece + i) * 32 + lane];
+        sum[i].x += weight * x.x, sum[i].y += weight * x.y, sum[i].z += weight * x.z, sum[i].w += weight * x.w;
+      }
+    }
+  }
+  const float by = 1 / total;
+  Number *to = O + (static_cast<long long>(b) * H + head) * LATENT;
+#pragma unroll
+  for (int i = 0; i < PIECES; i++)
+    store_pairs(to + ((first_piece + i) * 32 + lane) * 4, rounded_pair<Type>(sum[i].x * by, sum[i].y * by),
+                rounded_pair<Type>(sum[i].z * by, sum[i].w * by));
+}
+
+// The parts of the sequences that were cut; a warp for a head, or, where heads are few, four warps for its four pieces.
+// grid: (blocks that share the heads, B, 1 or 4)      block: 256
 extern "C" __global__ __launch_bounds__(256) void mla_decode_add_parts(
     const float *parts, const float *part_lse, const int *range, unsigned short *O, int H) {
   wait_for_last_grid();
-  const int b = blockIdx.y, lane = threadIdx.x % 32;
-  const int first = range[2 * b], last = range[2 * b + 1];
+  const int b = blockIdx.y, first = range[2 * b], last = range[2 * b + 1];
   if (first == last) return;  // answered already
-  for (int head = blockIdx.x * 8 + threadIdx.x / 32; head < H; head += gridDim.x * 8) {
-    auto place_of = [&](int group) { return (2ll * group + (group == first)) * H + head; };
-    // A lane fetches the weight of every 32nd part; of the parts themselves four are on their way at a time.
-    float top = -infinity(), total = 0;
-    for (int group = first + lane; group <= last; group += 32) top = fmaxf(top, part_lse[place_of(group)]);
-    for (int step = 16; step; step /= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, step));
-    float4 sum[LATENT / 128] = {};
-    for (int begin = first; begin <= last; begin += 32) {
-      const float mine = begin + lane <= last ? power_of_2(part_lse[place_of(begin + lane)] - top) : 0;
-#pragma unroll 4
-      for (int group = begin; group <= min(last, begin + 31); group++) {
-        const float weight = __shfl_sync(0xffffffffu, mine, group - begin);
-        total += weight;
-#pragma unroll
-        for (int i = 0; i < LATENT / 128; i++) {
-          const float4 x = reinterpret_cast<const float4 *>(parts + place_of(group) * LATENT)[i * 32 + lane];
-          sum[i].x += weight * x.x, sum[i].y += weight * x.y, sum[i].z += weight * x.z, sum[i].w += weight * x.w;
-        }
-      }
-    }
-    const float by = 1 / total;
-    Number *to = O + (static_cast<long long>(b) * H + head) * LATENT;
-#pragma unroll
-    for (int i = 0; i < LATENT / 128; i++)
-      store_pairs(to + (i * 32 + lane) * 4, rounded_pair<Type>(sum[i].x * by, sum[i].y * by),
-                  rounded_pair<Type>(sum[i].z * by, sum[i].w * by));
-  }
+  const int head = blockIdx.x * 8 + threadIdx.x / 32;
+  if (head >= H) return;
+  if (gridDim.z == 1) add_parts_of<LATENT / 128>(parts, part_lse, O, first, last, b, H, head, 0);
+  else add_parts_of<1>(parts, part_lse, O, first, last, b, H, head, blockIdx.z);
 }

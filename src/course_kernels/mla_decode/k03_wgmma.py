@@ -24,10 +24,11 @@ PANEL = 64  # numbers of a row that lie together in shared memory: 128 bytes
 THREADS = 3 * 128
 THREADS_THAT_ADD = 256
 HEADS_THAT_ADD = 8  # of a block, one for each warp
+FEW_HEADS = 16 * 128  # of all sequences: where four warps add up the parts of one, and not one
 
 # 64 rows of Q and two pages of 64 rows; from thread to thread the weights of a page in 16 bits and two maxima; two sets
-# of sums; 24 barriers.
-SHARED_BYTES = 3 * 64 * ROW * 2 + 128 * (64 + 8) + 2 * 2 * ROWS * 4 + 24 * 8
+# of sums; 25 barriers, and 8 bytes that nobody has.
+SHARED_BYTES = 3 * 64 * ROW * 2 + 128 * (64 + 8) + 2 * 2 * ROWS * 4 + 26 * 8
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def mla_decode(
         block_table: (B, MOST) int32, on the device: which pages a sequence has, in the order of its tokens.
         lengths: (B,) int32, on the device: the tokens that are there, 0 to MOST * 64. More count as so many.
         groups: of one block or two, which have all heads together: among how many the work is shared out, at least 1;
-            without it, as many as the card holds at once.
+            without it, `groups_of`.
         ideas: which are in; without it, those of `Ideas()`.
     Returns:
         (B, H, 512), the same type: every row a weighted mean of the first 512 numbers of the cache's rows, or zeros
@@ -85,7 +86,7 @@ def mla_decode(
         raise RuntimeError(f"q: expected a Hopper GPU (compute capability 9.0), got {q.device}")
     blocks, ideas = -(-H // ROWS), ideas or Ideas()
     if groups is None:
-        groups = _multiprocessors(device) // blocks
+        groups = groups_of(B, _multiprocessors(device) // blocks)
     elif groups < 1:
         raise ValueError(f"groups: expected at least 1, got {groups}")
     o = torch.empty((B, H, LATENT), dtype=q.dtype, device=q.device)
@@ -100,8 +101,20 @@ def mla_decode(
         tensor_map(cache.view(-1, ROW), (PAGE // _cluster(blocks, ideas), PANEL)),
         block_table, lengths, o, parts, part_lse, first_and_last, B, H, MOST, SCALE * log2(e),
     )  # fmt: skip
-    add((-(-H // HEADS_THAT_ADD), B, 1), parts, part_lse, first_and_last, o, H)
+    pieces = 4 if B * H <= FEW_HEADS else 1
+    add((-(-H // HEADS_THAT_ADD), B, pieces), parts, part_lse, first_and_last, o, H)
     return o
+
+
+def groups_of(B: int, places: int) -> int:
+    """Return among how many groups of blocks B sequences are shared out, on a card that holds `places` at once.
+
+    All of them; or up to one in 32 less, if sequences of one length then come out even and no parts must be added.
+    """
+    for groups in range(places, places - places // 32 - 1, -1):
+        if groups and B % groups == 0:
+            return groups
+    return max(places, 1)
 
 
 def _cluster(blocks: int, ideas: Ideas) -> int:

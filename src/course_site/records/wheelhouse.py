@@ -39,6 +39,8 @@ BESIDE_THE_RUNTIME = frozenset({"nvidia-cuda-crt", "nvidia-cuda-cccl"})
 RUNTIME = "nvidia-cuda-runtime"
 PARTS, PART_NAME = "parts", "wheelhouse.tar"
 MOST_PARTS = 900  # three digits in their names
+# Folders whose files a record can depend on.
+HELD = ("src/", "docs/", "handbook/", "labs/", "tests/", "proposals/", "capstone/")
 # ipykernel names it and starts without it: a debugger's other half, a fifth of the measuring half.
 NOT_NEEDED = frozenset({"debugpy"})
 NETWORK_SIGNS = ("NewConnectionError", "ConnectTimeout", "Max retries exceeded", "Temporary failure in name",
@@ -427,10 +429,8 @@ def write_revision(root: Path, folder: Path) -> None:
     lines = [git("rev-parse", "HEAD").strip() or "unknown"]
     for entry in git("ls-tree", "-r", "HEAD").splitlines():
         about, path = entry.split("\t", 1)
-        # Weights that one page made and another one reads lie among the records.
-        made = path.startswith("records/") and ".artifacts/" in path
-        if made or (
-            path.startswith(("src/", "docs/", "handbook/", "labs/", "tests/")) and "/assets/" not in path
-        ):
+        # Weights that one page made and another one reads lie among the records; so does what machines' files came to.
+        made = path.startswith("records/") and (".artifacts/" in path or path.endswith("/harness.jsonl"))
+        if made or (path.startswith(HELD) and "/assets/" not in path):
             lines.append(f"{about.split()[2]} {path}")
     (folder / "revision.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
