@@ -64,7 +64,7 @@ def lengths(*values):
 
 @pytest.fixture(scope="module")
 def hopper(tmp_path_factory):
-    """A call of the Hopper kernels' launcher, here; `text` in the place of the source of one. It notes what each took."""
+    """A call of the Hopper kernels' launcher, here; `text` in the place of one's source. It notes what each took."""
     prepare = prepare_in(tmp_path_factory.mktemp("mla"))
     made, how = {}, {}
 
@@ -309,7 +309,8 @@ def test_one_warp_adds_what_four_add(hopper, monkeypatch):
     by_one = hopper(*inputs, groups=5)
 
     assert hopper.took["mla_decode_add_parts"][0] == (2, 2, 1)
-    assert torch.equal(by_one, by_four) and error(by_one, inputs) <= 1
+    assert torch.equal(by_one, by_four)
+    assert error(by_one, inputs) <= 1
     monkeypatch.undo()
     assert SOURCE.count("head, blockIdx.z)") == 1
     wrong = SOURCE.replace("head, blockIdx.z)", "head, 0)")
@@ -320,7 +321,8 @@ def test_one_warp_adds_what_four_add(hopper, monkeypatch):
 def test_sequences_come_out_even_where_few_blocks_are_lost():
     assert [k03_wgmma.groups_of(B, 66) for B in (64, 128, 65, 66, 132)] == [64, 64, 65, 66, 66]
     assert [k03_wgmma.groups_of(B, 66) for B in (1, 8, 63, 100)] == [66] * 4
-    assert [k03_wgmma.groups_of(B, 1) for B in (1, 3)] == [1, 1] and k03_wgmma.groups_of(5, 0) == 1
+    assert [k03_wgmma.groups_of(B, 1) for B in (1, 3)] == [1, 1]
+    assert k03_wgmma.groups_of(5, 0) == 1
 
 
 def test_a_part_that_is_added_wrongly_is_seen(hopper, monkeypatch):
