@@ -42,9 +42,7 @@ def outgoing(chosen: torch.Tensor, card: int, cards: int, held: int) -> Outgoing
     where = chosen // held
     goes = torch.stack([(where == other).any(dim=1) for other in range(cards)], dim=1)
     goes[:, card] = False
-    # Along the last dimension many threads add; along the first, one of them would go down each column.
-    before = goes.t().contiguous().cumsum(1).t().contiguous()
-    place = torch.where(goes, before - 1, -1)
+    place = torch.where(goes, goes.cumsum(0) - 1, -1)
     return Outgoing(place, goes.sum(0))
 
 
