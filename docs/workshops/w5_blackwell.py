@@ -1180,7 +1180,8 @@ record(
 # many numbers of x to fetch. k03 has the same multiplies, and fetches x once:
 #
 # /// claim | few.m16.cluster < 0.95 * few.m16.fp4 and few.m8.cluster > 0.9 * few.m8.fp4
-# with 16 rows it takes {{ few.m16.cluster:.1f}} µs where k02 takes {{ few.m16.fp4:.1f}}, so part of what came on top was x. With eight rows
+# with 16 rows it takes {{ few.m16.cluster:.1f}} µs where k02 takes {{ few.m16.fp4:.1f}}, so the multiplies alone were not all that came on top.
+# It also meets less often, and this table does not part the two. With eight rows
 # it brings hardly anything: {{ few.m8.cluster:.1f}} µs beside {{ few.m8.fp4:.1f}}.
 # /// otherwise
 # with 16 rows it takes {{ few.m16.cluster:.1f}} µs where k02 takes {{ few.m16.fp4:.1f}}, and with eight {{ few.m8.cluster:.1f}} beside {{ few.m8.fp4:.1f}}.
