@@ -138,10 +138,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   auto announce = [&](int begin, int unit) {  // the sums of all blocks
     if (tile_of_unit(begin, unit) < tiles) arrive_and_expect_bytes(&barriers.inbox[unit], BLOCKS * SUMS * 4);
   };
-  for (int unit = threadIdx.x; unit < UNITS; unit += THREADS) {
-    barrier_init(&barriers.inbox[unit], 1);
+  if (lane == 0) {  // who announces them anew, too
+#pragma unroll 1
+    for (int unit = warp; unit < UNITS; unit += WARPS) barrier_init(&barriers.inbox[unit], 1), announce(0, unit);
     fence_barrier_init();
-    announce(0, unit);
   }
   const float factor = *second * LEFT;
   __syncthreads();  // the barriers are there
