@@ -319,10 +319,21 @@ def test_one_warp_adds_what_four_add(hopper, monkeypatch):
 
 
 def test_sequences_come_out_even_where_few_blocks_are_lost():
-    assert [k03_wgmma.groups_of(B, 66) for B in (64, 128, 65, 66, 132)] == [64, 64, 65, 66, 66]
-    assert [k03_wgmma.groups_of(B, 66) for B in (1, 8, 63, 100)] == [66] * 4
-    assert [k03_wgmma.groups_of(B, 1) for B in (1, 3)] == [1, 1]
-    assert k03_wgmma.groups_of(5, 0) == 1
+    def groups(B, places, most=64):
+        return k03_wgmma.groups_of(B, places, pages=B * most)
+
+    assert [groups(B, 66) for B in (64, 128, 65, 66, 132)] == [64, 64, 65, 66, 66]
+    assert [groups(B, 66) for B in (8, 63, 100)] == [66] * 3
+    assert [groups(B, 1) for B in (1, 3)] == [1, 1]
+    assert groups(5, 0) == 1
+
+
+def test_few_pages_go_to_few_groups_and_every_sequence_still_has_one():
+    of_one = [k03_wgmma.groups_of(1, 66, pages=pages) for pages in (1024, 264, 128, 64, 4, 1, 0)]
+
+    assert of_one == [66, 66, 32, 16, 1, 1, 1]
+    assert [k03_wgmma.groups_of(B, 66, pages=B) for B in (2, 40, 66, 300)] == [2, 40, 66, 66]
+    assert k03_wgmma.groups_of(8, 66, pages=8 * 16) == 32
 
 
 def test_a_part_that_is_added_wrongly_is_seen(hopper, monkeypatch):

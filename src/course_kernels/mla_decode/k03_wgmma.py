@@ -24,6 +24,7 @@ PANEL = 64  # numbers of a row that lie together in shared memory: 128 bytes
 THREADS = 3 * 128
 THREADS_THAT_ADD = 256
 HEADS_THAT_ADD = 8  # of a block, one for each warp
+LEAST_PAGES = 4  # of a group; half as many took longer for one sequence of 128 pages
 FEW_HEADS = 16 * 128  # of all sequences: where four warps add up the parts of one, and not one
 
 # 64 rows of Q and two pages of 64 rows; from thread to thread the weights of a page in 16 bits and two maxima; two sets
@@ -86,7 +87,7 @@ def mla_decode(
         raise RuntimeError(f"q: expected a Hopper GPU (compute capability 9.0), got {q.device}")
     blocks, ideas = -(-H // ROWS), ideas or Ideas()
     if groups is None:
-        groups = groups_of(B, _multiprocessors(device) // blocks)
+        groups = groups_of(B, _multiprocessors(device) // blocks, pages=B * MOST)
     elif groups < 1:
         raise ValueError(f"groups: expected at least 1, got {groups}")
     o = torch.empty((B, H, LATENT), dtype=q.dtype, device=q.device)
@@ -106,11 +107,14 @@ def mla_decode(
     return o
 
 
-def groups_of(B: int, places: int) -> int:
+def groups_of(B: int, places: int, *, pages: int) -> int:
     """Return among how many groups of blocks B sequences are shared out, on a card that holds `places` at once.
 
-    All of them; or up to one in 32 less, if sequences of one length then come out even and no parts must be added.
+    All of them. Fewer, if they would get less than LEAST_PAGES each of the pages that there is room for: a part then
+    costs more than it saves; but one for each sequence. And up to one in 32 less, if sequences of one length then come
+    out even and no parts must be added.
     """
+    places = min(places, max(B, pages // LEAST_PAGES))
     for groups in range(places, places - places // 32 - 1, -1):
         if groups and B % groups == 0:
             return groups
