@@ -8,10 +8,10 @@ A test says that it may be kept, and which files it reads besides those that it 
 Its key is the text of the test file, of everything that this imports, and of what the mark names (of judge, labs,
 profiler and harness without comments and without docstrings of functions), the meaning of what every test goes through,
 and the versions of Python, torch, Triton, NumPy and the compilers. A key that verdicts.json has is a test that has
-passed; a sixteenth of those is drawn by the commit and run all the same. What cannot be known by
-files is not marked: clocks, limits, processes, whoever looks at the machine or asks another library. While a marked
-test runs, it fails if it opens a file of the project that its key does not know. Options: --anew runs all of them;
---keep runs nothing else, and writes verdicts.json.
+passed. A sixteenth of those is drawn by the commit and run all the same, and of those that took long a sixteenth of
+that. What cannot be known by files is not marked: clocks, limits, processes, whoever looks at the machine or asks
+another library. While a marked test runs, it fails if it opens a file of the project that its key does not know.
+Options: --anew runs all of them; --keep runs nothing else, and writes verdicts.json.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ from course_site.records.digest import code_digest
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 FILE = Path(__file__).with_name("verdicts.json")
-MADE_WITH, VERDICTS = "made with", "verdicts"
-DRAWN = "COURSE_TESTS_DRAWN"  # the sixteenth that is run all the same, for the processes of one run
+MADE_WITH, SLOW, VERDICTS = "made with", "slow", "verdicts"
+SLOW_S = 4.0  # a test that took longer is drawn more rarely: a handful of them would be a quarter of a run
+DRAWN = "COURSE_TESTS_DRAWN"  # what is run all the same, for the processes of one run
 # Part of each key: what every test of this folder goes through. No test reads their words, so their meaning decides.
 EVERYWHERE = ("conftest.py", "once.py")
 # What decides no verdict: the facts themselves.
@@ -241,20 +242,21 @@ def _short(name: str) -> str:
 def read(file: Path = FILE) -> dict[str, Any]:
     """What verdicts.json holds; nothing where there is none."""
     if not file.exists():
-        return {MADE_WITH: [], VERDICTS: {}}
+        return {MADE_WITH: [], SLOW: [], VERDICTS: {}}
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+    return {SLOW: []} | found
 
 
-def written(verdicts: dict[str, str]) -> str:
+def written(verdicts: dict[str, str], slow: Iterable[str] = ()) -> str:
     """The text of verdicts.json, a line for each."""
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(key)}" for name, key in sorted(verdicts.items()))
-    return f'{{"{MADE_WITH}": {json.dumps(made_with())},\n"{VERDICTS}": {{\n{lines}\n}}}}\n'
+    names = ",\n".join(json.dumps(name) for name in sorted(slow))
+    return f'{{"{MADE_WITH}": {json.dumps(made_with())},\n"{SLOW}": [\n{names}\n],\n"{VERDICTS}": {{\n{lines}\n}}}}\n'
 
 
 def drawn_by(commit: str, facts: str) -> str:
-    """The sixteenth of the verdicts that is run all the same: those whose key begins with this."""
-    return hashlib.sha256(f"{commit} {facts}".encode()).hexdigest()[0]
+    """What is run all the same: tests whose key begins with the first digit, slow ones if it begins with both."""
+    return hashlib.sha256(f"{commit} {facts}".encode()).hexdigest()[:2]
 
 
 def _commit() -> str:
@@ -349,6 +351,7 @@ class Plugin:
         self.is_controller = not hasattr(config, "workerinput")
         facts = read()
         self.verdicts: dict[str, str] = facts[VERDICTS] if is_ours() else {}
+        self.slow = frozenset(facts[SLOW])
         self.same_versions = facts[MADE_WITH] == list(made_with())
         if self.is_controller:
             os.environ[DRAWN] = drawn_by(_commit(), FILE.read_text() if FILE.exists() else "")
@@ -356,6 +359,7 @@ class Plugin:
         self.opened = Opened()
         self.count: Counter[str] = Counter()
         self.now: dict[str, str | None] = {}
+        self.took: dict[str, float] = {}
         self.complaints: list[str] = []
 
     # --- in the process that runs a test
@@ -384,7 +388,8 @@ class Plugin:
         files = files_of(item)
         key = key_of(name_of(item), files)
         known = self.verdicts.get(name_of(item)) == key
-        if known and not self.anew and not key.startswith(self.drawn):
+        drawn = self.drawn if name_of(item) in self.slow else self.drawn[:1]
+        if known and not self.anew and not key.startswith(drawn):
             self._passed(item, nextitem, key)
             return True
         item.stash[STATE] = ("drawn" if known else "not known"), key, files
@@ -441,6 +446,8 @@ class Plugin:
             if report.when == "call" and not report.skipped:
                 self.count[state] += 1
             name = _short(report.nodeid)
+            if report.when == "call" and state != "kept":
+                self.took[name] = report.duration
             failed_before = name in self.now and self.now[name] is None
             self.now[name] = (key or None) if report.passed and not failed_before else None
 
@@ -461,8 +468,11 @@ class Plugin:
                 whole = {name.partition("::")[0] for name in self.now}
             facts = read()  # again: two runs of other files may have been under way
             was = facts[VERDICTS] if facts[MADE_WITH] == list(made_with()) else {}
+            verdicts = merged(was, self.now, whole)
+            slow = {name for name, seconds in self.took.items() if seconds > SLOW_S}
+            slow |= set(facts[SLOW]) - set(self.took)
             new = FILE.with_suffix(".new")
-            new.write_text(written(merged(was, self.now, whole)), encoding="utf-8")
+            new.write_text(written(verdicts, slow & set(verdicts)), encoding="utf-8")
             new.replace(FILE)
         elif self.is_everything() and not self.anew and not stopped:
             said = [
@@ -481,7 +491,7 @@ class Plugin:
         """Say what was kept."""
         if self.count:
             kept, drawn, cold = (self.count[state] for state in ("kept", "drawn", "not known"))
-            how = "all anew" if self.anew else f"sixteenth {self.drawn} drawn"
+            how = "all anew" if self.anew else f"drawn by {self.drawn}"
             terminalreporter.write_line(
                 f"verdicts: {kept} kept, {drawn} run of those that are ({how}), {cold} not known and run"
             )

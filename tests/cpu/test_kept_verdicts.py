@@ -19,6 +19,7 @@ FILES = {
 import os
 import kept_verdicts
 kept_verdicts.drawn_by = lambda commit, facts: os.environ["SIXTEENTH"]
+kept_verdicts.SLOW_S = float(os.environ.get("SLOW_S", "60"))
 def pytest_addoption(parser):
     kept_verdicts.add_options(parser)
 def pytest_configure(config):
@@ -221,7 +222,7 @@ def test_what_has_passed_is_not_run_again_until_something_changes(project):
     code, ran, said = run(project)
     assert (code, ran) == (0, ["always", "not_here"]), said
     assert "4 passed, 1 skipped" in said
-    assert "verdicts: 3 kept, 0 run of those that are (sixteenth none drawn), 0 not known and run" in said
+    assert "verdicts: 3 kept, 0 run of those that are (drawn by none), 0 not known and run" in said
 
     (project / "labs/first/lab.toml").write_text("right still")
     assert run(project)[1] == ["costly", "first", "always", "not_here"]
@@ -247,6 +248,22 @@ def test_what_is_true_no_more_is_seen_when_it_is_drawn_and_when_all_is_run(proje
     assert "FAILED tests/cpu/test_it.py::test_of_a_lab[first]" in said
     code, ran, _ = run(project, "--anew", BROKEN="1")
     assert (code, ran) == (1, EVERYTHING)
+
+
+def test_what_took_long_is_drawn_by_two_digits_and_what_has_become_quick_by_one(project):
+    run(project, "--keep", SLOW_S="0")
+    slow = json.loads((project / "tests/cpu/verdicts.json").read_text())["slow"]
+    assert slow == sorted(verdicts(project)) == ["test_it.py::test_alone", FIRST, SECOND]
+    key = verdicts(project)[FIRST]
+    other = "f" if key[1] != "f" else "0"
+    assert "first" not in run(project, SIXTEENTH=key[0] + other)[1]
+    assert "first" in run(project, SIXTEENTH=key[:2])[1]
+
+    run(project, "--keep", "--anew", "-k", "first")
+    assert json.loads((project / "tests/cpu/verdicts.json").read_text())["slow"] == [
+        name for name in slow if name != FIRST
+    ]
+    assert "first" in run(project, SIXTEENTH=key[0] + other)[1]
 
 
 def test_a_file_that_the_key_does_not_know_fails_the_test_that_reads_it(project):
@@ -291,7 +308,7 @@ def test_a_run_changes_what_it_has_seen_and_nothing_else():
 
 def test_each_commit_draws_another_sixteenth():
     drawn = {kept_verdicts.drawn_by(f"{n:040x}", "facts") for n in range(300)}
-    assert drawn == set("0123456789abcdef")
+    assert {first for first, _ in drawn} == {second for _, second in drawn} == set("0123456789abcdef")
     assert kept_verdicts.drawn_by("a", "facts") == kept_verdicts.drawn_by("a", "facts")
 
 
