@@ -1167,7 +1167,7 @@ record(
 # Speed is told as a quotient with its opponent's name in it. Eager is PyTorch as most people write it, and `torch.compile` the same text behind one line more: the second opponent costs
 # a reader nothing, so a gain over the first alone is a gain over a line that somebody did not write.
 #
-# /// predict | All six: how many are right, in less time than eager **and** than `torch.compile`?
+# /// predict | All six: how many are right, in less time than eager and also than torch.compile?
 # Your six forecasts have said it already. Count.
 #
 # - [six.won <= 1] None, or one
@@ -1205,6 +1205,12 @@ record(
 # **Where we are behind it:** softmax. The file takes {{ six.softmax.us:,.0f}} µs, and the kernel of our lesson {{ six.softmax.ours.us:,.0f}}: ours reads each row twice, and the file keeps it in registers.
 # /// otherwise
 # On softmax the file takes {{ six.softmax.us:,.0f}} µs, and the kernel of our lesson {{ six.softmax.ours.us:,.0f}}.
+# ///
+#
+# /// claim | six.bias_gelu.us < 0.85 * six.bias_gelu.ours.us
+# **And on bias and GELU**: {{ six.bias_gelu.us:,.0f}} µs, and ours {{ six.bias_gelu.ours.us:,.0f}}, which is {{ six.bias_gelu.ours.of_peak:.0%}} of its floor's speed.
+# /// otherwise
+# On bias and GELU the file takes {{ six.bias_gelu.us:,.0f}} µs, and ours {{ six.bias_gelu.ours.us:,.0f}}.
 # ///
 #
 # And before you smile at a file that falls over a matrix of one column: our own LayerNorm fell over a row of one number, the first time it met a card, by the same line. A number that is known to be 1 when a kernel is compiled is no tensor any more, and has no `.to`.
