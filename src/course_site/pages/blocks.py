@@ -53,6 +53,7 @@ KINDS = {
     "kitchen": Kind(argument="none", body="none"),
     "key": Kind(argument="none", body="none"),
     "attacks": Kind(argument="none", body="none"),
+    "part": Kind(body="yaml"),
 }
 _PARTS = frozenset(part for kind in KINDS.values() for part in kind.parts)
 _HEAD = re.compile(r"///(?:\s+(?P<kind>[\w-]+)\s*(?:\|\s*(?P<argument>.*?))?)?\s*$")

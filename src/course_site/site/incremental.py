@@ -17,6 +17,7 @@ from course_site.pages.bibliography import cited_keys
 from course_site.pages.blocks import KINDS, Block
 from course_site.pages.headings import heading_lines
 from course_site.pages.page import Page, read_page
+from course_site.pages.parts import pages_quoted_by
 from course_site.site.render.rendered import Rendered
 
 Look = Mapping[str, tuple[int, int]]
@@ -50,6 +51,8 @@ def edited_pages(root: Path, before: Look, now: Look, pages: Iterable[Page]) -> 
     names = {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
     known = {page.path.as_posix(): page for page in pages}
     if not names or not names <= known.keys() & now.keys():  # none: somewhere where nobody looked
+        return None
+    if names & set().union(*map(pages_quoted_by, known.values())):  # parts of it stand on other pages, too
         return None
     try:
         found = [read_page(root / name, root) for name in sorted(names)]

@@ -12,9 +12,10 @@ from course_site.charts.data import SETTINGS, draw, drawn_beside, labels
 from course_site.lint import cards, chart_words, claim_words, lint
 from course_site.lint.values_in_prose import defined_faults, unit_of_head
 from course_site.pages import blocks
-from course_site.pages.block_settings import CELL, FLAG, ROW, TEXT, WORD, Shape, read
+from course_site.pages.block_settings import CELL, COUNT, FLAG, ROW, TEXT, WORD, Shape, read
 from course_site.pages.blocks import Block, DirectiveError, walk_blocks
 from course_site.pages.fences import fenced
+from course_site.pages.parts import part_of
 from course_site.pages.placeholders import expressions
 from course_site.pages.plain_text import CITE
 from course_site.pages.urls import address_from
@@ -99,7 +100,7 @@ def _mark(writer: Writer, verdict: claims.Verdict) -> str:
     told.append(f"True in {verdict.support:.1%} of the resamples, which imitate further runs.")
     said = "&#10;".join(map(html.escape, told))  # a line for each: popover.js makes a list of them
     pages = {page.path.as_posix(): page for page in writer.course.pages}
-    there = address_from(writer.page.path.as_posix(), pages)(WHEN_A_CLAIM_FAILS)
+    there = address_from(writer.shown_on.path.as_posix(), pages)(WHEN_A_CLAIM_FAILS)
     link = f' href="{there}"' if there else ""
     return writer.slot(f'<a class="tested"{link} title="{said}" data-search-exclude>tested</a>')
 
@@ -288,3 +289,19 @@ def _cell(row: dict[str, Any], column: Any) -> str:
 def _is_numeric(lines: list[list[str]], column: int) -> bool:
     """Return whether a column holds values: it is set flush right."""
     return any("{{" in line[column] for line in lines[1:])
+
+
+def part(writer: Writer, block: Block) -> str:
+    """Return a block of another page, and a line that leads to where it stands there."""
+    pages = {page.path.as_posix(): page for page in writer.course.pages}
+    settings = read(block.text, {"which?": COUNT})
+    page, heading, found = part_of(block.argument, settings.get("which", 1), pages)
+    if page == writer.page:
+        raise DirectiveError("is a part of this page")
+    if found.kind != "figure" and writer.course.is_absent(page.id):
+        raise NotHere(f"what {page.title} has measured")
+    place = block.argument.rpartition("|")[0].strip()
+    there = address_from(writer.page.path.as_posix(), pages)(place)
+    name = f"{page.meta.get('nav', page.title)}: {heading}" if heading != page.title else page.title
+    link = f'<a href="{there}">{html.escape(name)}</a>' if there else html.escape(name)
+    return f"{writer.part(page, found)}\n\nFrom {link}\n{{: .caption .from }}"

@@ -68,6 +68,7 @@ BLOCKS = {
     "kitchen": index_blocks.kitchen,
     "key": index_blocks.key,
     "attacks": attacks.attacks,
+    "part": data_blocks.part,
 }
 
 # A page with one of these is looked things up in, and nobody reads it from its head to its end.

@@ -26,20 +26,21 @@ Facts = dict[str, Any]
 
 
 class Behind:
-    """Collects the values of one page while it is written."""
+    """Collects the values of one page while it is written, and those of parts of other pages that are shown on it."""
 
-    def __init__(self, course: Course, page: Page) -> None:
+    def __init__(self, course: Course, page: Page, shown_on: Behind | None = None) -> None:
         self._course, self._page = course, page
-        self._values: dict[str, tuple[int, Facts]] = {}
-        self._names: dict[str, tuple[int, Facts]] = {}
-        self._runs: dict[tuple[str, str], int] = {}
+        self._values: dict[tuple[str, str], tuple[int, Facts]] = shown_on._values if shown_on else {}
+        self._names: dict[tuple[str, str], tuple[int, Facts]] = shown_on._names if shown_on else {}
+        self._runs: dict[tuple[str, str], int] = shown_on._runs if shown_on else {}
 
     def place_of(self, expression: str, result: Result) -> int:
         """Return the place of a value in the block, which it takes where it first stands."""
-        if expression not in self._values:
-            self._values[expression] = len(self._values), {}
-            self._values[expression][1].update(self._value(expression, result))
-        return self._values[expression][0]
+        key = self._page.id, expression
+        if key not in self._values:
+            self._values[key] = len(self._values), {}
+            self._values[key][1].update(self._value(expression, result))
+        return self._values[key][0]
 
     def block(self) -> str:
         """Return the element with all of it; empty on a page without values."""
@@ -73,10 +74,11 @@ class Behind:
         return ""
 
     def _place_of_name(self, name: str) -> int:
-        if name not in self._names:
-            self._names[name] = len(self._names), {}
-            self._names[name][1].update(self._name(name))
-        return self._names[name][0]
+        key = self._page.id, name
+        if key not in self._names:
+            self._names[key] = len(self._names), {}
+            self._names[key][1].update(self._name(name))
+        return self._names[key][0]
 
     def _name(self, name: str) -> Facts:
         scope = self._course.scopes[self._page.id]

@@ -81,18 +81,26 @@ class Writer:
 
     Args:
         blocks: what each kind of block becomes: (writer, block) -> Markdown.
+        shown_on: the writer of another page, on which a part of this one is shown.
     """
 
-    def __init__(self, course: Course, page: Page, blocks: Mapping[str, Callable[..., str]]) -> None:
+    def __init__(
+        self,
+        course: Course,
+        page: Page,
+        blocks: Mapping[str, Callable[..., str]],
+        shown_on: Writer | None = None,
+    ) -> None:
         self.course, self.page, self._blocks = course, page, blocks
         self.scope = course.scopes[page.id]
-        self.out = Rendered()
+        self.out: Rendered = shown_on.out if shown_on else Rendered()
+        self.shown_on: Page = shown_on.page if shown_on else page
         self.roads: list[Any] = []  # that wait for the minutes of all pages
         self.has_numbers = course.states[page.id] in ("fresh", "static")
-        self.uri = posixpath.splitext(site_uri(page.path.as_posix()))[0] + ".html"
+        self.uri = posixpath.splitext(site_uri(self.shown_on.path.as_posix()))[0] + ".html"
         self.dashes = 0  # that stand for numbers which this edition does not have
         self.file = page.path.as_posix()  # that what is wrong is said of
-        self.behind = Behind(course, page)
+        self.behind: Behind = Behind(course, page, shown_on.behind if shown_on else None)
         self.headers_shown: set[Path] = set()  # that stand under a diff of this page
         self.asked: dict[str, Block] = {}  # the predictions of this page, by their anchors
         self.folded_cells = folded_cells.folded(page)
@@ -215,15 +223,15 @@ class Writer:
                 return match.group()
             here = self.page.path.parent.as_posix()
             there = posixpath.normpath(posixpath.join(here, target))
-            return (
-                match["text"]
-                + posixpath.relpath(
-                    site_uri(there), posixpath.dirname(site_uri(self.page.path.as_posix())) or "."
-                )
-                + match["rest"]
-            )
+            return match["text"] + self._from_here(site_uri(there)) + match["rest"]
 
+        if self.shown_on != self.page:
+            text = text.replace("](#", f"]({self.page.path.name}#")
         return _LINK.sub(move, _ARTIFACT.sub(self._artifact, text))
+
+    def _from_here(self, uri: str) -> str:
+        """Return the way to a file of the site's source from the page that is read."""
+        return posixpath.relpath(uri, posixpath.dirname(site_uri(self.shown_on.path.as_posix())) or ".")
 
     def _artifact(self, link: re.Match[str]) -> str:
         """Return a link to a file that a record seals, with its size behind it; the words alone while there is none."""
@@ -239,10 +247,9 @@ class Writer:
             self.problem(f"{link.group()}: the record of {page_id} has no such file; it has {known}")
             return link["text"]
         said = self.course.records[page_id].artifacts[link["name"]]
-        here = posixpath.dirname(site_uri(self.page.path.as_posix())) or "."
         uri = artifact_uri(self.course.page(page_id).path.as_posix(), link["name"])
         size = f'<span class="value" title="sha256 {said["sha256"]}">{size_in_words(said["bytes"])}</span>'
-        return f"[{link['text']}]({posixpath.relpath(uri, here)}) ({size})"
+        return f"[{link['text']}]({self._from_here(uri)}) ({size})"
 
     def _values(self, text: str, *, plain: bool = False, unit: str = "") -> str:
         lines, at = [], 0
@@ -289,7 +296,7 @@ class Writer:
         except ExpressionError as error:
             self.problem(str(error))
             return MISSING
-        self.out.shown[expression] = text
+        self.out.shown[expression if self.shown_on == self.page else f"{self.page.id}.{expression}"] = text
         if plain:
             return text
         about = html.escape(ledger.about(self.course, self.page, expression, result))
@@ -339,6 +346,13 @@ class Writer:
         except ExpressionError as error:
             self.wrong(block, str(error))
         return ""
+
+    def part(self, page: Page, block: Block) -> str:
+        """Return a block of another page as it stands there, with that page's values and links."""
+        guest = Writer(self.course, page, self._blocks, shown_on=self)
+        shown = guest._block(block)
+        self.dashes += guest.dashes
+        return shown
 
     def wrong(self, block: Block, message: str) -> None:
         """Note what is wrong with a block, and in which line of the page it begins."""
