@@ -36,7 +36,7 @@ def test_a_page_has_every_part_of_the_form_in_order(name):
     for part in PARTS:
         at = text.find(part, at)
         assert at >= 0, part
-    blocks = [block for block in walk_blocks(parse(text.partition("\n---\n")[2]))]
+    blocks = list(walk_blocks(parse(text.partition("\n---\n")[2])))
     kinds = [block.kind for block in blocks]
     pictures = [
         block for block in blocks if block.kind == "part" and block.argument.endswith(("figure", "chart"))
