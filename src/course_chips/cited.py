@@ -51,6 +51,11 @@ class Chip:
         return tuple(dict.fromkeys(figure.source for figure in self.figures.values()))
 
 
+_NKI = ("neuron-nki-arch", "2025-12")
+_HOT_CHIPS = ("kaplan-gaudi3", "2024-08")
+_PORTS = ("gaudi-network", "2026")
+_WAFER = ("argonne-cerebras", "2024-11")
+
 CHIPS: dict[str, Chip] = {
     "groq_lpu": Chip(
         "Groq LPU, the first",
@@ -68,6 +73,72 @@ CHIPS: dict[str, Chip] = {
             "memory_mb": Figure(500.0, "MB", "register-lpx", "2026-03"),
             "gb_per_s": Figure(150_000.0, "GB/s", "register-lpx", "2026-03"),
             "in_a_rack": Figure(256.0, "1", "register-lpx", "2026-03"),
+        },
+    ),
+    "wse3": Chip(
+        "Cerebras WSE-3",
+        {
+            "cores": Figure(900_000.0, "1", *_WAFER),
+            "memory_gb": Figure(44.0, "GB", *_WAFER),
+            "gb_per_s": Figure(21e6, "GB/s", *_WAFER),
+            "door_gbit_per_s": Figure(1200.0, "Gbit/s", *_WAFER),
+            "numbers_at_once": Figure(8.0, "1", "nextplatform-wse3", "2024-03"),
+            "ai_pflops": Figure(125.0, "PFLOP/s", "tomshardware-wse3", "2024-03"),
+            "said_tokens_per_s": Figure(1800.0, "tokens/s", "register-wafer", "2024-08"),
+        },
+    ),
+    "gaudi3": Chip(
+        "Intel Gaudi 3",
+        {
+            "bf16_tflops": Figure(1677.0, "TFLOP/s", "bekman-accelerators", "2026-08"),
+            "paper_bf16_tflops": Figure(1835.0, "TFLOP/s", *_HOT_CHIPS),
+            "vector_tflops": Figure(28.7, "TFLOP/s", *_HOT_CHIPS),
+            "memory_gb": Figure(128.0, "GB", *_HOT_CHIPS),
+            "gb_per_s": Figure(3670.0, "GB/s", *_HOT_CHIPS),
+            "mme_mhz": Figure(1600.0, "MHz", "bekman-accelerators", "2026-08"),
+            "mme_side": Figure(256.0, "1", "bekman-accelerators", "2026-08"),
+            "engines": Figure(8.0, "1", *_HOT_CHIPS),
+            "vector_cores": Figure(64.0, "1", *_HOT_CHIPS),
+            "ports_in": Figure(21.0, "1", *_PORTS),
+            "ports_out": Figure(3.0, "1", *_PORTS),
+            "port_gbit_per_s": Figure(200.0, "Gbit/s", *_PORTS),
+        },
+    ),
+    "trainium1": Chip(
+        "AWS Trainium",
+        {
+            "bf16_tflops": Figure(191.0, "TFLOP/s", "neuron-trainium2", "2026"),
+            "memory_gib": Figure(32.0, "GiB", *_NKI),
+            "gb_per_s": Figure(820.0, "GB/s", *_NKI),
+            "cores": Figure(2.0, "1", *_NKI),
+            "array": Figure(128.0, "1", *_NKI),
+            "clock_ghz": Figure(2.8, "GHz", *_NKI),
+            "rows_at_most": Figure(512.0, "1", *_NKI),
+            "cycles_at_least": Figure(64.0, "cycles", *_NKI),
+        },
+    ),
+    "inferentia2": Chip(
+        "AWS Inferentia2",
+        {
+            "bf16_tflops": Figure(190.0, "TFLOP/s", "neuron-inferentia2", "2026"),
+            "memory_gib": Figure(32.0, "GiB", *_NKI),
+            "gb_per_s": Figure(820.0, "GB/s", *_NKI),
+        },
+    ),
+    "trainium2": Chip(
+        "AWS Trainium2",
+        {
+            "bf16_tflops": Figure(667.0, "TFLOP/s", "neuron-trainium2", "2026"),
+            "memory_gib": Figure(96.0, "GiB", "neuron-trainium2", "2026"),
+            "gb_per_s": Figure(2900.0, "GB/s", "neuron-trainium2", "2026"),
+        },
+    ),
+    "trainium3": Chip(
+        "AWS Trainium3",
+        {
+            "bf16_tflops": Figure(671.0, "TFLOP/s", "neuron-trainium3", "2025-12"),
+            "memory_gib": Figure(144.0, "GiB", "neuron-trainium3", "2025-12"),
+            "gb_per_s": Figure(4900.0, "GB/s", "neuron-trainium3", "2025-12"),
         },
     ),
 }
