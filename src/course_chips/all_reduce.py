@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Run:
-    """What happened.
+    """An all-reduce, round by round.
 
     Attributes:
         rounds: what each card had, before the first round and after each; the last is the answer.
