@@ -119,6 +119,18 @@ record(
 # none.
 
 # %% [markdown]
+# ## Two names on the box: NVLink, transformer engine {.beyond}
+#
+# **NVLink** joins cards. An A100 has 300 GB/s each way, an H100 or H200 450 GB/s; sheets print both ways together, 600 and 900 [^bekman-links]. An L40S has none, by a seller's
+# sheet [^itcreations-l40s], so between two of them there is PCIe 4, 31 GB/s each way [^bekman-links]. For a model on one card that is no loss. For one that is [cut over
+# several](interconnects.py#an-all-reduce-worked-out) it may decide.
+#
+# **Transformer engine** names two things: tensor cores that take FP8, and a library that chooses the scales for them. A scale needs the largest number of a tensor, and to look for that
+# first is [one more pass](../lectures/l6_tensor_cores.py#shorter-numbers). So the library's *delayed scaling* takes the scale of the last step, by default the largest of 1024 steps [^nvidia-te]. The number that
+# is larger than all of those is cut off. Its *hybrid* format takes E4M3 forward and E5M2 backward [^nvidia-te]. You will read it the other way round: E4M3 has a bit
+# more of fraction, so it is the more precise one; E5M2 reaches further, up to 57344, and gradients need that [^nvidia-te].
+
+# %% [markdown]
 # ## When it wins, when it trips
 #
 # - **A new card wins without a new line** where a compiler chooses the instruction, as in Triton, or a library does.

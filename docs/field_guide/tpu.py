@@ -108,6 +108,27 @@ record(
 # reported as a race.
 
 # %% [markdown]
+# ## More than one chip: topology, and JAX {.beyond}
+#
+# There is no switch between the chips of a pod. Each has links to its neighbours, called ICI: four on v5e and v6e, in a square of 16 × 16, and
+# six on v5p, in a box of 16 × 20 × 28 [^scaling-book-links]. The ends of a row are joined again, so a row is a ring, and the whole a *torus*. That is the
+# **topology** for which [the ring by hand](clusters.py#a-ring-by-hand) is made. What goes to a chip farther off hops over those between. And a
+# job gets a part of the pod, a *slice*: on v5e a row of less than 16 has no link from end to end, which typically doubles the time of what is bound by bytes [^scaling-book-links].
+#
+# **JAX beyond one kernel:** you say how an array lies over the chips, and the compiler writes what each does, and the collectives. It is the same program for one chip and for a
+# pod:
+#
+# ```python
+# jax.set_mesh(jax.make_mesh((8,), ("chips",)))
+# x = jax.device_put(x, jax.P(None, "chips"))     # x by columns, w by rows:
+# w = jax.device_put(w, jax.P("chips", None))     # each chip has a part of every sum
+# layer = jax.jit(lambda x, w: jnp.matmul(x, w, out_sharding=jax.P(None, None)))
+# ```
+#
+# JAX has three styles: the compiler chooses, or you say how arrays lie and it does the rest, as here, or you write each device's part and its collectives, in `shard_map` [^jax-sharding]. For these lines XLA
+# puts in one all-reduce; we looked, with JAX 0.10.2 and eight devices that a CPU pretends to be. The trap is in `jit`: a batch of another size is a new shape, and everything is compiled anew. Fill up to a few sizes.
+
+# %% [markdown]
 # ## When it wins, when it trips
 #
 # - **It wins** where the work is large multiplies of the same sizes again and again. Weights stay while rows pass, and no

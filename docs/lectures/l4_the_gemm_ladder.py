@@ -719,8 +719,8 @@ for rung, kinds in found.items():
 #
 # Four names are new in the code. A block computes BM × BN = 64 × 64 numbers of C, and moves along K in steps of BK = 8.
 # A thread computes TM = 8 of these numbers, so a block has 64 × 64 / 8 = 512 threads. Why are the steps 8 long? With
-# this length, a tile of A has 64 × 8 = 512 numbers, and each thread brings one. `#pragma unroll` makes the compiler
-# unroll the loop, so that `sums[r]` can be a register.
+# this length, a tile of A has 64 × 8 = 512 numbers, and each thread brings one. `#pragma unroll` asks for
+# *unrolling*: the compiler writes out all turns of the loop, so that `sums[r]` can be a register.
 #
 # /// diff | src/course_kernels/sgemm/k03_shared_tiles.cu | src/course_kernels/sgemm/k04_register_column.cu
 # ///

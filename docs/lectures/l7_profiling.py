@@ -400,7 +400,7 @@ record(
 # /// exercise | Enough for the hall? | 3 minutes
 # [Little's rule](l3_memory.py#how-many-must-be-walking): bytes in flight = bandwidth × latency. By the data sheet,
 # each multiprocessor has a share of {{ gpu.gb_per_s / gpu.sms:.1f }} GB/s. Of every three bytes that move, one is
-# written. A multiprocessor holds nine warps. In the machine code the first loop is unrolled, and a thread asks for
+# written. A multiprocessor holds nine warps. In the machine code the first loop is written out (*unrolling*), and a thread asks for
 # sixteen numbers of four bytes before it needs the first. These numbers do not all arrive at once, so assume that a
 # thread has ten in flight at a time. How soon must an answer come for that to be enough, if the warps spend half of
 # the time adding up or writing?

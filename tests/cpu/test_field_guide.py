@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from course_chips import cited, kept, on_page, stale
+from course_chips import all_reduce, cited, kept, on_page, stale
+from course_chips.offers import MODELS, OFFERS
 from course_chips.sheets import SHEETS
 from course_site.pages.page import read_page
 from course_site.records.cpu_pages import computed
@@ -17,9 +18,6 @@ from course_site.values.units import unit_of
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/field_guide"
 PAGES = sorted(path.stem for path in GUIDE.glob("*.py"))
-# Pages on chips of which nothing runs or compiles here.
-CITED = ["aws_chips", "cerebras", "gaudi", "groq"]
-COMPILED = [name for name in PAGES if name not in CITED]
 
 # --- the map --------------------------------------------------------------------------------------
 
@@ -67,27 +65,16 @@ TOPICS = {
     "Profiling": "Nsight Compute, torch.profiler, Nsight Systems",
 }
 # What still has neither a page nor a lesson. These two may only shrink.
-AWAITED = {
+AWAITED: set[str] = {
     "Accelerators side by side",
     "Apple's unified memory",
     "FPGAs",
     "A rule for choosing an accelerator",
     "Which GPU for which work",
     "Hardware for inference",
-    "Interconnects in a machine",
-    "Clusters",
 }
-TO_COME = {title: TOPICS[title] for title in AWAITED} | {
-    "Ampere, Ada and Hopper": "NVLink, transformer engine",
-    "TPU": "topology",
-    "Streams": "events",
-    "Vectors, unrolling, ILP": "unrolling",
-    "Tiling": "convolution",
-    "Precision on tensor cores": "mixed-precision training",
-    "Quantised kernels": "INT8",
-    "Profiling": "Nsight Systems",
-}
-AT_MOST = {"topics": 8, "words": 40}
+TO_COME: dict[str, str] = {title: TOPICS[title] for title in AWAITED}
+AT_MOST = {"topics": 6, "words": 30}
 BESIDE = "### Beside the forty"
 ITEM = re.compile(
     r"^- (?:\[\*\*(?P<linked>[^*]+)\*\*\]\((?P<link>[^)]+)\)|\*\*(?P<plain>[^*]+)\*\*)(?P<rest>.*)$"
@@ -157,16 +144,10 @@ def test_every_topic_and_every_product_has_its_page_a_lesson_or_is_said_to_come(
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("- **FPGAs**.", "- [**FPGAs**](tpu.py).", "FPGAs: has a page and is awaited, or neither"),
-        ("[**TPU**](tpu.py)", "**TPU**", "TPU: has a page and is awaited, or neither"),
-        ("- **FPGAs**. To come: HLS, Vitis AI.\n", "", "FPGAs: is in the map or in this list alone"),
-        ("**The roofline**](../lectures/", "**The roofline**](../", "The roofline: there is no ../l1_what_a_gpu_is.py"),
-        ("HLS, Vitis AI", "HLS", "FPGAs: Vitis AI is awaited, and the map does not say so"),
-        (
-            "workshops/w4_serving.py#shorter-weights): INT4",
-            "start_here.py)",
-            "Quantised kernels: no page that it leads to speaks of W4A16",
-        ),
+        ("[**Groq**](groq.py)", "**Groq**", "Groq: has a page and is awaited, or neither"),
+        ("[**Cerebras**](cerebras.py)", "[**Cerebra**](cerebras.py)", "Cerebras: is in the map or in this list alone"),
+        ("[**TPU**](tpu.py)", "[**TPU**](gpu.py)", "TPU: there is no gpu.py"),
+        ("[**Intel Gaudi**](gaudi.py)", "[**Intel Gaudi**](groq.py)", "Intel Gaudi: no page that it leads to speaks of RoCE"),
     ],
 )  # fmt: skip
 def test_a_fault_in_the_map_is_seen(old, new, fault):
@@ -176,29 +157,21 @@ def test_a_fault_in_the_map_is_seen(old, new, fault):
 
 
 def test_a_page_that_no_topic_leads_to_and_a_product_that_has_come_are_seen():
-    assert list(faults(MAP, pages=[*PAGES, "fpga"])) == ["fpga: is the page of 0 topics"]
-    spoken = TO_COME | {"TPU": "topology, systolic array"}
-    text = MAP.replace("To come: the topology", "To come: systolic array, the topology")
+    assert list(faults(MAP, pages=[*PAGES, "mine"])) == ["mine: is the page of 0 topics"]
+    text = re.sub(r"(- \[\*\*TPU\*\*\].*)", r"\1 To come: systolic array.", MAP)
+    spoken = TO_COME | {"TPU": "systolic array"}
     assert list(faults(text, to_come=spoken)) == ["TPU: systolic array is awaited, and its page speaks of it"]
 
 
 # --- the pages ------------------------------------------------------------------------------------
 
 
-def read_in_order(name, parts):
-    text = (GUIDE / f"{name}.py").read_text(encoding="utf-8")
-    at = 0
-    for part in parts:
-        at = text.find(part, at)
-        assert at >= 0, part
-
-
-@pytest.mark.parametrize("name", COMPILED)
-def test_a_page_has_every_part_of_the_template_in_order(name):
-    parts = (
-        "By the end of this page you can",
-        "**In one sentence:**",
-        "/// figure",
+BEGINS = ("By the end of this page you can", "**In one sentence:**", "/// figure")
+ENDS = ("**Where the course teaches it:**", "/// exercise", "/// answer")
+PARTS = {
+    # Our kernels are compiled for it.
+    "compiled": (
+        *BEGINS,
         "/// callout | trip",
         "*Compiled here, not run*",
         "/// predict",
@@ -210,20 +183,28 @@ def test_a_page_has_every_part_of_the_template_in_order(name):
         "## What to type",
         "nox -s chips --",
         "compilers\n",
-        "**Where the course teaches it:**",
-        "/// exercise",
-        "/// answer",
-    )
-    read_in_order(name, parts)
-
-
-@pytest.mark.parametrize("name", CITED)
-def test_a_page_that_cites_has_every_part_of_its_template_in_order(name):
-    """It says that nothing ran, and why; what it shows instead comes from lessons' records, or runs in its own cell."""
-    parts = (
-        "By the end of this page you can",
-        "**In one sentence:**",
-        "/// figure",
+        *ENDS,
+    ),
+    # Its own code works out answers anywhere: no machine code of it is to be had.
+    "run on a CPU": (
+        *BEGINS,
+        "/// callout | trip",
+        "*Run here on a CPU*",
+        "/// predict",
+        "/// table",
+        "## And of our attention",
+        "## When it wins, when it trips",
+        "## The numbers that matter",
+        "*Measured here*",
+        "## What to type",
+        "nox -s chips --",
+        "compilers\n",
+        *ENDS,
+    ),
+    # Nothing of it runs or compiles here, and the page says why; what it shows instead comes from lessons' records, or
+    # runs in its own cell.
+    "a chip that is cited": (
+        *BEGINS,
         "/// callout | trip",
         "nothing was compiled",
         "*cited*",
@@ -236,11 +217,54 @@ def test_a_page_that_cites_has_every_part_of_its_template_in_order(name):
         "*Measured here*",
         "## What to type",
         "python -m course_chips.",
-        "**Where the course teaches it:**",
-        "/// exercise",
-        "/// answer",
-    )
-    read_in_order(name, parts)
+        *ENDS,
+    ),
+    # No chip: what lies between them, what is done on them.
+    "a topic": (
+        *BEGINS,
+        "/// callout | trip",
+        "*Cited*",
+        "*Measured here*",
+        "/// predict",
+        "## When it wins, when it trips",
+        "## The numbers that matter",
+        "*Measured here*",
+        "## What to type",
+        *ENDS,
+    ),
+    "a choice": (
+        *BEGINS,
+        "/// callout | trip",
+        "*Cited*",
+        "*Computed*",
+        "*Measured here*",
+        "/// predict",
+        "## When it wins, when it trips",
+        "## The numbers that matter",
+        "*Measured here*",
+        "## What to type",
+        "nox -s ",
+        *ENDS,
+    ),
+}
+KINDS = {
+    "compiled": ["amd", "ampere_ada_hopper", "blackwell", "tpu"],
+    "a chip that is cited": ["aws_chips", "cerebras", "gaudi", "groq"],
+    "a topic": ["clusters", "convolution", "interconnects", "short_numbers", "timelines"],
+}
+CITED = KINDS["a chip that is cited"]
+KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_every_part_of_its_kind_in_order(name):
+    text = (GUIDE / f"{name}.py").read_text(encoding="utf-8")
+    at = 0
+    for part in PARTS[KIND_OF[name]]:
+        at = text.find(part, at)
+        assert at >= 0, part
+    # What a compiler made is told of a chip for which something was compiled, and of no other.
+    assert ("course_chips.on_page" in text) == (KIND_OF[name] in ("compiled", "run on a CPU"))
 
 
 def kernel(chip, name):
@@ -341,6 +365,19 @@ def test_a_page_cites_the_source_of_every_sheet_it_shows(name):
         assert set(sheet.sources) <= set(known)
         if f'told("{chip}"' in text or f'"{chip}", ' in text:
             assert all(f"[^{key}]" in text for key in sheet.sources), chip
+    if "**offered(" in text:
+        said = re.search(r"\*\*offered\(([^)]*)\)", text)[1]
+        for chip in re.findall(r'"(\w+)"', said) or OFFERS:
+            assert all(f"[^{key}]" in text for key in OFFERS[chip].sources), chip
+    if "**to_serve(" in text:
+        assert all(f"[^{key}]" in text for model in MODELS.values() for key in model.sources)
+
+
+def test_pages_of_the_guide_measure_nothing():
+    for name in PAGES:
+        page = read_page(GUIDE / f"{name}.py", ROOT)
+        assert page.runs, name
+        assert not page.measures, name
 
 
 KNOWN = tomllib.loads((ROOT / "docs/bibliography.toml").read_text(encoding="utf-8"))
@@ -392,3 +429,36 @@ def test_pages_of_the_guide_measure_nothing():
         page = read_page(GUIDE / f"{name}.py", ROOT)
         assert page.runs, name
         assert not page.measures, name
+
+
+# --- what a page works out ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 16, 31])
+def test_every_card_has_every_sum_and_sends_what_the_page_says(n):
+    cards = [[card * n + 7 * piece + 1 for piece in range(n)] for card in range(n)]
+    kept_as = [list(card) for card in cards]
+    sums = [sum(column) for column in zip(*cards, strict=True)]
+    ring, tree = all_reduce.ring(cards), all_reduce.tree(cards)
+    assert ring.rounds[-1] == tree.rounds[-1] == [sums] * n
+    assert ring.rounds[0] == tree.rounds[0] == cards == kept_as
+    assert ring.sent == [2 * (n - 1)] * n  # pieces, of n
+    assert len(ring.rounds) - 1 == 2 * (n - 1)
+    assert len(tree.rounds) - 1 == 2 * (n.bit_length() - 1)
+    assert max(tree.sent) <= 3 * n
+    # Two trees with half of the numbers each, the second with the cards in the opposite order.
+    if n % 2 == 0:
+        assert max(a + b for a, b in zip(tree.sent, reversed(tree.sent), strict=True)) / 2 <= 2 * n
+
+
+def test_each_sum_is_complete_somewhere_after_half_of_the_ring_and_nowhere_before():
+    run = all_reduce.ring([[1, 10, 100, 1000], [2, 20, 200, 2000], [3, 30, 300, 3000], [4, 40, 400, 4000]])
+    sums = [10, 100, 1000, 10000]
+    where = [[[card[i] == sums[i] for i in range(4)] for card in cards] for cards in run.rounds]
+    assert sum(map(sum, where[2])) == 0
+    assert where[3] == [[i == (card + 1) % 4 for i in range(4)] for card in range(4)]
+
+
+def test_cards_with_another_number_of_pieces_are_refused():
+    with pytest.raises(ValueError, match=re.escape("expected 2 numbers on each of 2 cards, got [2, 1]")):
+        all_reduce.ring([[1, 2], [3]])
