@@ -144,7 +144,7 @@ record(
 # | of a DPU with 4 engines, for networks of convolutions | 2080 [^amd-pg367] |
 # | of our multiply of 16 × 16 × 16, reuse factor 1 | {{ fpga.multiply_hls.multipliers:.0f}}, *allowed by hls4ml* |
 # | a whole small transformer, first bit in to last bit out | of the order of 100 ns [^laatu2025] |
-# | {{ gpu.name }}: the host writes one order for a kernel | {{ l2.order.ours.us * 1000:.0f}} ns, *measured here* |
+# | {{ gpu.name }}: the host writes one order for a kernel, by PyTorch | {{ l2.order.torch.us * 1000:.0f}} ns, *measured here* |
 # | {{ gpu.name }}: a tiny kernel, in a graph | {{ l2.chain.replayed.us * 1000:.0f}} ns, *measured here* |
 #
 # Read the last two beside the one above them: a GPU has not begun when such a circuit is done. *Measured here* as well: the same

@@ -110,7 +110,10 @@ def make(chip: str) -> dict[str, Any]:
     from course_chips import fpga_circuits as ours
 
     multiply, attention = _inputs()
-    circuits = {"multiply": _Circuit(ours.Multiply()), "attention": _Circuit(ours.Attention(), table=TABLES[-1])}
+    circuits = {
+        "multiply": _Circuit(ours.Multiply()),
+        "attention": _Circuit(ours.Attention(), table=TABLES[-1]),
+    }
     exact, loose = SIZE["K"] * STEP, _loosely(attention)
     found = {
         "multiply": _tried(circuits["multiply"], multiply, exact),
@@ -175,7 +178,9 @@ def _inputs() -> tuple[tuple, tuple]:
     generator = torch.Generator().manual_seed(48)
     small = Workload.of("float32", M=SIZE["M"], N=SIZE["N"], K=SIZE["K"])
     a, b = on_grid(*GEMM.make_inputs(small, generator, "cpu"))
-    q, k, v = ATTENTION.make_inputs(Workload.of("float32", B=1, H=1, N=SIZE["N"], D=SIZE["D"]), generator, "cpu")
+    q, k, v = ATTENTION.make_inputs(
+        Workload.of("float32", B=1, H=1, N=SIZE["N"], D=SIZE["D"]), generator, "cpu"
+    )
     root = SIZE["D"] ** 0.5  # 4: to divide by it and to multiply again is exact
     q, k, v = on_grid(SHARPER * q / root, k, v)
     truth = ATTENTION.reference(q * root, k, v)[0, 0]

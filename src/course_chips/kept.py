@@ -41,6 +41,7 @@ CHIPS = {
     "sm_100": ("nvidia", "NVIDIA sm_100 (B200)"),
     "sm_120": ("nvidia", "NVIDIA sm_120 (RTX 5090)"),
     "fpga": ("fpga", "FPGA, by hls4ml"),
+    "apple": ("apple", "Apple silicon, by MLX and coremltools"),
 }
 _TRITON = (
     "src/course_kernels/gemm/k05_triton.py",
@@ -69,6 +70,7 @@ SOURCES = {
         *_TRITON,
     ),
     "fpga": tuple(f"{HERE}/{name}.py" for name in ("fpga", "fpga_circuits", "counting")),
+    "apple": tuple(f"{HERE}/{name}.py" for name in ("apple", "apple_kernels", "counting")),
 }
 LARGEST_BYTES = 48 * 1024  # of a packed listing; a longer one is counted and not kept
 

@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from course_chips import __main__ as command
-from course_chips import counting, fpga, kept, listing, stale
+from course_chips import apple, counting, fpga, kept, listing, stale
 from course_site.records import renames
 
 TPUS = [chip for chip, (module, _) in kept.CHIPS.items() if module == "tpu"]
@@ -21,7 +21,7 @@ AMD = [chip for chip, (module, _) in kept.CHIPS.items() if module == "amd"]
 NVIDIA = [chip for chip, (module, _) in kept.CHIPS.items() if module == "nvidia"]
 READ_BY_LISTING = {*TPUS, *AMD, *NVIDIA}
 # What is in a line, by the module that wrote it.
-NAMES = listing.NAMES | {"fpga": fpga.names}
+NAMES = listing.NAMES | {"fpga": fpga.names, "apple": apple.names}
 RECORDS = {chip: kept.read(chip) for chip in kept.CHIPS}
 KERNELS = [(chip, name) for chip, record in RECORDS.items() for name in record["kernels"]]
 
@@ -147,6 +147,7 @@ def test_counts_lines_and_excerpt_are_those_of_the_listing(chip, kernel):
         ("gfx950", "multiply_hip"),
         ("sm_90", "attention_triton"),
         ("fpga", "attention_hls"),
+        ("apple", "attention_ios16"),
     ],
 )
 def test_a_count_that_was_edited_and_a_line_that_is_missing_are_seen(chip, kernel):
@@ -161,7 +162,7 @@ def test_a_count_that_was_edited_and_a_line_that_is_missing_are_seen(chip, kerne
     products = [
         at
         for at, line in enumerate(lines)
-        if any(n.startswith((*listing.MATRIX, "nnet::einsum")) for n in NAMES[kind](line))
+        if any(n.startswith((*listing.MATRIX, "nnet::einsum", "matmul")) for n in NAMES[kind](line))
     ]
     del lines[products[0]]
     said["listing"] = kept.packed(lines)
@@ -327,6 +328,41 @@ def test_what_of_hls4ml_goes_wrong_went_wrong():
     assert ran["all_rows"]["all_sums"] < 1.1  # of 16 rows together
 
 
+def test_in_mlx_ours_and_its_own_were_right_and_both_wrong_tiles_were_seen():
+    checked = RECORDS["apple"]["checked"]
+    planted = {name for name in checked if name.startswith("planted: ")}
+    assert set(checked) - planted == {"multiply", "multiply by mlx", "attention", "attention by mlx"}
+    assert len(planted) == 2
+    for name, one in checked.items():
+        assert (one["error"] > one["allowed"]) == (name in planted)
+        if name not in planted:
+            assert RECORDS["apple"]["ran"]["errors"][name.replace(" ", "_")] == one["error"]
+
+
+def test_what_of_mlx_surprises_happened():
+    special = RECORDS["apple"]["ran"]["special"]
+    assert special["with_nan"] == special["with_inf"] == {"zeros": 32, "nans": 0, "infs": 0}
+    assert special["tiny"] == special["scale_255"] == {"zeros": 0, "nans": 0, "infs": 32}
+    formats = RECORDS["apple"]["ran"]["formats"]
+    assert {name: one["bits"] for name, one in formats.items()} == {
+        "mxfp4": 4 + 8 / 32,
+        "mxfp8": 8 + 8 / 32,
+        "nvfp4": 4 + 8 / 16,
+        "nvfp4_whole": 4 + 8 / 16,
+    }
+    assert formats["nvfp4"]["five_hundredth"]["zeros"] > 0.9
+    assert formats["nvfp4_whole"]["five_hundredth"]["zeros"] < 0.1
+
+
+def test_a_graph_is_in_half_precision_and_ios_18_has_attention_in_one():
+    kernels = RECORDS["apple"]["kernels"]
+    assert set(kernels) == {f"{name}_ios{n}" for name in ("multiply", "attention") for n in (16, 18)}
+    for one in kernels.values():
+        assert one["resources"]["halves"] == one["lines"]
+    assert kernels["attention_ios16"]["counts"] == {"matmul": 2, "mul": 1, "softmax": 1}
+    assert kernels["attention_ios18"]["counts"] == {"scaled_dot_product_attention": 1}
+
+
 # --- reading what compilers print -----------------------------------------------------------------
 
 BUNDLES = """
@@ -373,6 +409,15 @@ def test_of_a_circuit_calls_and_orders_are_left():
     assert [fpga.names(line) for line in lines] == [["PIPELINE"], ["nnet::einsum"]]
     with pytest.raises(ValueError, match="no call of nnet in 0 characters"):
         fpga.lines_of("")
+
+
+def test_of_a_graph_operations_are_left():
+    text = "main[CoreML6](%a: (2, 2, fp16)(Tensor)) {\n  block0() {\n"
+    text += "    %v_3: (2, 2, fp16)(Tensor) = matmul(x=%a, y=%a)\n  } -> (%v_3)\n}"
+    assert apple.lines_of(text) == ["%v_3: (2, 2, fp16)(Tensor) = matmul(x=%a, y=%a)"]
+    assert apple.names(apple.lines_of(text)[0]) == ["matmul"]
+    with pytest.raises(ValueError, match="no operation in 0 characters"):
+        apple.lines_of("")
 
 
 def test_a_guard_is_no_instruction():

@@ -13,4 +13,12 @@ def least(products, slices):
 BASE = 2
 TURNS = BASE ** ceil(log2(least(SIDE**3, SLICES)))
 
-ANSWERS = {"Twice as large in each direction": (SLICES, least(SIDE**3, SLICES), TURNS, BASE, TURNS)}
+ANSWERS = {
+    "Twice as large in each direction": (
+        SLICES,
+        least(SIDE**3, SLICES),
+        TURNS,
+        BASE,
+        TURNS,
+    )
+}
