@@ -7,6 +7,7 @@
     command         what writes the record anew
     sources         the files that decide it, each with a hash of its meaning
     checked         what was run all the same, on the CPU: each with its error, or with what was found
+    ran             numbers of what a vendor's own code worked out on the CPU, by name; no time is among them
     kernels         by name: source, sizes, `lines` of code, `counts` of instructions by their whole names, `excerpt`,
                     what the compiler says of resources, and `listing`, the whole code, packed, where it is small
 
@@ -39,6 +40,8 @@ CHIPS = {
     "sm_90": ("nvidia", "NVIDIA sm_90 (H100, H200)"),
     "sm_100": ("nvidia", "NVIDIA sm_100 (B200)"),
     "sm_120": ("nvidia", "NVIDIA sm_120 (RTX 5090)"),
+    "fpga": ("fpga", "FPGA, by hls4ml"),
+    "apple": ("apple", "Apple silicon, by MLX and coremltools"),
 }
 _TRITON = (
     "src/course_kernels/gemm/k05_triton.py",
@@ -66,6 +69,8 @@ SOURCES = {
         *_PLAIN,
         *_TRITON,
     ),
+    "fpga": tuple(f"{HERE}/{name}.py" for name in ("fpga", "fpga_circuits", "counting")),
+    "apple": tuple(f"{HERE}/{name}.py" for name in ("apple", "apple_kernels", "counting")),
 }
 LARGEST_BYTES = 48 * 1024  # of a packed listing; a longer one is counted and not kept
 

@@ -24,7 +24,8 @@ def told(chip: str, **groups: str | tuple[str, ...]) -> dict[str, Any]:
         chip: its name in records/chips.
         groups: names for instructions, by how those begin; each kernel has the count of each.
     Returns:
-        title, compilers and command, which are texts; sheet, where a vendor has published one; and by its name each
+        title, compilers and command, which are texts; sheet, where a vendor has published one; ran, what was worked out
+        on the CPU, where a record has that; and by its name each
         kernel: lines, every group, source and excerpt, and what its compiler says of registers, bytes and layouts.
     Raises:
         ValueError: there is no such chip; a group has the name of something else, or is in no kernel of any chip of
@@ -49,7 +50,21 @@ def told(chip: str, **groups: str | tuple[str, ...]) -> dict[str, Any]:
             "memory_gb": quantity(sheet.memory_gb, "GB", how="given"),
             "gb_per_s": quantity(sheet.gb_per_s, "GB/s", how="given"),
         }
+    if "ran" in record:
+        found["ran"] = _numbers(record["ran"])
     return found | kernels
+
+
+def _numbers(said: dict[str, Any]) -> dict[str, Any]:
+    """Return the numbers of a record, by the same names; a name ends with its unit."""
+    return {
+        name: _numbers(one) if isinstance(one, dict) else quantity(one, _unit(name), how="computed")
+        for name, one in said.items()
+    }
+
+
+def _unit(name: str) -> str:
+    return {"bytes": "B", "ns": "ns"}.get(name.rpartition("_")[2], "1")
 
 
 def _is_somewhere(chip: str, begins: str | tuple[str, ...]) -> bool:
@@ -68,7 +83,7 @@ def _kernel(said: dict[str, Any], groups: dict[str, str | tuple[str, ...]]) -> d
     found["source"] = text(said["source"])
     found["excerpt"] = text("\n".join(said["excerpt"]))
     for name, number in said.get("resources", {}).items():
-        found[name] = quantity(number, "B" if name.endswith("_bytes") else "1", how="given")
+        found[name] = quantity(number, _unit(name), how="given")
     if "layouts" in said:
         found["layouts"] = text("\n".join(said["layouts"]))
     for name, begins in groups.items():

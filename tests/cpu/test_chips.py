@@ -13,12 +13,15 @@ import sys
 import pytest
 
 from course_chips import __main__ as command
-from course_chips import kept, listing, stale
+from course_chips import apple, counting, fpga, kept, listing, stale
 from course_site.records import renames
 
 TPUS = [chip for chip, (module, _) in kept.CHIPS.items() if module == "tpu"]
 AMD = [chip for chip, (module, _) in kept.CHIPS.items() if module == "amd"]
 NVIDIA = [chip for chip, (module, _) in kept.CHIPS.items() if module == "nvidia"]
+READ_BY_LISTING = {*TPUS, *AMD, *NVIDIA}
+# What is in a line, by the module that wrote it.
+NAMES = listing.NAMES | {"fpga": fpga.names, "apple": apple.names}
 RECORDS = {chip: kept.read(chip) for chip in kept.CHIPS}
 KERNELS = [(chip, name) for chip, record in RECORDS.items() for name in record["kernels"]]
 
@@ -82,7 +85,7 @@ def test_a_change_of_meaning_is_seen_and_a_comment_is_not(tmp_path):
     assert edited(attention, "// region setup", "// region begin") == set()
     assert edited(attention, "BLOCK_N = 16", "BLOCK_N = 32") == {*AMD, *NVIDIA}
     assert stale.reasons("sm_80", root) == [f"{attention} has changed"]
-    assert edited("src/course_chips/tpu_multiply.py", "== 0", "== 1") == {*kept.CHIPS}
+    assert edited("src/course_chips/tpu_multiply.py", "== 0", "== 1") == READ_BY_LISTING
     assert stale.reasons("tpu_7x", root) == ["src/course_chips/tpu_multiply.py has changed"]
 
 
@@ -117,9 +120,13 @@ def differs(chip, kernel):
     """What a record says of a kernel and its own listing does not; {} for the same."""
     kind, said = kept.CHIPS[chip][0], kernel
     lines = kept.unpacked(said["listing"])
-    code = [line for line in lines if kind == "tpu" or listing.NAMES[kind](line)]  # a bundle may be empty
-    found = {"counts": listing.counts(kind, lines), "lines": len(code)}
-    found["excerpt"] = listing.excerpt(kind, lines, len(said["excerpt"]))
+    code = [line for line in lines if kind == "tpu" or NAMES[kind](line)]  # a bundle may be empty
+    found = {"counts": counting.counts(NAMES[kind], lines), "lines": len(code)}
+    if chip in READ_BY_LISTING:
+        assert listing.counts(kind, lines) == found["counts"]
+        found["excerpt"] = listing.excerpt(kind, lines, len(said["excerpt"]))
+    else:
+        found["excerpt"] = lines
     return {name: value for name, value in found.items() if said[name] != value}
 
 
@@ -135,7 +142,13 @@ def test_counts_lines_and_excerpt_are_those_of_the_listing(chip, kernel):
 
 @pytest.mark.parametrize(
     ("chip", "kernel"),
-    [("tpu_v5e", "multiply_pallas"), ("gfx950", "multiply_hip"), ("sm_90", "attention_triton")],
+    [
+        ("tpu_v5e", "multiply_pallas"),
+        ("gfx950", "multiply_hip"),
+        ("sm_90", "attention_triton"),
+        ("fpga", "attention_hls"),
+        ("apple", "attention_ios16"),
+    ],
 )
 def test_a_count_that_was_edited_and_a_line_that_is_missing_are_seen(chip, kernel):
     said = json.loads(json.dumps(RECORDS[chip]["kernels"][kernel]))
@@ -149,7 +162,7 @@ def test_a_count_that_was_edited_and_a_line_that_is_missing_are_seen(chip, kerne
     products = [
         at
         for at, line in enumerate(lines)
-        if any(n.startswith(listing.MATRIX) for n in listing.NAMES[kind](line))
+        if any(n.startswith((*listing.MATRIX, "nnet::einsum", "matmul")) for n in NAMES[kind](line))
     ]
     del lines[products[0]]
     said["listing"] = kept.packed(lines)
@@ -268,6 +281,88 @@ def test_without_a_launch_bound_amds_compiler_keeps_registers_for_1024_threads()
         assert plain["vgpr_spill_count"] > bound["vgpr_spill_count"] == 0
 
 
+# --- what was run on the CPU ----------------------------------------------------------------------
+
+
+def test_on_the_cpu_both_circuits_were_right_and_both_wrong_indices_were_seen():
+    checked = RECORDS["fpga"]["checked"]
+    planted = {name for name in checked if name.startswith("planted: ")}
+    assert set(checked) - planted == {"multiply", "attention"}
+    assert len(planted) == 2
+    for name, one in checked.items():
+        assert (one["error"] > one["allowed"]) == (name in planted)
+    # A sum of 16 products, each cut off to a step of 1/1024.
+    assert checked["multiply"]["allowed"] == 16 / 1024
+
+
+def test_a_circuit_has_a_multiplier_for_each_product_and_calls_what_the_module_has():
+    kernels = RECORDS["fpga"]["kernels"]
+    assert kernels["multiply_hls"]["resources"]["multipliers"] == 16**3
+    assert kernels["attention_hls"]["resources"]["multipliers"] == 2 * 16 * 16
+    assert kernels["multiply_hls"]["counts"]["nnet::einsum"] == 1
+    calls = {name: n for name, n in kernels["attention_hls"]["counts"].items() if name.startswith("nnet::")}
+    assert calls == {"nnet::einsum": 2, "nnet::softmax": 1}
+    reuse = RECORDS["fpga"]["ran"]["reuse"]
+    assert {name: one["multipliers"] for name, one in reuse.items()} == {
+        "by_1": 4096,
+        "by_4": 1024,
+        "by_16": 256,
+    }
+    assert {one["different"] for one in reuse.values()} == {0}
+
+
+def test_fixed_point_wraps_or_stays_and_cutting_off_goes_down():
+    ran = RECORDS["fpga"]["ran"]
+    assert ran["fits"] == {"default": -32.0, "saturating": 32 - 1 / 1024}
+    types = ran["types"]
+    assert types["default"]["mean"] == pytest.approx(-16 / 2 / 1024, rel=0.1)
+    assert abs(types["saturating"]["mean"]) < types["saturating"]["worst"] / 10
+    assert types["narrow"]["far_off"] > types["default"]["far_off"] == 0
+
+
+def test_what_of_hls4ml_goes_wrong_went_wrong():
+    ran = RECORDS["fpga"]["ran"]
+    assert 1.1 < ran["softmax"]["of_1024"]["largest_sum"] < 1.25  # a sum is read to a quarter
+    assert ran["softmax"]["of_16384"]["largest_sum"] < 1.02
+    assert ran["all_rows"]["softmax_over"] == 16 * 16  # and not 16
+    assert ran["all_rows"]["all_sums"] < 1.1  # of 16 rows together
+
+
+def test_in_mlx_ours_and_its_own_were_right_and_both_wrong_tiles_were_seen():
+    checked = RECORDS["apple"]["checked"]
+    planted = {name for name in checked if name.startswith("planted: ")}
+    assert set(checked) - planted == {"multiply", "multiply by mlx", "attention", "attention by mlx"}
+    assert len(planted) == 2
+    for name, one in checked.items():
+        assert (one["error"] > one["allowed"]) == (name in planted)
+        if name not in planted:
+            assert RECORDS["apple"]["ran"]["errors"][name.replace(" ", "_")] == one["error"]
+
+
+def test_what_of_mlx_surprises_happened():
+    special = RECORDS["apple"]["ran"]["special"]
+    assert special["with_nan"] == special["with_inf"] == {"zeros": 32, "nans": 0, "infs": 0}
+    assert special["tiny"] == special["scale_255"] == {"zeros": 0, "nans": 0, "infs": 32}
+    formats = RECORDS["apple"]["ran"]["formats"]
+    assert {name: one["bits"] for name, one in formats.items()} == {
+        "mxfp4": 4 + 8 / 32,
+        "mxfp8": 8 + 8 / 32,
+        "nvfp4": 4 + 8 / 16,
+        "nvfp4_whole": 4 + 8 / 16,
+    }
+    assert formats["nvfp4"]["five_hundredth"]["zeros"] > 0.9
+    assert formats["nvfp4_whole"]["five_hundredth"]["zeros"] < 0.1
+
+
+def test_a_graph_is_in_half_precision_and_ios_18_has_attention_in_one():
+    kernels = RECORDS["apple"]["kernels"]
+    assert set(kernels) == {f"{name}_ios{n}" for name in ("multiply", "attention") for n in (16, 18)}
+    for one in kernels.values():
+        assert one["resources"]["halves"] == one["lines"]
+    assert kernels["attention_ios16"]["counts"] == {"matmul": 2, "mul": 1, "softmax": 1}
+    assert kernels["attention_ios18"]["counts"] == {"scaled_dot_product_attention": 1}
+
+
 # --- reading what compilers print -----------------------------------------------------------------
 
 BUNDLES = """
@@ -305,6 +400,24 @@ def test_of_amds_text_instructions_and_labels_are_left():
     lines = listing.lines_of_amd(text)
     assert lines == [".LBB0_1:", "v_mfma_f32_16x16x16_bf16 v[0:3], v4, v5, v[0:3]"]
     assert [listing.names_of_amd(line) for line in lines] == [[], ["v_mfma_f32_16x16x16_bf16"]]
+
+
+def test_of_a_circuit_calls_and_orders_are_left():
+    text = "// a comment\n#include <x>\n    #pragma HLS PIPELINE\n  layer4_t layer4_out[4];\n"
+    lines = fpga.lines_of(text + "    nnet::einsum<a_t, b_t, c_t, config3>(a, b, c); // einsum\n")
+    assert lines == ["#pragma HLS PIPELINE", "nnet::einsum<a_t, b_t, c_t, config3>(a, b, c);"]
+    assert [fpga.names(line) for line in lines] == [["PIPELINE"], ["nnet::einsum"]]
+    with pytest.raises(ValueError, match="no call of nnet in 0 characters"):
+        fpga.lines_of("")
+
+
+def test_of_a_graph_operations_are_left():
+    text = "main[CoreML6](%a: (2, 2, fp16)(Tensor)) {\n  block0() {\n"
+    text += "    %v_3: (2, 2, fp16)(Tensor) = matmul(x=%a, y=%a)\n  } -> (%v_3)\n}"
+    assert apple.lines_of(text) == ["%v_3: (2, 2, fp16)(Tensor) = matmul(x=%a, y=%a)"]
+    assert apple.names(apple.lines_of(text)[0]) == ["matmul"]
+    with pytest.raises(ValueError, match="no operation in 0 characters"):
+        apple.lines_of("")
 
 
 def test_a_guard_is_no_instruction():
