@@ -84,7 +84,7 @@ record(
 # | AMD | PyTorch, Triton, HIP | code that believes in [warps of 32](amd.py#when-it-wins-when-it-trips) |
 # | TPU | JAX, XLA, Pallas | [sizes that change](tpu.py#when-it-wins-when-it-trips), kernels in CUDA |
 # | Trainium | the Neuron SDK and PyTorch XLA [^bekman-accelerators] | kernels in CUDA |
-# | Gaudi | PyTorch over a graph compiler and a library of kernels [^gaudi-suite] | kernels in CUDA |
+# | Gaudi | PyTorch over a graph compiler and a library of kernels [^gaudi-software] | kernels in CUDA |
 # | Groq | a model, for its compiler | kernels of your own: we found no public way |
 #
 # All but the first two are **ASICs** in the narrow sense: chips for one kind of work, planned by a compiler. A chip of your own is the
