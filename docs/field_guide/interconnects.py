@@ -128,7 +128,7 @@ record(
 # - [0.5 * math_ms <= layer.pcie5 <= 2 * math_ms] From half of that to twice that
 # - [layer.pcie5 > 2 * math_ms] More than twice that
 # /// reveal
-# {{ layer.pcie5:.1f}} ms. Even if all of the arithmetic were hidden behind it, the cards would stand idle most of the time.
+# {{ layer.pcie5:.1f}} ms. Arithmetic can hide some of it, if there is any that needs no sum of the others. For the rest all cards wait.
 #
 # /// table
 # columns: ["the road", "GB/s, one way", "two all-reduces, ms", "over the arithmetic"]

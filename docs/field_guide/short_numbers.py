@@ -145,7 +145,7 @@ record(
 # **Widened first.** Worse is to store eight bits and multiply sixteen, with a kernel of its own between: it reads one byte of each weight and writes two, and the multiply reads these.
 # Five bytes instead of two: {{ weights.widened:.0f}} MB instead of {{ weights.sixteen:.0f}}. A kernel that [widens in registers](../workshops/w4_serving.py#shorter-weights) moves {{ weights.eight:.0f}} MB.
 #
-# **As others found it.** On an RTX 3090 LLaMA-7B took 33 ms for a forward pass in fp16, and 155 ms with LLM.int8() [^bnb-347]. Its author: the kernels were made for training; small
+# **As others found it.** On an RTX 3090 somebody's LLaMA-7B took 33 ms in fp16, and 155 ms with LLM.int8() [^bnb-347]. Its author: the kernels were made for training; small
 # matrices do not fill the card, and quantising costs too much beside them [^bnb-511]. And on Blackwell's cards vLLM has no INT8 at all; it says to take FP8 [^vllm-int8].
 
 # %% [markdown]

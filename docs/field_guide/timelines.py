@@ -78,7 +78,7 @@ record(
 # - [l7.step.plain.share < 0.3] In less than a third
 # /// reveal
 # {{ l7.step.plain.share:.0%}}. The rest are gaps, in which the host writes orders. No pair of events shows that. [A timeline does](../lectures/l7_profiling.py#gaps-between-the-kernels): with one
-# sheet of orders, a CUDA graph, the same kernels were done in {{ l7.step.graph.us / 1e3:.0f}} ms.
+# sheet of orders, a CUDA graph, as many kernels were done in {{ l7.step.graph.us / 1e3:.0f}} ms.
 # ///
 #
 # So to time a kernel, give its orders ahead: [how we measure](../how_we_measure.py#the-clock) keeps the card busy until all marks are
