@@ -2,6 +2,7 @@
 other chips is what the records say.
 """
 
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs/field_guide"
 PAGES = sorted(path.stem for path in GUIDE.glob("*.py"))
 # Pages on chips of which nothing runs or compiles here.
-CITED = ["aws_chips", "cerebras", "gaudi", "groq"]
+CITED = ["aws_chips", "cerebras", "gaudi", "groq", "side_by_side"]
 COMPILED = [name for name in PAGES if name not in CITED]
 
 # --- the map --------------------------------------------------------------------------------------
@@ -68,7 +69,6 @@ TOPICS = {
 }
 # What still has neither a page nor a lesson. These two may only shrink.
 AWAITED = {
-    "Accelerators side by side",
     "Apple's unified memory",
     "FPGAs",
     "A rule for choosing an accelerator",
@@ -87,7 +87,7 @@ TO_COME = {title: TOPICS[title] for title in AWAITED} | {
     "Quantised kernels": "INT8",
     "Profiling": "Nsight Systems",
 }
-AT_MOST = {"topics": 8, "words": 40}
+AT_MOST = {"topics": 7, "words": 35}
 BESIDE = "### Beside the forty"
 ITEM = re.compile(
     r"^- (?:\[\*\*(?P<linked>[^*]+)\*\*\]\((?P<link>[^)]+)\)|\*\*(?P<plain>[^*]+)\*\*)(?P<rest>.*)$"
@@ -230,7 +230,6 @@ def test_a_page_that_cites_has_every_part_of_its_template_in_order(name):
         "*Measured here*",
         "record(",
         "/// predict",
-        "/// table",
         "## When it wins, when it trips",
         "## The numbers that matter",
         "*Measured here*",
@@ -241,6 +240,7 @@ def test_a_page_that_cites_has_every_part_of_its_template_in_order(name):
         "/// answer",
     )
     read_in_order(name, parts)
+    assert "# /// table" in (GUIDE / f"{name}.py").read_text(encoding="utf-8")
 
 
 def kernel(chip, name):
@@ -364,16 +364,51 @@ def test_a_cited_figure_has_its_source_and_its_date(chip, name, figure):
 @pytest.mark.parametrize("name", CITED)
 def test_a_page_that_cites_names_the_source_of_every_chip_that_it_tells_of(name):
     text = (GUIDE / f"{name}.py").read_text(encoding="utf-8")
-    told = [chip for chip in cited.CHIPS if f'told("{chip}")' in text]
+    told = re.findall(r'told\("(\w+)"((?:, "\w+")*)\)', text)
     assert told
-    for chip in told:
-        for source in cited.CHIPS[chip].sources:
-            assert f"[^{source}]" in text, (chip, source)
+    for chip, sheet in SHEETS.items():
+        if f'SHEETS["{chip}"]' in text:
+            assert all(f"[^{key}]" in text for key in sheet.sources), chip
+    for chip, names in told:
+        figures = cited.CHIPS[chip].figures
+        for figure in re.findall(r"\w+", names) or figures:
+            assert f"[^{figures[figure].source}]" in text, (chip, figure)
 
 
 def test_every_cited_chip_is_told_on_some_page():
     text = "".join((GUIDE / f"{name}.py").read_text(encoding="utf-8") for name in CITED)
-    assert [chip for chip in cited.CHIPS if f'told("{chip}")' not in text] == []
+    assert set(re.findall(r'told\("(\w+)"', text)) == set(cited.CHIPS)
+
+
+def test_a_chip_is_told_whole_or_by_the_names_of_its_figures():
+    assert set(cited.told("groq_lpu")) == set(cited.CHIPS["groq_lpu"].figures)
+    [(name, memory)] = cited.told("groq_lpu", "memory_mb").items()
+    assert (name, memory.value, memory.unit, memory.how) == ("memory_mb", 230.0, "MB", "given")
+    for wrong in (("lpu",), ("groq_lpu", "memory_gb")):
+        with pytest.raises(KeyError, match=wrong[-1]):
+            cited.told(*wrong)
+
+
+def test_the_picture_of_all_chips_has_each_where_its_figures_put_it():
+    """Ten times as long is one mark further, from 1 µs on."""
+    drawn = (ROOT / "docs/assets/figures/read_it_all.svg").read_text(encoding="utf-8")
+    dots = {name: float(x) for name, x in re.findall(r'data-chip="(\w+)" cx="([\d.]+)"', drawn)}
+    marks = sorted({float(x) for x in re.findall(r'd="M([\d.]+) 30 L\1 176"', drawn)})
+    assert len(marks) == 7
+    assert len(dots) == 8
+    for name, x in dots.items():
+        if name in SHEETS:
+            gb, gb_per_s = SHEETS[name].memory_gb, SHEETS[name].gb_per_s
+        else:
+            figures = cited.CHIPS[name].figures
+            [gb] = [
+                one.value * unit_of(one.unit).size / 1e9
+                for key, one in figures.items()
+                if key.startswith("memory_")
+            ]
+            gb_per_s = figures["gb_per_s"].value
+        us = 1e6 * gb / gb_per_s
+        assert x == pytest.approx(marks[0] + (marks[1] - marks[0]) * math.log10(us), abs=0.1), name
 
 
 def test_the_command_prints_a_figure_with_its_source_and_refuses_a_name_that_is_none(capsys):
