@@ -22,7 +22,7 @@ NOBODY = -1  # of a cell that has no number of A
 
 @dataclass(frozen=True)
 class Cycle:
-    """What lies in the grid in one cycle.
+    """One cycle: which row each cell works on, and what leaves the grid.
 
     Attributes:
         number: of the cycle, from 1.
