@@ -14,8 +14,8 @@
 # - say what one reader costs such a chip, and what it waits for;
 # - tell which NeuronCore is in which chip, and which `pip install` is a trap.
 #
-# **In one sentence:** a NeuronCore is a grid of 128 × 128 multipliers in which one matrix stays while the other flows through, three helpers for what is no multiply,
-# and memory on the chip in which nothing lies unless a program put it there.
+# **In one sentence:** a NeuronCore is a grid of 128 × 128 multipliers in which one matrix stays while the other flows through, three helpers for
+# what is no multiply, and memory on the chip in which nothing lies unless a program put it there.
 #
 # /// figure | docs/assets/figures/neuron_core.svg
 # alt: "SBUF, memory on the chip, feeds rows of A into a grid of four by four cells, slanted: in cycle 5 the cells work on rows 1, 2 and 3, and some have left or not begun. Sums come out below into PSUM. Beside it are three more engines: Vector for sums and maxima, Scalar for exp and GELU, GpSimd for the rest."
@@ -23,9 +23,9 @@
 # ///
 #
 # /// callout | trip
-# **Nothing on this page has run on a Trainium or an Inferentia, and nothing was compiled for one.** The packages `nki` (0.0.1) and `neuronx-cc` (1.0.post1) on PyPI are
-# empty, and say *wrong package*: the Neuron SDK comes from AWS's own repository. So of these chips all is *cited*. *Measured here*, on our own card, is
-# what one row costs. The array runs in NumPy.
+# **Nothing on this page has run on a Trainium or an Inferentia, and nothing was compiled for one.** The packages `nki` (0.0.1) and `neuronx-cc`
+# (1.0.post1) on PyPI are empty, and say *wrong package*: the Neuron SDK comes from AWS's own repository. So of these chips all is *cited*.
+# *Measured here*, on our own card, is what one row costs. The array runs in NumPy.
 # ///
 
 # %% tags=["fold"]
@@ -84,14 +84,14 @@ record(
 # %% [markdown]
 # ## Follow three rows
 #
-# A grid of 4 × 4 holds B. Three rows of A pass. The digit in a cell is the row on which it works, a dot is an idle cell. In each
-# cycle a number of A goes one cell to the right, and a sum one cell down. Row by row it comes in slanted, so that the two meet.
+# A grid of 4 × 4 holds B. Three rows of A pass. The digit in a cell is the row on which it works, a dot is an idle cell. In each cycle a number
+# of A goes one cell to the right, and a sum one cell down. Row by row it comes in slanted, so that the two meet.
 #
 # /// text | small.grids
 # ///
 #
-# All that a cell needs comes from its neighbours. No number is fetched twice, no register file is asked, and that is what the array saves. But it fills and empties like
-# a tube: these {{ small.cycles:.0f}} cycles have work for {{ small.share:.0%}} of the cells.
+# All that a cell needs comes from its neighbours. No number is fetched twice, no register file is asked, and that is what the array saves. But it
+# fills and empties like a tube: these {{ small.cycles:.0f}} cycles have work for {{ small.share:.0%}} of the cells.
 #
 # /// predict | On a real one, 128 × 128, one single row passes, as in decode with one reader. What part of the cells' cycles is in use?
 # - [alone.m1.share >= 0.1] 10 % or more
@@ -110,32 +110,36 @@ record(
 # ///
 # ///
 #
-# A program says it in two instructions: *load stationary*, a tile of up to 128 × 128, and *multiply moving*, up to 512 rows [^neuron-nki-arch]. In Neuron's words a vector times a
-# matrix wants the matrix to stay.
+# A program says it in two instructions: *load stationary*, a tile of up to 128 × 128, and *multiply moving*, up to 512 rows [^neuron-nki-arch].
+# In Neuron's words a vector times a matrix wants the matrix to stay.
 
 # %% [markdown]
 # ## What does one reader wait for?
 #
-# So with one row the array is nearly idle. Is that what makes decode slow? A tile of weights has {{ tile.kib:.0f}} KiB in bf16. A core has half of the chip's HBM, {{ tile.hbm:.0f}} GB/s.
+# So with one row the array is nearly idle. Is that what makes decode slow? A tile of weights has {{ tile.kib:.0f}} KiB in bf16. A core has half
+# of the chip's HBM, {{ tile.hbm:.0f}} GB/s.
 #
 # /// predict | One row passes a tile in {{ trainium1.cycles_at_least:.0f}} cycles of {{ trainium1.clock_ghz:.1f}} GHz, {{ row.array_ns:.0f}} ns. What does the core wait for?
 # - [row.hbm_ns > 1.5 * row.array_ns] HBM: the tile takes longer to come than the row to pass
 # - [row.hbm_ns <= 1.5 * row.array_ns and row.array_ns <= 1.5 * row.hbm_ns] Both take about as long
 # - [row.array_ns > 1.5 * row.hbm_ns] The array: it idles in nearly all its cells
 # /// reveal
-# {{ row.hbm_ns:.0f}} ns does the tile need from HBM. So the idle cells cost nothing: up to {{ row.even:.0f}} rows a tile, bytes decide. That is the ridge once more, found from a tile.
+# {{ row.hbm_ns:.0f}} ns does the tile need from HBM. So the idle cells cost nothing: up to {{ row.even:.0f}} rows a tile, bytes decide. That is
+# the ridge once more, found from a tile.
 #
-# *Measured here*, on {{ w4.gpu.name }}, it is the same: [one row](../workshops/w4_serving.py#shorter-weights) times a grid of 28672 × 4096 in bf16 takes {{ w4.few.bf16.m1.us:.0f}} µs, 32 rows {{ w4.few.bf16.m32.us:.0f}}
-# µs. Tensor cores idle, and HBM is at work.
+# *Measured here*, on {{ w4.gpu.name }}, it is the same: [one row](../workshops/w4_serving.py#shorter-weights) times a grid of 28672 × 4096 in
+# bf16 takes {{ w4.few.bf16.m1.us:.0f}} µs, 32 rows {{ w4.few.bf16.m32.us:.0f}} µs. Tensor cores idle, and HBM is at work.
 # ///
 
 # %% [markdown]
 # ## Which core is in which chip?
 #
-# The number counts generations of the core, not of the chip. NeuronCore-v2, of which most pages on the web speak, is in Trainium and Inferentia2 [^neuron-nki-arch]; v3 is in Trainium2, eight of them [^neuron-trainium2];
-# v4 is in Trainium3 [^neuron-trainium3]. From Trainium2 to Trainium3 the peak in bf16 stays nearly what it was: what grows is memory, and the peak in 8 bits [^neuron-trainium3].
+# The number counts generations of the core, not of the chip. NeuronCore-v2, of which most pages on the web speak, is in Trainium and Inferentia2
+# [^neuron-nki-arch]; v3 is in Trainium2, eight of them [^neuron-trainium2]; v4 is in Trainium3 [^neuron-trainium3]. From Trainium2 to Trainium3
+# the peak in bf16 stays nearly what it was: what grows is memory, and the peak in 8 bits [^neuron-trainium3].
 #
-# The Neuron SDK is the software for all of them: PyTorch and JAX on top, a compiler and a runtime, and NKI, in which you write kernels with those two instructions [^neuron-sdk].
+# The Neuron SDK is the software for all of them: PyTorch and JAX on top, a compiler and a runtime, and NKI, in which you write kernels with those
+# two instructions [^neuron-sdk].
 
 # %% [markdown]
 # ## When it wins, when it trips
@@ -148,15 +152,18 @@ record(
 # %% [markdown]
 # ## The numbers that matter
 #
-# Dense peaks of one chip, as AWS prints them; the last column is the data sheet of our own card.
+# Dense peaks of one chip, as AWS prints them; the last row is the data sheet of our own card.
 #
-# | one chip | Inferentia2 [^neuron-inferentia2] | Trainium [^neuron-trainium2] | Trainium2 [^neuron-trainium2] | Trainium3 [^neuron-trainium3] | {{ gpu.name }} |
-# | --- | ---: | ---: | ---: | ---: | ---: |
-# | NeuronCore | v2 | v2 | v3 | v4 | |
-# | bf16, TFLOP/s | {{ inferentia2.bf16_tflops:.0f}} | {{ trainium1.bf16_tflops:.0f}} | {{ trainium2.bf16_tflops:.0f}} | {{ trainium3.bf16_tflops:.0f}} | {{ gpu.bf16_tflops:.0f}} |
-# | HBM, GB/s | {{ inferentia2.gb_per_s:.0f}} | {{ trainium1.gb_per_s:.0f}} | {{ trainium2.gb_per_s:.0f}} | {{ trainium3.gb_per_s:.0f}} | {{ gpu.gb_per_s:.0f}} |
-# | HBM, GiB | {{ inferentia2.memory_gib:.0f}} | {{ trainium1.memory_gib:.0f}} | {{ trainium2.memory_gib:.0f}} | {{ trainium3.memory_gib:.0f}} | {{ l1.card.hbm_gib:.0f}} |
-# | ridge in bf16, FLOP/B | {{ 1000 * inferentia2.bf16_tflops / inferentia2.gb_per_s:.0f}} | {{ 1000 * trainium1.bf16_tflops / trainium1.gb_per_s:.0f}} | {{ 1000 * trainium2.bf16_tflops / trainium2.gb_per_s:.0f}} | {{ 1000 * trainium3.bf16_tflops / trainium3.gb_per_s:.0f}} | {{ 1000 * gpu.bf16_tflops / gpu.gb_per_s:.0f}} |
+# /// table
+# turned: true
+# columns: ["one chip, and its NeuronCore", "bf16, TFLOP/s", "HBM, GB/s", "HBM, GiB", "ridge in bf16, FLOP/B"]
+# rows:
+#   - ["Inferentia2, v2 [^neuron-inferentia2]", "{{ inferentia2.bf16_tflops:.0f}}", "{{ inferentia2.gb_per_s:.0f}}", "{{ inferentia2.memory_gib:.0f}}", "{{ 1000 * inferentia2.bf16_tflops / inferentia2.gb_per_s:.0f}}"]
+#   - ["Trainium, v2 [^neuron-trainium2]", "{{ trainium1.bf16_tflops:.0f}}", "{{ trainium1.gb_per_s:.0f}}", "{{ trainium1.memory_gib:.0f}}", "{{ 1000 * trainium1.bf16_tflops / trainium1.gb_per_s:.0f}}"]
+#   - ["Trainium2, v3 [^neuron-trainium2]", "{{ trainium2.bf16_tflops:.0f}}", "{{ trainium2.gb_per_s:.0f}}", "{{ trainium2.memory_gib:.0f}}", "{{ 1000 * trainium2.bf16_tflops / trainium2.gb_per_s:.0f}}"]
+#   - ["Trainium3, v4 [^neuron-trainium3]", "{{ trainium3.bf16_tflops:.0f}}", "{{ trainium3.gb_per_s:.0f}}", "{{ trainium3.memory_gib:.0f}}", "{{ 1000 * trainium3.bf16_tflops / trainium3.gb_per_s:.0f}}"]
+#   - ["{{ gpu.name }}", "{{ gpu.bf16_tflops:.0f}}", "{{ gpu.gb_per_s:.0f}}", "{{ l1.card.hbm_gib:.0f}}", "{{ 1000 * gpu.bf16_tflops / gpu.gb_per_s:.0f}}"]
+# ///
 #
 # *Measured here*, on {{ gpu.name }}: our multiply reaches {{ w2.burst.nn.n8192.tuned:.0f}} TFLOP/s. For AWS's chips we have no such line.
 #
@@ -169,12 +176,14 @@ record(
 #
 # The first draws the cycles of any small product. The second prints figures of this page with their sources.
 #
-# **Where the course teaches it:** the same array in code of a compiler, [TPU](tpu.py); tiles that stay, [L4](../lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory);
-# few rows and many weights, [W4](../workshops/w4_serving.py#shorter-weights).
+# **Where the course teaches it:** the same array in code of a compiler, [TPU](tpu.py); tiles that stay,
+# [L4](../lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory); few rows and many weights,
+# [W4](../workshops/w4_serving.py#shorter-weights).
 #
 # /// exercise | A peak from a grid | 4 minutes
-# A NeuronCore-v2 has 128 × 128 cells at {{ trainium1.clock_ghz:.1f}} GHz, and there are two in a chip [^neuron-nki-arch]. What is the chip's peak? In how many cycles do five rows pass a grid of 4 × 4 alone?
+# A NeuronCore-v2 has 128 × 128 cells at {{ trainium1.clock_ghz:.1f}} GHz, and there are two in a chip [^neuron-nki-arch]. What is the chip's
+# peak? In how many cycles do five rows pass a grid of 4 × 4 alone?
 # /// answer
-# 128 × 128 = 16 384 cells, 2 operations each, make {{ tile.tflops:.0f}} TFLOP/s a core, and two of them {{ 2 * tile.tflops:.0f}}: it is near what is printed. Five rows enter in 5 cycles. The last one needs
-# 3 more to enter the lowest row of cells, and 3 more to cross it: 11.
+# 128 × 128 = 16 384 cells, 2 operations each, make {{ tile.tflops:.0f}} TFLOP/s a core, and two of them {{ 2 * tile.tflops:.0f}}: it is near what
+# is printed. Five rows enter in 5 cycles. The last one needs 3 more to enter the lowest row of cells, and 3 more to cross it: 11.
 # ///

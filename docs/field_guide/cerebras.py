@@ -14,8 +14,8 @@
 # - work out how many tokens must share a pass of streamed weights;
 # - test a printed peak with the number of cores and a clock.
 #
-# **In one sentence:** where others saw a wafer into chips, Cerebras leaves it whole: hundreds of thousands of small cores, each with SRAM of its own and
-# wires to four neighbours, so that weights which fit never leave, and all others come in through a narrow door.
+# **In one sentence:** where others saw a wafer into chips, Cerebras leaves it whole: hundreds of thousands of small cores, each with SRAM of its
+# own and wires to four neighbours, so that weights which fit never leave, and all others come in through a narrow door.
 #
 # /// figure | docs/assets/figures/wafer_and_door.svg
 # alt: "Left, a round wafer with a square grid of cores on it, each with SRAM of its own: weights that fit stay there. Right, MemoryX, a memory beside the machine. Between them the door: weights that do not fit come in layer by layer."
@@ -23,9 +23,9 @@
 # ///
 #
 # /// callout | trip
-# **Nothing on this page has run on a wafer, and nothing was compiled for one.** The package `cerebras-sdk` (2.10.0) is a client for a machine that you have,
-# 25 kB, without compiler and simulator; `cerebras-cloud-sdk` asks a web service. So of Cerebras all is *cited*. *Measured here*, on our own
-# card, is what a step costs when its bytes decide.
+# **Nothing on this page has run on a wafer, and nothing was compiled for one.** The package `cerebras-sdk` (2.10.0) is a client for a machine
+# that you have, 25 kB, without compiler and simulator; `cerebras-cloud-sdk` asks a web service. So of Cerebras all is *cited*. *Measured here*,
+# on our own card, is what a step costs when its bytes decide.
 # ///
 
 # %% tags=["fold"]
@@ -79,17 +79,17 @@ record(
 # %% [markdown]
 # ## Bytes that cost nothing
 #
-# The third wafer, WSE-3, has {{ wse3.memory_gb:.0f}} GB of SRAM, which give {{ wse3.gb_per_s / 1000000:.0f}} PB/s together [^argonne-cerebras]. The 8B shape has
-# {{ small.gb:.1f}} GB of weights and fits. All of them are read in {{ small.sram_us:.2f}} µs: the byte floor of a token.
+# The third wafer, WSE-3, has {{ wse3.memory_gb:.0f}} GB of SRAM, which give {{ wse3.gb_per_s / 1000000:.0f}} PB/s together [^argonne-cerebras].
+# The 8B shape has {{ small.gb:.1f}} GB of weights and fits. All of them are read in {{ small.sram_us:.2f}} µs: the byte floor of a token.
 #
 # /// predict | Cerebras claims {{ wse3.said_tokens_per_s:,.0f}} tokens/s for one reader of an 8B model in 16 bits. What part of a token's time do its bytes explain?
 # - [said.of_floor >= 0.3] 30 % or more
 # - [0.03 <= said.of_floor < 0.3] 3 to 30 %
 # - [said.of_floor < 0.03] Less than 3 %
 # /// reveal
-# {{ said.of_floor:.1%}}. At that rate [^register-wafer] a token takes {{ said.token_us:.0f}} µs, {{ said.layer_us:.0f}} µs for each of 32 layers. What
-# takes so long is not said. But no layer can begin before the one before it has ended, and in each the sums of a row of cores are added up
-# on their way from neighbour to neighbour.
+# {{ said.of_floor:.1%}}. At that rate [^register-wafer] a token takes {{ said.token_us:.0f}} µs, {{ said.layer_us:.0f}} µs for each of 32 layers.
+# What takes so long is not said. But no layer can begin before the one before it has ended, and in each a sum over many cores has to travel from
+# neighbour to neighbour.
 #
 # /// table
 # columns: ["one reader of the 8B shape, 16 bits", "tokens/s", "of the byte floor"]
@@ -100,8 +100,8 @@ record(
 # ///
 # ///
 #
-# Learn both halves. On our card bytes decide, and there is little left to gain. Where bytes cost nothing, the token is sooner done by far, and
-# the card is far below its own floor: *something else has become the bottleneck*. Ask for it before you quote a bandwidth.
+# Learn both halves. On our card bytes decide, and little is left to gain. Where bytes cost nothing, a token is done sooner, if the claim is
+# right, and yet it is far from its floor: *something else has become the bottleneck*. Ask for it before you quote a bandwidth.
 
 # %% [markdown]
 # ## When it does not fit
@@ -115,20 +115,23 @@ record(
 # caption: "Worked out from printed figures; keys, values and activations want room as well."
 # ///
 #
-# So *one chip, and no communication between chips* holds up to {{ wse3.memory_gb:.0f}} GB. For 70B, Cerebras itself spoke of four machines [^register-wafer].
+# So *one chip, and no communication between chips* holds up to {{ wse3.memory_gb:.0f}} GB. For 70B, Cerebras itself spoke of four machines
+# [^register-wafer].
 #
 # The other way is *weight streaming*. What stands for the tokens stays on the wafer. Weights lie outside, in MemoryX, and come in layer by layer
-# through {{ wse3.door_gbit_per_s / 1000:.1f}} Tbit/s [^argonne-cerebras], which is {{ door.gb_per_s:.0f}} GB/s. Each weight then does its two operations for every token that waits.
+# through {{ wse3.door_gbit_per_s / 1000:.1f}} Tbit/s [^argonne-cerebras], which is {{ door.gb_per_s:.0f}} GB/s. Each weight then does its two
+# operations for every token that waits.
 #
 # /// predict | How many tokens must share a pass, so that at its printed peak the wafer does not wait for the door?
 # - [door.tokens < 1000] Hundreds
 # - [1000 <= door.tokens < 100000] Thousands, or tens of thousands
 # - [door.tokens >= 100000] Hundreds of thousands
 # /// reveal
-# {{ door.tokens:,.0f}}. Even if the peak were eight times too high, and eight is what is claimed for zeros left out [^tomshardware-wse3], it would be {{ door.tokens_of_eighth:,.0f}}.
+# {{ door.tokens:,.0f}}. Even if the peak were eight times too high, and eight is what is claimed for zeros left out [^tomshardware-wse3], it
+# would be {{ door.tokens_of_eighth:,.0f}}.
 #
-# It is the ridge again, at another door: operations a second over bytes a second. For HBM of our own card it is {{ 1000 * gpu.bf16_tflops / gpu.gb_per_s:.0f}}. A batch of
-# training has that many tokens, a chat has not: streaming is a way to train.
+# It is the ridge again, at another door: operations a second over bytes a second. For HBM of our own card it is
+# {{ 1000 * gpu.bf16_tflops / gpu.gb_per_s:.0f}}. A batch of training has that many tokens, a chat has not: streaming is a way to train.
 # ///
 #
 # Several machines then work on parts of one batch. SwarmX sends all of them the same weights and adds up their gradients [^argonne-cerebras]. You
@@ -137,7 +140,7 @@ record(
 # %% [markdown]
 # ## When it wins, when it trips
 #
-# - **It wins** where a model fits on a wafer or a few, and one reader wants his tokens soon.
+# - **It wins** where a model fits on a wafer or a few, and one reader wants the next token soon.
 # - **It wins** in training a large model on large batches, with the code of a small one.
 # - **It trips** over context: keys and values lie in the same {{ wse3.memory_gb:.0f}} GB as the weights.
 # - **It trips** over work that neither fits nor has many tokens: then all wait at the door.
@@ -154,8 +157,8 @@ record(
 # | its bandwidth, TB/s | {{ wse3.gb_per_s / 1000:,.0f}} [^argonne-cerebras] | {{ gpu.gb_per_s / 1000:.1f}} |
 # | dense peak in 16 bits, TFLOP/s | not printed | {{ gpu.bf16_tflops:.0f}} |
 #
-# What is printed is {{ wse3.ai_pflops:.0f}} PFLOP/s [^tomshardware-wse3], in some places as fp16. The exercise tests it. *Measured here*, on {{ gpu.name }}: our multiply
-# reaches {{ w2.burst.nn.n8192.tuned:.0f}} TFLOP/s.
+# What is printed is {{ wse3.ai_pflops:.0f}} PFLOP/s [^tomshardware-wse3], in some places as fp16. The exercise tests it. *Measured here*, on
+# {{ gpu.name }}: our multiply reaches {{ w2.burst.nn.n8192.tuned:.0f}} TFLOP/s.
 #
 # ## What to type
 #
@@ -166,14 +169,14 @@ record(
 # That prints each figure of this page with its source and its date.
 #
 # **Where the course teaches it:** a step and its floor, [one token](../one_token.py#the-floor-of-a-step-by-hand); the ridge,
-# [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline); a number above its roof, [L3](../lectures/l3_memory.py#how-much-at-once); what
-# does not fit on one card, [experts on two](../experts_on_two_cards.py#what-the-link-gives).
+# [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline); a number above its roof, [L3](../lectures/l3_memory.py#how-much-at-once); what does
+# not fit on one card, [experts on two](../experts_on_two_cards.py#what-the-link-gives).
 #
 # /// exercise | Test a peak | 4 minutes
-# A core of the WSE-3 multiplies and adds eight fp16 numbers in a cycle [^nextplatform-wse3], and there are 900 000. At which clock would all of them
-# together do {{ wse3.ai_pflops:.0f}} PFLOP/s? What do you conclude?
+# A core of the WSE-3 multiplies and adds eight fp16 numbers in a cycle [^nextplatform-wse3], and there are 900 000. At which clock would all of
+# them together do {{ wse3.ai_pflops:.0f}} PFLOP/s? What do you conclude?
 # /// answer
-# A cycle is 2 × 8 × 900 000 = 14 400 000 operations, so the clock would be {{ cycle.ghz:.1f}} GHz. No chip of this kind has such a clock. So the peak
-# cannot be a dense one: it must count products with zeros that are left out. How many, and at which clock, is not printed, and so
-# we print no ridge for this chip.
+# A cycle is 2 × 8 × 900 000 = 14 400 000 operations, so the clock would be {{ cycle.ghz:.1f}} GHz. No chip of this kind has such a clock. So the
+# peak cannot be a dense one: it must count products with zeros that are left out. How many, and at which clock, is not printed, and so we print
+# no ridge for this chip.
 # ///

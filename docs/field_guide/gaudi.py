@@ -23,9 +23,9 @@
 # ///
 #
 # /// callout | trip
-# **Nothing on this page has run on a Gaudi, and nothing was compiled for one.** On PyPI there are bridges and tools, `optimum-habana` (1.21.2) or `habana-pyhlml`
-# (1.24.2), but not the graph compiler. And `synapseai` there searches in PDF files: it has only the name. So of Gaudi all is *cited*.
-# *Measured here*, on our own cards, is what stands beside it. The all-reduce really runs, in NumPy, and no network is timed.
+# **Nothing on this page has run on a Gaudi, and nothing was compiled for one.** On PyPI there are bridges and tools, `optimum-habana` (1.21.2) or
+# `habana-pyhlml` (1.24.2), but not the graph compiler. And `synapseai` there searches in PDF files: it has only the name. So of Gaudi all is
+# *cited*. *Measured here*, on our own cards, is what stands beside it. The all-reduce really runs, in NumPy, and no network is timed.
 # ///
 
 # %% tags=["fold"]
@@ -80,12 +80,14 @@ record(
 # %% [markdown]
 # ## Each pair has its own road
 #
-# RoCE, *RDMA over Converged Ethernet*, lets one chip write into the memory of another without asking a processor. Gaudi has it on the chip [^gaudi-architecture].
-# Of the 24 ports of {{ gaudi3.port_gbit_per_s:.0f}} Gbit/s, {{ gaudi3.ports_in:.0f}} go to the seven other chips of a box, three to each [^gaudi-network]. So a pair has
-# {{ pair:.0f}} GB/s in each direction, for itself alone, and a chip has {{ inside:.0f}} GB/s in all.
+# RoCE, *RDMA over Converged Ethernet*, lets one chip write into the memory of another without asking a processor. Gaudi has it on the chip
+# [^gaudi-architecture]. Of the 24 ports of {{ gaudi3.port_gbit_per_s:.0f}} Gbit/s, {{ gaudi3.ports_in:.0f}} go to the seven other chips of a box,
+# three to each [^gaudi-network]. So a pair has {{ pair:.0f}} GB/s in each direction, for itself alone, and a chip has {{ inside:.0f}} GB/s in
+# all.
 #
-# After a step of training all eight add up their gradients, an *all-reduce*: each begins with a list, each ends with the sum. Two ways: in a *ring* you hand
-# pieces on to your neighbour, until all have gone round. Or you send piece j *straight* to chip j, which adds it up and tells all.
+# After a step of training all eight add up their gradients, an *all-reduce*: each begins with a list, each ends with the sum. Two ways: in a
+# *ring* you hand pieces on to your neighbour, until all have gone round. Or you send piece j *straight* to chip j, which adds it up and tells
+# all.
 #
 # /// predict | Both ways send equally much from each chip. How many times as long must the ring take in this box?
 # - [ways.ring.ms / ways.straight.ms < 2] Less than twice as long
@@ -103,37 +105,41 @@ record(
 # ///
 # ///
 #
-# NVIDIA's boxes have a switch. There a card may send all its bandwidth, {{ two_card_experts.sheet.link:.0f}} GB/s each way [^bekman-network], to any one neighbour, and a ring
-# loses nothing. *Measured here*: one copy over that link, on {{ two_card_experts.gpu.name }}, gets {{ two_card_experts.carried.one_way:.0f}} GB/s. Two Gaudis
-# by themselves have {{ pair:.0f}} at best. So for two chips alone, look at the pair; for all eight, at the sum.
+# NVIDIA's boxes have a switch. There a card may send all its bandwidth, {{ two_card_experts.sheet.link:.0f}} GB/s each way [^bekman-network], to
+# any one neighbour, and a ring loses nothing. *Measured here*: one copy over that link, on {{ two_card_experts.gpu.name }}, gets
+# {{ two_card_experts.carried.one_way:.0f}} GB/s. Two Gaudis by themselves have {{ pair:.0f}} at best. So for two chips alone, look at the pair;
+# for all eight, at the sum.
 
 # %% [markdown]
 # ## Which engine waits?
 #
-# A tensor core sits in a multiprocessor, beside the threads that feed it. An MME stands for itself; softmax, norms and activations are the TPCs' work
-# [^gaudi-architecture]. Both run at once if the graph compiler cuts the work into slices, so that the TPCs have one while the MMEs multiply the
-# next. Two engines with equally much to do need the time of both without slices, and with n slices (n + 1) / n of one.
+# A tensor core sits in a multiprocessor, beside the threads that feed it. An MME stands for itself; softmax, norms and activations are the TPCs'
+# work [^gaudi-architecture]. Both run at once if the graph compiler, which fuses and pipelines [^gaudi-software], cuts the work into slices: the
+# TPCs have one while the MMEs multiply the next. Two engines with equally much to do need the time of both without slices, and with n slices (n +
+# 1) / n of one.
 #
-# In attention, each score costs two products of 128 long: 512 operations on the MMEs. These do {{ per_vector:.0f}} operations while the TPCs do one.
+# In attention, each score costs two products of 128 long: 512 operations on the MMEs. These do {{ per_vector:.0f}} operations while the TPCs do
+# one.
 #
 # /// predict | How many vector operations may each score cost, before the MMEs must wait?
 # - [free < 20] Fewer than 20
 # - [20 <= free < 100] 20 to 100
 # - [free >= 100] 100 or more
 # /// reveal
-# {{ free:.0f}}. And a score is scaled, compared, shifted, raised to a power and added. On a Hopper it is [the same
-# squeeze](../workshops/w1_flash_attention.py#flashattention-2-and-3-on-a-napkin).
+# {{ free:.0f}}. And a score is scaled, compared, shifted, raised to a power and added. On a Hopper it is
+# [the same squeeze](../workshops/w1_flash_attention.py#flashattention-2-and-3-on-a-napkin).
 # ///
 
 # %% [markdown]
 # ## When it wins, when it trips
 #
 # - **It wins** where Ethernet is what you have: no second network, no switch in the box.
-# - **It wins** in memory for its time: {{ gaudi3.memory_gb:.0f}} GB [^kaplan-gaudi3].
+# - **It wins** where much memory in one chip counts: it has {{ gaudi3.memory_gb:.0f}} GB [^kaplan-gaudi3].
 # - **It trips** over operations that the compiler has no kernel for: then somebody writes one for the TPC.
 # - **It trips** over traffic between two chips of a box: a seventh of the roads is theirs.
-# - **Mind the date.** The software was called SynapseAI, and its documents are still at that address, under the name *Intel Gaudi software* [^gaudi-software]. The chip that was to
-#   follow, Falcon Shores, has been cancelled; of the one after, Intel has published nothing yet [^bekman-accelerators].
+# - **Mind the date.** The software was called SynapseAI, and its documents are still at that address, under the name *Intel Gaudi software*
+#   [^gaudi-software]. The chip that was to follow, Falcon Shores, has been cancelled; of the one after, Intel has published nothing yet
+#   [^bekman-accelerators].
 
 # %% [markdown]
 # ## The numbers that matter
@@ -150,8 +156,8 @@ record(
 # | ridge in bf16, FLOP/B | {{ 1000 * gaudi3.bf16_tflops / gaudi3.gb_per_s:.0f}} | {{ 1000 * gpu.bf16_tflops / gpu.gb_per_s:.0f}} |
 # | to other chips of the box, GB/s each way | {{ inside:.0f}} [^gaudi-network] | {{ two_card_experts.sheet.link:.0f}} [^bekman-network] |
 #
-# *Measured here*, on {{ gpu.name }}: our multiply reaches {{ w2.burst.nn.n8192.tuned:.0f}} TFLOP/s, and our attention, with its softmax, {{ w1.specialised.n4096.tflops:.0f}}
-# TFLOP/s. For a Gaudi we have no such line.
+# *Measured here*, on {{ gpu.name }}: our multiply reaches {{ w2.burst.nn.n8192.tuned:.0f}} TFLOP/s, and our attention, with its softmax,
+# {{ w1.specialised.n4096.tflops:.0f}} TFLOP/s. For a Gaudi we have no such line.
 #
 # ## What to type
 #
@@ -163,12 +169,13 @@ record(
 # The first adds up lists both ways and counts what crosses each link. The second prints this page's figures with their sources.
 #
 # **Where the course teaches it:** what a link gives, [two cards](../experts_on_two_cards.py#what-the-link-gives); products and softmax at once,
-# [W1](../workshops/w1_flash_attention.py#softmax-one-crate-at-a-time); warps with roles, [W2](../workshops/w2_hopper.py#one-order-for-a-whole-tile).
+# [W1](../workshops/w1_flash_attention.py#softmax-one-crate-at-a-time); warps with roles,
+# [W2](../workshops/w2_hopper.py#one-order-for-a-whole-tile).
 #
 # /// exercise | Two peaks of one chip | 4 minutes
-# An MME has 256 × 256 cells, and a Gaudi 3 has eight. Each cell multiplies and adds once in a cycle. The MMEs run at {{ gaudi3.mme_mhz:.0f}} MHz [^bekman-accelerators].
-# What is the peak? At which clock is the {{ gaudi3.paper_bf16_tflops:.0f}} TFLOP/s of the slides [^kaplan-gaudi3] right?
+# An MME has 256 × 256 cells, and a Gaudi 3 has eight. Each cell multiplies and adds once in a cycle. The MMEs run at {{ gaudi3.mme_mhz:.0f}} MHz
+# [^bekman-accelerators]. What is the peak? At which clock is the {{ gaudi3.paper_bf16_tflops:.0f}} TFLOP/s of the slides [^kaplan-gaudi3] right?
 # /// answer
-# 256 × 256 × 8 = 524 288 cells, 2 operations each, times the clock: {{ clock.shipped_tflops:.0f}} TFLOP/s. The slides need {{ clock.paper_mhz:.0f}} MHz. A peak is a
-# clock, and the one on paper may not be the one that you buy.
+# 256 × 256 × 8 = 524 288 cells, 2 operations each, times the clock: {{ clock.shipped_tflops:.0f}} TFLOP/s. The slides need
+# {{ clock.paper_mhz:.0f}} MHz. A peak is a clock, and the one on paper may not be the one that you buy.
 # ///

@@ -18,7 +18,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Exchange:
-    """What came of it, and what crossed the links.
+    """Sums of all chips, and what crossed the links for them.
 
     Attributes:
         sums: what each chip has at the end, [chips, numbers].

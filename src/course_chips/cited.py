@@ -141,20 +141,30 @@ CHIPS: dict[str, Chip] = {
             "gb_per_s": Figure(4900.0, "GB/s", "neuron-trainium3", "2025-12"),
         },
     ),
+    "m5_max": Chip(
+        "Apple M5 Max",
+        {
+            "memory_gb": Figure(128.0, "GB", "macrumors-m5", "2026-03"),
+            "gb_per_s": Figure(614.0, "GB/s", "macrumors-m5", "2026-03"),
+        },
+    ),
 }
 
 
-def told(chip: str) -> dict[str, Quantity]:
+def told(chip: str, *names: str) -> dict[str, Quantity]:
     """Return a chip's figures for `record`, each marked as given: `record(lpu=told("groq_lpu"))`.
 
     Args:
         chip: a name in `CHIPS`.
+        names: those of its figures that are wanted, none for all.
     Returns:
         The figures by their names, in the units in which they are printed.
     Raises:
-        KeyError: there is no such chip.
+        KeyError: there is no such chip, or no such figure of it.
     """
-    return {name: quantity(one.value, one.unit, how="given") for name, one in CHIPS[chip].figures.items()}
+    figures = CHIPS[chip].figures
+    wanted = {name: figures[name] for name in names or figures}
+    return {name: quantity(one.value, one.unit, how="given") for name, one in wanted.items()}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,10 +1,10 @@
 """A systolic array, cycle by cycle: weights stay in a grid of cells, rows of A flow through it from left to right.
 
 Cell (k, n) holds B[k, n]. In each cycle it takes a number of A from its left neighbour and a sum from the cell above,
-adds the product of that number and its weight to the sum, and hands both on: the number to the right, the sum downwards.
+adds the product of that number and its weight to the sum, and hands both on: the number to the right, the sum down.
 Row m of A comes in slanted: its number k enters the grid's row k one cycle after its number k - 1 entered row k - 1, so
-that a sum, on its way down, meets the numbers of one and the same row. So work AWS's Tensor Engine and Google's MXU,
-as far as their documents tell.
+that a sum, on its way down, meets the numbers of one and the same row. So work AWS's Tensor Engine and Google's MXU, as
+far as their documents tell.
 
     python -m course_chips.systolic 3 4 4
 """
@@ -22,7 +22,7 @@ NOBODY = -1  # of a cell that has no number of A
 
 @dataclass(frozen=True)
 class Cycle:
-    """What lies in the grid in one cycle.
+    """One cycle: which row each cell works on, and what leaves the grid.
 
     Attributes:
         number: of the cycle, from 1.
@@ -88,7 +88,7 @@ def share(seen: Sequence[Cycle]) -> float:
 
 
 def drawn(seen: Sequence[Cycle], across: int = 3) -> str:
-    """Return the grids of all cycles as text, so many beside one another: rows of A as 1, 2, 3, an idle cell as a dot."""
+    """Return the grids of all cycles as text, so many side by side: rows of A as 1, 2, 3, an idle cell as a dot."""
     blocks = [
         [
             f"cycle {one.number}",

@@ -1,4 +1,6 @@
-"""A systolic array, cycle by cycle: its sums are those of a product, and no cell takes what its neighbours do not have."""
+"""A systolic array, cycle by cycle: its sums are those of a product, and a cell takes only what its neighbours have."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -35,7 +37,7 @@ def test_every_cell_works_once_on_every_row(shape):
 def test_a_number_goes_one_cell_to_the_right_and_a_sum_one_cell_down():
     M, K, N = 5, 4, 6
     _, seen = systolic.multiply(*given(M, K, N))
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in itertools.pairwise(seen):
         assert (after.row[:, 1:] == before.row[:, :-1]).all()
         # The sum that meets row m in a cell was with row m in the cell above.
         assert (after.row[1:] == before.row[:-1]).all()
