@@ -113,15 +113,15 @@ record(
 # - [2 <= drafts.tokens < 3] 2 or more, and fewer than 3
 # - [drafts.tokens >= 3] 3, or more
 # /// reveal
-# {{ drafts.tokens:.2f}}: the sum of 1 + p + … + p⁴, *computed*. The first guess after a refusal is lost, and all behind it.
+# {{ drafts.tokens:.2f}}: the sum of 1 + p + … + p⁴, *computed*. A guess that is refused takes all behind it along.
 #
 # And what does it cost? Its rows. One reader with {{ drafts.count:.0f}} guesses has {{ drafts.count + 1:.0f}} rows, fewer than the
 # {{ w4.bus.rows:.0f}} above, whose step took {{ together_ms / alone_ms:.2f}} times as long. So before the guesses' own time the gain would be
-# {{ drafts.tokens * alone_ms / together_ms:.1f}} times at least. {{ w4.bus.rows:.0f}} readers would have
+# {{ drafts.tokens * alone_ms / together_ms:.1f}} times or more, if fewer rows take no longer. {{ w4.bus.rows:.0f}} readers would have
 # {{ w4.bus.rows * (drafts.count + 1):.0f}} rows, near the ridge: there is little left to give away.
 # ///
 #
-# From which batch on it is a loss, with the draft's own steps, is [measured in W6](../workshops/w6_frontier.py#from-which-batch-on-is-it-a-loss).
+# From which batch on it is a loss, with the draft's own steps, is [a question of W6](../workshops/w6_frontier.py#from-which-batch-on-is-it-a-loss).
 #
 # ## At the edge
 #
@@ -154,8 +154,8 @@ record(
 # caption: "The first three rows are steps of kernels alone, the last two a queue of {{ engine.queue.count:.0f}} requests with their prompts, by the host's clock. The engine has older kernels than the steps."
 # ///
 #
-# A token of the bus takes {{ engine.token.bus:.2f}} J, one of the coach {{ engine.token.coach:.2f}} J: the card draws its power whether seats are
-# taken or not. For other chips, look up [the floors](which_gpu.py#seven-cards-four-jobs). A shape is that of Llama 3.1 [^meta-llama31] or, for the
+# A token of the bus takes {{ engine.token.bus:.2f}} J, one of the coach {{ engine.token.coach:.2f}} J: empty seats save
+# little power. For other chips, look up [the floors](which_gpu.py#seven-cards-four-jobs). A shape is that of Llama 3.1 [^meta-llama31] or, for the
 # 7B, of Llama 2 [^verl-llama2].
 #
 # ## What to type

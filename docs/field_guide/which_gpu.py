@@ -27,7 +27,14 @@
 # ///
 
 # %% tags=["fold"]
-from course_chips.offers import MODELS, OFFERS, chips_for, offered, to_serve
+from course_chips.offers import (
+    MODELS,
+    OFFERS,
+    USABLE,
+    chips_for,
+    offered,
+    to_serve,
+)
 from course_kernels.measure import quantity, record
 
 CARDS = ("a10g", "rtx4090", "l40s", "a100", "h100", "h200", "b200")
@@ -51,6 +58,12 @@ def seconds(model, card, readers):
     moves = gb(model, readers) / sheet.gb_per_s
     multiplies = 2 * model.read * readers / sheet.bf16_tflops / 1e12
     return max(moves, multiplies) / chips(model, card, readers)
+
+
+def seats(card, model=MODELS["m7"]):
+    """How many readers have room for their caches beside the weights, on one card."""
+    free = USABLE * OFFERS[card].memory_gb * 1e9 - 2 * model.stored
+    return int(free // (HELD * model.token_bytes))
 
 
 def of_all(found, unit="1"):
@@ -90,6 +103,13 @@ record(
     readers=quantity(READERS, how="given"),
     follow=quantity(50, "ms", how="given"),
     held=quantity(HELD, how="given"),
+    seats={card: quantity(seats(card)) for card in ("l40s", "h100")},
+    full={
+        card: quantity(
+            seats(card) / seconds(MODELS["m7"], card, seats(card)), "tokens/s"
+        )
+        for card in ("l40s", "h100")
+    },
     bits4={
         card: quantity(
             1e3 * gb(MODELS["m7"], 1, bits=4) / OFFERS[card].gb_per_s, "ms"
@@ -125,6 +145,9 @@ record(
 # **4. Put the prices beside it.** If an hour of an H100 costs less than {{ prompts.m7.h100 / prompts.m7.l40s:.1f}} times an hour of an L40S, take
 # the H100: it has the cheaper token in both jobs. If it costs more than {{ one.m7.l40s / one.m7.h100:.1f}} times as much, take the L40S.
 # In between your mix decides: long prompts and short answers are for the L40S, long answers for the H100.
+#
+# One thing this hides: a larger memory has seats for more readers, and they share the weights. Fill both, with
+# {{ seats.l40s:.0f}} and {{ seats.h100:.0f}} readers, and the H100 writes {{ full.h100 / full.l40s:.1f}} times the L40S's tokens.
 # ///
 #
 # **5. Is one answer quick enough?** A reader who follows along needs a token in, say, {{ follow:.0f}} ms. If you need it sooner than a card's
@@ -154,7 +177,7 @@ record(
 #   - ["H100 [^nvidia-h100]", "{{ peak.h100:.0f}}", "{{ memory.h100:.0f}}", "{{ bandwidth.h100:.0f}}", "{{ 1000 * peak.h100 / bandwidth.h100:.0f}}"]
 #   - ["H200 [^nvidia-h200]", "{{ peak.h200:.0f}}", "{{ memory.h200:.0f}}", "{{ bandwidth.h200:.0f}}", "{{ 1000 * peak.h200 / bandwidth.h200:.0f}}"]
 #   - ["B200 [^nvidia-b200]", "{{ peak.b200:.0f}}", "{{ memory.b200:.0f}}", "{{ bandwidth.b200:.0f}}", "{{ 1000 * peak.b200 / bandwidth.b200:.0f}}"]
-# caption: "Cited, dense, read in November 2026. The memory of all but the A10G and the RTX 4090 is as in [^bekman-accelerators]."
+# caption: "Cited, dense, read in November 2026. Memory, where the sheet's page was not opened, by Bekman's table [^bekman-accelerators]."
 # ///
 #
 # From floor to forecast you need a share, and only a clock has that. *Measured here*, on {{ gpu.name }}, with an 8B in bf16: one reader's step
@@ -166,7 +189,7 @@ record(
 # ## Seven cards, four jobs
 #
 # All of it for one card, at its floor. Prompts and training leave attention's own products out. Training with Adam in mixed precision keeps 16
-# bytes a weight: weights and gradients in bf16, and in fp32 a copy and two running means.
+# bytes a weight, before activations: weights and gradients in bf16, and in fp32 a copy and two running means.
 #
 # /// table
 # columns: [7B, "cards for 1 reader", "1 reader: ms a token", "cards for 64", "64 readers: tokens/s of a card", "prompts: tokens/s", "cards to train", "training: tokens/s"]
@@ -181,7 +204,7 @@ record(
 # caption: "Computed, 16 bits, {{ held:.0f}} tokens in each reader's cache, with room left in each memory for all else. Where several cards hold the model, the time of one reader is that of all of them together, as if links cost nothing."
 # ///
 #
-# /// claim | 1.9 * many.m7.a100 < many.m7.h200 and many.m7.rtx4090 > 1.1 * many.m7.l40s and prompts.m7.l40s > 1.8 * prompts.m7.rtx4090
+# /// claim | many.m7.rtx4090 > 1.1 * many.m7.l40s and prompts.m7.l40s > 1.8 * prompts.m7.rtx4090
 # Look down a column, and the order of the cards changes with the job. For tokens with 64 readers an RTX 4090 is ahead of an L40S, though not
 # by much, and takes more cards to hold them. For prompts it is the other way round, and by far.
 # /// otherwise
