@@ -28,17 +28,13 @@
 # ///
 
 # %% tags=["fold"]
-import math
-
-from course_chips.offers import MODELS, OFFERS, offered, to_serve
+from course_chips.offers import MODELS, chips_for, offered, to_serve
 from course_kernels.measure import quantity, record
 
 record(
     **offered(),
     **to_serve(),
-    lpus=quantity(
-        math.ceil(MODELS["m8"].stored * 2 / 1e9 / OFFERS["groq"].memory_gb)
-    ),
+    lpus=quantity(chips_for(MODELS["m8"].stored * 2 / 1e9, "groq")),
     million=quantity(1_000_000, how="given"),
     offer={  # made up, for the exercise
         "price": quantity(0.5, how="given"),
@@ -62,7 +58,7 @@ record(
 #
 # ## 2. Does it fit?
 #
-# Add weights and caches, and divide by the memory of a chip. An LPU of Groq's first generation has 80 TB/s, and all of its memory
+# Add weights and caches, and divide by nine tenths of a chip's memory; the rest is for all else. An LPU of Groq's first generation has 80 TB/s, and all of its memory
 # is SRAM on the chip: 230 MB [^techpowerup-groq].
 #
 # /// predict | Our model of 8 billion weights, in 16 bits, takes {{ 2 * stored.m8:.0f}} GB. How many such chips hold it?
@@ -70,7 +66,7 @@ record(
 # - [8 <= lpus < 32] 8 or more, and fewer than 32
 # - [lpus >= 32] 32, or more
 # /// reveal
-# {{ lpus:.0f}}, *computed*, and then there is no room for a cache. Such a machine buys speed for one reader with many chips. Whether that
+# {{ lpus:.0f}}, *computed*, before there is a cache. Such a machine buys speed for one reader with many chips. Whether that
 # is dear depends on how many readers it has, and question 4 asks just that.
 # ///
 #
@@ -177,7 +173,7 @@ record(
 #   "tokens/s": "{rate}"
 #   "a million tokens": "{bill}"
 #   "J a token": "{joules}"
-# caption: "*Computed*, but for what says *measured*. Cited: each chip's peak, bandwidth, memory and power, in the table below. Assumed: all knobs, no prompts, caches in 16 bits, products at the bf16 peak, no power in idle hours. If you rent, electricity is in the rent: put 0."
+# caption: "*Computed*, but for what says *measured*. Cited: each chip's peak, bandwidth, memory and power, in the table below. Assumed: all knobs, room in each memory for all else, no prompts, caches in 16 bits, products at the bf16 peak, no power in idle hours. If you rent, electricity is in the rent: put 0."
 # ///
 #
 # Two things to try. Turn the readers to 1. Then take 64 readers with 4096 tokens each, and a 7B of the older kind in place of the 8B: it

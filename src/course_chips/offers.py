@@ -6,6 +6,7 @@ Prices are not here: they differ by contract and by day, and a reader has their 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from course_kernels.measure import quantity
 from course_kernels.measure.machine import MACHINES
 from course_kernels.measure.record_types import Quantity
 
+USABLE = 0.9  # of a chip's memory, for weights and caches: an assumption; the rest is for all else
 TABLES = "bekman-accelerators"  # capacity and power of most chips; each row there names its vendor's page
 
 
@@ -113,6 +115,11 @@ MODELS = {
     "m8": Model("8B, as Llama 3.1", 32, 4096, 32, 8, 128, 14336, 128256, ("meta-llama31",)),
     "m70": Model("70B, as Llama 3.1", 80, 8192, 64, 8, 128, 28672, 128256, ("meta-llama31",)),
 }
+
+
+def chips_for(need_gb: float, chip: str) -> int:
+    """Return how many chips of a kind hold so much, each with a tenth left for all else."""
+    return math.ceil(need_gb / (USABLE * OFFERS[chip].memory_gb))
 
 
 def offered(*chips: str) -> dict[str, dict[str, Quantity]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from course_chips.offers import MODELS, OFFERS, offered, to_serve
+from course_chips.offers import MODELS, OFFERS, USABLE, chips_for, offered, to_serve
 from course_kernels.measure.machine import MACHINES
 from course_models.config import LLAMA_8B, Config, cache_bytes, decode_floor_us, decode_flops, parameters
 from course_site.charts.explorables import token_price
@@ -53,6 +53,8 @@ def test_weights_and_caches_are_those_of_the_course_s_models(name):
 def test_chips_are_those_of_the_menu_and_each_number_has_its_source():
     assert set(OFFERS) == set(token_price.CHIPS)
     assert set(MODELS) == set(token_price.MODELS)
+    assert token_price.USABLE == USABLE
+    assert [chips_for(need, "h100") for need in (1, 72, 73, 145)] == [1, 1, 2, 3]
     known = tomllib.loads((ROOT / "docs/bibliography.toml").read_text(encoding="utf-8"))
     for one in (*OFFERS.values(), *MODELS.values()):
         assert one.sources
@@ -98,9 +100,9 @@ def test_the_bill_is_hours_over_tokens_and_each_knob_does_what_it_says():
 
 
 def test_what_does_not_fit_takes_more_chips():
-    assert shown(chip="h100", model="m70").texts["cards"] == "2"
+    assert shown(chip="h100", model="m70").texts["cards"] == "2"  # 141 GB, of 72 usable each
     assert shown(chip="h100", model="m70", bits=8).says[1] == "one"
-    assert shown(chip="groq").texts["cards"] == "73"
+    assert shown(chip="groq").texts["cards"] == "81"
     assert shown(chip="rtx4090").says[2] == "without_power"
     assert number(shown(chip="h100", model="m70", bits=16).texts["rent"]) == pytest.approx(
         2 * number(shown(chip="h100", model="m70", bits=16, prices=[1.5, 300]).texts["rent"]), rel=0.01

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   var digits = PercentOfPeak.digits, at = PercentOfPeak.at;
-  var WIDE = 343, HIGH = 15, TOP = 36, PITCH = 60, MOST = 1e6, MET = { "4 8": "engine", "0 10": "alone", "5 10": "together" };
+  var WIDE = 343, HIGH = 15, TOP = 36, PITCH = 60, MOST = 1e6, USABLE = 0.9, MET = { "4 8": "engine", "0 10": "alone", "5 10": "together" };
 
   function three(value) {
     return digits(value, value === 0 ? 0 : value < 0.1 ? 4 : value < 1 ? 3 : value < 10 ? 2 : value < 100 ? 1 : 0);
@@ -17,7 +17,7 @@
       var peak = data.peak[chip].value, bandwidth = data.bandwidth[chip].value, memory = data.memory[chip].value;
       var watts = chip in data.watts ? data.watts[chip].value : 0;
       var caches = readers * held * data.cache[model].value * 1024 / 1e9;
-      var stored = data.stored[model].value * bits / 8 + caches, cards = Math.ceil(stored / memory);
+      var stored = data.stored[model].value * bits / 8 + caches, cards = Math.ceil(stored / (USABLE * memory));
       var weights = data.read[model].value * bits / 8;
       var moves = (weights + caches) / bandwidth / cards;
       var multiplies = 2 * data.read[model].value * readers / (peak * 1e3) / cards;

@@ -15,6 +15,7 @@ CHIPS: dict[str | int, str] = {
     "tpu_v5p": "Google TPU v5p", "tpu_v6e": "Google TPU v6e", "tpu_7x": "Google TPU7x", "groq": "Groq LPU",
 }  # fmt: skip
 MODELS: dict[str | int, str] = {"m7": "7B", "m8": "8B", "m70": "70B"}
+USABLE = 0.9  # of a memory, for weights and caches
 MOST = 1e6  # the largest price that a reader may type
 KNOBS = {
     "chip": Knob("select", choices=CHIPS),
@@ -89,7 +90,7 @@ def work(state: State, data: Data) -> Shown:
     watts = data["watts"][chip]["value"] if chip in data["watts"] else 0
     caches = readers * held * data["cache"][model]["value"] * 1024 / 1e9
     stored = data["stored"][model]["value"] * bits / 8 + caches
-    cards = math.ceil(stored / memory)
+    cards = math.ceil(stored / (USABLE * memory))
     weights = data["read"][model]["value"] * bits / 8
     moves = (weights + caches) / bandwidth / cards
     multiplies = 2 * data["read"][model]["value"] * readers / (peak * 1e3) / cards

@@ -1,0 +1,250 @@
+# ---
+# id: field_which_gpu
+# title: "Which GPU for which work: two cards in five minutes"
+# nav: Which GPU for which work
+# description: "A10G, RTX 4090, L40S, A100, H100, H200 and B200 for training, for reading prompts and for writing tokens, with 7 and with 70 billion weights: floors by the roofline, and what we reached of ours."
+# ---
+
+# %% [markdown]
+# # Which GPU for which work: two cards in five minutes
+#
+# By the end of this page you can
+#
+# - choose between two cards for serving a 7B, with a pencil and five minutes;
+# - say which number of a data sheet decides for training, and which for inference: prompts, and tokens for one reader or for 64;
+# - turn a floor into a forecast, and say what you assumed.
+#
+# **In one sentence:** compare two cards by the one number that your job waits for, once both hold it, and then by their prices.
+#
+# /// figure | docs/assets/figures/two_roofs.svg
+# alt: "Two roofs over operations for each byte, of card A and, below it, of card B: each rises and is then flat. A job with 1 reader and one with 64 readers are on the slope, where the gap between the roofs is that of the bandwidths. Prompts and training are on the flat, where the gap is that of the peaks."
+# caption: "Which gap is yours? It depends on the job, and only then on the cards."
+# ///
+#
+# /// callout | trip
+# *Cited*: peaks, bandwidths and memory, from data sheets, dense. *Computed*: floors from them, which no kernel beats. *Measured here*:
+# what kernels of ours reach of such a floor, on our own card, {{ gpu.name }}. No other card of this page was in our hands.
+# ///
+
+# %% tags=["fold"]
+from course_chips.offers import (
+    MODELS,
+    OFFERS,
+    USABLE,
+    chips_for,
+    offered,
+    to_serve,
+)
+from course_kernels.measure import quantity, record
+
+CARDS = ("a10g", "rtx4090", "l40s", "a100", "h100", "h200", "b200")
+READERS, HELD = 64, 1024  # readers of a step, and tokens in each one's cache
+
+
+def gb(model, readers, bits=16):
+    """Gigabytes that a step reads: the weights once, and everybody's cache."""
+    return (model.read * bits / 8 + readers * HELD * model.token_bytes) / 1e9
+
+
+def chips(model, card, readers):
+    """How many cards hold the model, and the caches of so many readers."""
+    caches = readers * HELD * model.token_bytes
+    return chips_for((model.stored * 2 + caches) / 1e9, card)
+
+
+def seconds(model, card, readers):
+    """A step at its floor, on as many cards as it takes."""
+    sheet = OFFERS[card]
+    moves = gb(model, readers) / sheet.gb_per_s
+    multiplies = 2 * model.read * readers / sheet.bf16_tflops / 1e12
+    return max(moves, multiplies) / chips(model, card, readers)
+
+
+def seats(card, model=MODELS["m7"]):
+    """How many readers have room for their caches beside the weights, on one card."""
+    free = USABLE * OFFERS[card].memory_gb * 1e9 - 2 * model.stored
+    return int(free // (HELD * model.token_bytes))
+
+
+def of_all(found, unit="1"):
+    """The same for each model and each card."""
+    return {
+        name: {card: quantity(found(model, card), unit) for card in CARDS}
+        for name, model in MODELS.items()
+        if name != "m8"
+    }
+
+
+record(
+    **offered(*CARDS),
+    **to_serve(),
+    chips={
+        "one": of_all(lambda model, card: chips(model, card, 1)),
+        "many": of_all(lambda model, card: chips(model, card, READERS)),
+        "train": of_all(
+            lambda model, card: chips_for(model.stored * 16 / 1e9, card)
+        ),
+    },
+    one=of_all(lambda model, card: 1e3 * seconds(model, card, 1), "ms"),
+    many=of_all(  # of one card, as more of them share the step evenly
+        lambda model, card: (
+            READERS / seconds(model, card, READERS) / chips(model, card, READERS)
+        ),
+        "tokens/s",
+    ),
+    prompts=of_all(
+        lambda model, card: OFFERS[card].bf16_tflops * 1e12 / 2 / model.read,
+        "tokens/s",
+    ),
+    train=of_all(
+        lambda model, card: OFFERS[card].bf16_tflops * 1e12 / 6 / model.read,
+        "tokens/s",
+    ),
+    readers=quantity(READERS, how="given"),
+    follow=quantity(50, "ms", how="given"),
+    held=quantity(HELD, how="given"),
+    seats={card: quantity(seats(card)) for card in ("l40s", "h100")},
+    full={
+        card: quantity(
+            seats(card) / seconds(MODELS["m7"], card, seats(card)), "tokens/s"
+        )
+        for card in ("l40s", "h100")
+    },
+    bits4={
+        card: quantity(
+            1e3 * gb(MODELS["m7"], 1, bits=4) / OFFERS[card].gb_per_s, "ms"
+        )
+        for card in ("a10g", "rtx4090")
+    },
+)
+
+# %% [markdown]
+# ## Two cards for a 7B, in five minutes
+#
+# Say the offers are an L40S and an H100.
+#
+# **1. Does it fit?** A 7B stores {{ stored.m7:.1f}} billion weights [^verl-llama2], {{ 2 * stored.m7:.1f}} GB in 16 bits. Each reader with
+# {{ held:.0f}} tokens adds {{ held * cache.m7 / 1024 / 1024:.1f}} GiB. The L40S has {{ memory.l40s:.0f}} GB [^nvidia-l40s], the H100
+# {{ memory.h100:.0f}} GB [^nvidia-h100]. Both hold the weights; readers run out on the L40S first.
+#
+# **2. Which side of the ridge?** A step multiplies each weight, two bytes, with one row for each reader, two operations. So there are about
+# as many operations for each byte as readers, and fewer with caches. The ridges are at
+# {{ 1000 * peak.l40s / bandwidth.l40s:.0f}} and {{ 1000 * peak.h100 / bandwidth.h100:.0f}}. Writing tokens is left of both: compare
+# bandwidths. Reading prompts has thousands of rows, right of both: compare peaks.
+#
+# **3. Divide.** You have to guess first.
+#
+# /// predict | One reader. At its floor the H100 writes a token in {{ one.m7.h100:.1f}} ms. And the L40S?
+# - [one.m7.l40s < 2 * one.m7.h100] In less than twice that
+# - [2 * one.m7.h100 <= one.m7.l40s < 3 * one.m7.h100] In two to three times that
+# - [one.m7.l40s >= 3 * one.m7.h100] In three times that, or more
+# /// reveal
+# In {{ one.m7.l40s:.1f}} ms, {{ one.m7.l40s / one.m7.h100:.1f}} times that: the ratio of the bandwidths. For prompts the H100 is
+# {{ prompts.m7.h100 / prompts.m7.l40s:.1f}} times as far: the ratio of the peaks.
+#
+# **4. Put the prices beside it.** If an hour of an H100 costs less than {{ prompts.m7.h100 / prompts.m7.l40s:.1f}} times an hour of an L40S, take
+# the H100: it has the cheaper token in both jobs. If it costs more than {{ one.m7.l40s / one.m7.h100:.1f}} times as much, take the L40S.
+# In between your mix decides: long prompts and short answers are for the L40S, long answers for the H100.
+#
+# One thing this hides: a larger memory has seats for more readers, and they share the weights. Fill both, with
+# {{ seats.l40s:.0f}} and {{ seats.h100:.0f}} readers, and the H100 writes {{ full.h100 / full.l40s:.1f}} times the L40S's tokens.
+# ///
+#
+# **5. Is one answer quick enough?** A reader who follows along needs a token in, say, {{ follow:.0f}} ms. If you need it sooner than a card's
+# floor, no price helps.
+#
+# That is all. The [calculator](choosing.py#4-what-does-a-token-cost) does steps 1 to 4 with your own numbers.
+
+# %% [markdown]
+# ## When it wins, when it trips
+#
+# - **A small card wins** where the model fits and readers are few, or where the day is empty: you pay for less.
+# - **It trips** at the first model that does not fit. Then it needs friends and a link, and a floor knows neither.
+# - **A large memory wins** for answers: more readers share each weight. It brings nothing to prompts.
+# - **A new card trips** code that names an [old instruction](ampere_ada_hopper.py#what-the-compiler-makes-of-cuda): the peak of its data
+#   sheet is there, and your kernel cannot ask for it.
+# - **A data sheet trips** readers. WareDB prints a second figure for the RTX 4090, twice as large, *with sparsity* [^rtx-4090].
+#
+# ## The numbers that matter
+#
+# /// table
+# columns: [one card, "bf16, TFLOP/s", "memory, GB", "GB/s", "ridge, FLOP/B"]
+# rows:
+#   - ["A10G [^baseten-a10g]", "{{ peak.a10g:.0f}}", "{{ memory.a10g:.0f}}", "{{ bandwidth.a10g:.0f}}", "{{ 1000 * peak.a10g / bandwidth.a10g:.0f}}"]
+#   - ["RTX 4090 [^rtx-4090]", "{{ peak.rtx4090:.0f}}", "{{ memory.rtx4090:.0f}}", "{{ bandwidth.rtx4090:.0f}}", "{{ 1000 * peak.rtx4090 / bandwidth.rtx4090:.0f}}"]
+#   - ["L40S [^nvidia-l40s]", "{{ peak.l40s:.0f}}", "{{ memory.l40s:.0f}}", "{{ bandwidth.l40s:.0f}}", "{{ 1000 * peak.l40s / bandwidth.l40s:.0f}}"]
+#   - ["A100 [^nvidia-a100]", "{{ peak.a100:.0f}}", "{{ memory.a100:.0f}}", "{{ bandwidth.a100:.0f}}", "{{ 1000 * peak.a100 / bandwidth.a100:.0f}}"]
+#   - ["H100 [^nvidia-h100]", "{{ peak.h100:.0f}}", "{{ memory.h100:.0f}}", "{{ bandwidth.h100:.0f}}", "{{ 1000 * peak.h100 / bandwidth.h100:.0f}}"]
+#   - ["H200 [^nvidia-h200]", "{{ peak.h200:.0f}}", "{{ memory.h200:.0f}}", "{{ bandwidth.h200:.0f}}", "{{ 1000 * peak.h200 / bandwidth.h200:.0f}}"]
+#   - ["B200 [^nvidia-b200]", "{{ peak.b200:.0f}}", "{{ memory.b200:.0f}}", "{{ bandwidth.b200:.0f}}", "{{ 1000 * peak.b200 / bandwidth.b200:.0f}}"]
+# caption: "Cited, dense, read in November 2026. Memory, where the sheet's page was not opened, by Bekman's table [^bekman-accelerators]."
+# ///
+#
+# From floor to forecast you need a share, and only a clock has that. *Measured here*, on {{ gpu.name }}, with an 8B in bf16: one reader's step
+# in our best kernels reaches {{ one_token.decode.our_step.of_peak:.0%}} of the data sheet's bytes, 32 readers' step
+# {{ w4.full.our_step.of_peak:.0%}}, our whole engine's {{ engine.step_floor_ms / engine.took.bus.decode:.0%}}. A prompt in compiled layers
+# reaches {{ one_token.prefill.compiled.of_peak:.0%}} of the peak. On another card the shares will be others. Take the same share for both
+# cards of a comparison, and say so.
+#
+# ## Seven cards, four jobs
+#
+# All of it for one card, at its floor. Prompts and training leave attention's own products out. Training with Adam in mixed precision keeps 16
+# bytes a weight, before activations: weights and gradients in bf16, and in fp32 a copy and two running means.
+#
+# /// table
+# columns: [7B, "cards for 1 reader", "1 reader: ms a token", "cards for 64", "64 readers: tokens/s of a card", "prompts: tokens/s", "cards to train", "training: tokens/s"]
+# rows:
+#   - ["A10G [^baseten-a10g]", "{{ chips.one.m7.a10g:.0f}}", "{{ one.m7.a10g:.1f}}", "{{ chips.many.m7.a10g:.0f}}", "{{ many.m7.a10g:,.0f}}", "{{ prompts.m7.a10g:,.0f}}", "{{ chips.train.m7.a10g:.0f}}", "{{ train.m7.a10g:,.0f}}"]
+#   - ["RTX 4090 [^rtx-4090]", "{{ chips.one.m7.rtx4090:.0f}}", "{{ one.m7.rtx4090:.1f}}", "{{ chips.many.m7.rtx4090:.0f}}", "{{ many.m7.rtx4090:,.0f}}", "{{ prompts.m7.rtx4090:,.0f}}", "{{ chips.train.m7.rtx4090:.0f}}", "{{ train.m7.rtx4090:,.0f}}"]
+#   - ["L40S [^nvidia-l40s]", "{{ chips.one.m7.l40s:.0f}}", "{{ one.m7.l40s:.1f}}", "{{ chips.many.m7.l40s:.0f}}", "{{ many.m7.l40s:,.0f}}", "{{ prompts.m7.l40s:,.0f}}", "{{ chips.train.m7.l40s:.0f}}", "{{ train.m7.l40s:,.0f}}"]
+#   - ["A100 [^nvidia-a100]", "{{ chips.one.m7.a100:.0f}}", "{{ one.m7.a100:.1f}}", "{{ chips.many.m7.a100:.0f}}", "{{ many.m7.a100:,.0f}}", "{{ prompts.m7.a100:,.0f}}", "{{ chips.train.m7.a100:.0f}}", "{{ train.m7.a100:,.0f}}"]
+#   - ["H100 [^nvidia-h100]", "{{ chips.one.m7.h100:.0f}}", "{{ one.m7.h100:.1f}}", "{{ chips.many.m7.h100:.0f}}", "{{ many.m7.h100:,.0f}}", "{{ prompts.m7.h100:,.0f}}", "{{ chips.train.m7.h100:.0f}}", "{{ train.m7.h100:,.0f}}"]
+#   - ["H200 [^nvidia-h200]", "{{ chips.one.m7.h200:.0f}}", "{{ one.m7.h200:.1f}}", "{{ chips.many.m7.h200:.0f}}", "{{ many.m7.h200:,.0f}}", "{{ prompts.m7.h200:,.0f}}", "{{ chips.train.m7.h200:.0f}}", "{{ train.m7.h200:,.0f}}"]
+#   - ["B200 [^nvidia-b200]", "{{ chips.one.m7.b200:.0f}}", "{{ one.m7.b200:.1f}}", "{{ chips.many.m7.b200:.0f}}", "{{ many.m7.b200:,.0f}}", "{{ prompts.m7.b200:,.0f}}", "{{ chips.train.m7.b200:.0f}}", "{{ train.m7.b200:,.0f}}"]
+# caption: "Computed, 16 bits, {{ held:.0f}} tokens in each reader's cache, with room left in each memory for all else. Where several cards hold the model, the time of one reader is that of all of them together, as if links cost nothing."
+# ///
+#
+# /// claim | many.m7.rtx4090 > 1.1 * many.m7.l40s and prompts.m7.l40s > 1.8 * prompts.m7.rtx4090
+# Look down a column, and the order of the cards changes with the job. For tokens with 64 readers an RTX 4090 is ahead of an L40S, though not
+# by much, and takes more cards to hold them. For prompts it is the other way round, and by far.
+# /// otherwise
+# Look down a column: the order of the cards may change with the job.
+# ///
+#
+# ### With 70 billion weights {.beyond}
+#
+# Now *does it fit* decides. Cards that hold the model alone need no links; the others need fast ones, and this table has none in it.
+#
+# /// table
+# columns: [70B, "cards for 1 reader", "1 reader: ms a token", "cards for 64", "64 readers: tokens/s of a card", "prompts: tokens/s", "cards to train", "training: tokens/s"]
+# rows:
+#   - ["A10G [^baseten-a10g]", "{{ chips.one.m70.a10g:.0f}}", "{{ one.m70.a10g:.1f}}", "{{ chips.many.m70.a10g:.0f}}", "{{ many.m70.a10g:,.0f}}", "{{ prompts.m70.a10g:,.0f}}", "{{ chips.train.m70.a10g:.0f}}", "{{ train.m70.a10g:,.0f}}"]
+#   - ["RTX 4090 [^rtx-4090]", "{{ chips.one.m70.rtx4090:.0f}}", "{{ one.m70.rtx4090:.1f}}", "{{ chips.many.m70.rtx4090:.0f}}", "{{ many.m70.rtx4090:,.0f}}", "{{ prompts.m70.rtx4090:,.0f}}", "{{ chips.train.m70.rtx4090:.0f}}", "{{ train.m70.rtx4090:,.0f}}"]
+#   - ["L40S [^nvidia-l40s]", "{{ chips.one.m70.l40s:.0f}}", "{{ one.m70.l40s:.1f}}", "{{ chips.many.m70.l40s:.0f}}", "{{ many.m70.l40s:,.0f}}", "{{ prompts.m70.l40s:,.0f}}", "{{ chips.train.m70.l40s:.0f}}", "{{ train.m70.l40s:,.0f}}"]
+#   - ["A100 [^nvidia-a100]", "{{ chips.one.m70.a100:.0f}}", "{{ one.m70.a100:.1f}}", "{{ chips.many.m70.a100:.0f}}", "{{ many.m70.a100:,.0f}}", "{{ prompts.m70.a100:,.0f}}", "{{ chips.train.m70.a100:.0f}}", "{{ train.m70.a100:,.0f}}"]
+#   - ["H100 [^nvidia-h100]", "{{ chips.one.m70.h100:.0f}}", "{{ one.m70.h100:.1f}}", "{{ chips.many.m70.h100:.0f}}", "{{ many.m70.h100:,.0f}}", "{{ prompts.m70.h100:,.0f}}", "{{ chips.train.m70.h100:.0f}}", "{{ train.m70.h100:,.0f}}"]
+#   - ["H200 [^nvidia-h200]", "{{ chips.one.m70.h200:.0f}}", "{{ one.m70.h200:.1f}}", "{{ chips.many.m70.h200:.0f}}", "{{ many.m70.h200:,.0f}}", "{{ prompts.m70.h200:,.0f}}", "{{ chips.train.m70.h200:.0f}}", "{{ train.m70.h200:,.0f}}"]
+#   - ["B200 [^nvidia-b200]", "{{ chips.one.m70.b200:.0f}}", "{{ one.m70.b200:.1f}}", "{{ chips.many.m70.b200:.0f}}", "{{ many.m70.b200:,.0f}}", "{{ prompts.m70.b200:,.0f}}", "{{ chips.train.m70.b200:.0f}}", "{{ train.m70.b200:,.0f}}"]
+# caption: "As above. The shape is that of Llama 3.1, where eight heads share one of keys: a token's cache has {{ cache.m70:.0f}} KiB [^meta-llama31]."
+# ///
+#
+# ## What to type
+#
+# On a card that you may try for an hour, this measures both shares of your own:
+#
+# ```
+# nox -s docs -- --page docs/one_token.py
+# ```
+#
+# **Where the course teaches it:** [the first roofline](../lectures/l1_what_a_gpu_is.py#the-first-roofline),
+# [operations for each byte](../workshops/w4_serving.py#operations-for-each-byte), and two cards whose clocks were asked,
+# [side by side](../two_cards.md#where-it-shows).
+#
+# /// exercise | A card for one desk | 4 minutes
+# You want a 7B for yourself alone, on an A10G or an RTX 4090. In 16 bits their floors are {{ one.m7.a10g:.1f}} and
+# {{ one.m7.rtx4090:.1f}} ms a token. With weights of four bits, what changes: the floors, their ratio, and what fits?
+# /// answer
+# The floors fall to {{ bits4.a10g:.1f}} and {{ bits4.rtx4090:.1f}} ms, by less than the bits, since the cache stays in 16. Their ratio stays that
+# of the bandwidths, {{ bandwidth.rtx4090 / bandwidth.a10g:.2f}}. The weights take {{ stored.m7 / 2:.1f}} GB in place of
+# {{ 2 * stored.m7:.1f}}: both cards have room for longer texts then, and neither for a 70B, which would take {{ stored.m70 / 2:.0f}} GB.
+# ///
