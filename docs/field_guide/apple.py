@@ -156,7 +156,8 @@ record(
 #
 # - **It wins** where a model is too large for the card that you can pay, one reader waits, and the floor above is fast enough.
 # - **It wins** where CPU and GPU take turns on the same data: nothing crosses a bus.
-# - **It trips** where many readers share a step. Then products decide and not bytes, and a Mac has no match for tensor cores.
+# - **It trips** where many readers share a step. Then products decide and not bytes, and for a Mac's products we found
+#   no dense peak.
 # - **"MLX and llama.cpp run on the Neural Engine"** is a common mistake. MLX's devices are the CPU and the GPU [^mlx-docs]. llama.cpp uses
 #   ARM's vectors, Accelerate and Metal, so the CPU and the GPU [^llama-cpp]. The Neural Engine is reached by Core ML.
 

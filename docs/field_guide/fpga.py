@@ -46,8 +46,8 @@ record(
 # /// source | src/course_chips/fpga_circuits.py#circuits
 # ///
 #
-# All sizes are part of it: 16 × 16 times 16 × 16. The top of what it writes is short. `#pragma HLS` are orders to the tool, and
-# `PIPELINE` is the first of them: begin the next multiply before this one is done.
+# All sizes are part of it: 16 × 16 times 16 × 16. The top of what it writes is short. `#pragma HLS` are orders to the tool.
+# `PIPELINE` says: begin the next multiply before this one is done.
 #
 # /// text | fpga.multiply_hls.excerpt
 # ///
@@ -131,7 +131,7 @@ record(
 # - **"FPGAs enable sub-microsecond inference"** is true of *that*: small networks of few bits, wholly on the chip. It is not true of a
 #   large language model, whose weights must come from memory for each token, on an FPGA as anywhere.
 # - **It trips** over large matrices: a product for each multiplier is soon more multipliers than there are.
-# - **It trips** over time: yours. A change of one line is a new circuit, and placing its wires takes a tool minutes to hours.
+# - **It trips** over time: yours. A change of one line is a new circuit, whose parts and wires a tool must place anew.
 # - **Vitis AI** is AMD's other way: you lay no wires, but load a finished engine, the DPU, and compile your network for it
 #   [^vitis-ai]. Its quantiser makes weights and activations integers of 8 bits [^vitis-ai-quantizer].
 

@@ -78,6 +78,8 @@ def make(chip: str) -> None:
     module, title = kept.CHIPS[chip]
     family = importlib.import_module(f"course_chips.{module}")
     packages = {name: _version(name) for name in family.PACKAGES}
+    if hasattr(family, "programs"):  # compilers that are no Python packages
+        packages = family.programs() | packages
     head = {
         "chip": chip,
         "title": title,

@@ -42,6 +42,8 @@ CHIPS = {
     "sm_120": ("nvidia", "NVIDIA sm_120 (RTX 5090)"),
     "fpga": ("fpga", "FPGA, by hls4ml"),
     "apple": ("apple", "Apple silicon, by MLX and coremltools"),
+    "intel_xe_hpc": ("intel", "Intel Xe-HPC (GPU Max)"),
+    "intel_xe_hpg": ("intel", "Intel Xe-HPG (Arc A)"),
 }
 _TRITON = (
     "src/course_kernels/gemm/k05_triton.py",
@@ -71,6 +73,12 @@ SOURCES = {
     ),
     "fpga": tuple(f"{HERE}/{name}.py" for name in ("fpga", "fpga_circuits", "counting")),
     "apple": tuple(f"{HERE}/{name}.py" for name in ("apple", "apple_kernels", "counting")),
+    "intel": (
+        f"{HERE}/intel.py",
+        f"{HERE}/counting.py",
+        *(f"{HERE}/opencl/{name}" for name in ("bf16.h", "on_a_cpu.h")),
+        *(f"{HERE}/opencl/{name}.cl" for name in ("multiply_plain", "multiply_dpas", "attention_plain")),
+    ),
 }
 LARGEST_BYTES = 48 * 1024  # of a packed listing; a longer one is counted and not kept
 

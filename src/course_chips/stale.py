@@ -26,13 +26,17 @@ def sources(chip: str, root: Path = kept.ROOT) -> dict[str, str]:
 
 
 def pinned(root: Path = kept.ROOT) -> dict[str, str]:
-    """Return the version that pyproject.toml pins of each package of the extra `chips`."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    """Return the version that pyproject.toml pins of each package of the extra `chips`, and of each program beside."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     found = (
         re.match(r"([\w-]+)(?:\[\w+\])?==([\w.]+)", line)
-        for line in project["optional-dependencies"]["chips"]
+        for line in project["project"]["optional-dependencies"]["chips"]
     )
-    return {one[1]: one[2] for one in found if one}
+    programs = project["tool"]["chips"]["programs"]
+    # Behind a hyphen is which build of it Debian has.
+    return {one[1]: one[2] for one in found if one} | {
+        name: one["version"].partition("-")[0] for name, one in programs.items()
+    }
 
 
 def reasons(chip: str, root: Path = kept.ROOT) -> list[str]:

@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from course_chips import __main__ as command
-from course_chips import apple, counting, fpga, kept, listing, stale
+from course_chips import apple, counting, fpga, intel, kept, listing, stale
 from course_site.records import renames
 
 TPUS = [chip for chip, (module, _) in kept.CHIPS.items() if module == "tpu"]
@@ -21,7 +21,7 @@ AMD = [chip for chip, (module, _) in kept.CHIPS.items() if module == "amd"]
 NVIDIA = [chip for chip, (module, _) in kept.CHIPS.items() if module == "nvidia"]
 READ_BY_LISTING = {*TPUS, *AMD, *NVIDIA}
 # What is in a line, by the module that wrote it.
-NAMES = listing.NAMES | {"fpga": fpga.names, "apple": apple.names}
+NAMES = listing.NAMES | {"fpga": fpga.names, "apple": apple.names, "intel": intel.names}
 RECORDS = {chip: kept.read(chip) for chip in kept.CHIPS}
 KERNELS = [(chip, name) for chip, record in RECORDS.items() for name in record["kernels"]]
 
@@ -126,7 +126,7 @@ def differs(chip, kernel):
         assert listing.counts(kind, lines) == found["counts"]
         found["excerpt"] = listing.excerpt(kind, lines, len(said["excerpt"]))
     else:
-        found["excerpt"] = lines
+        found["excerpt"] = intel.excerpt(lines) if kind == "intel" else lines
     return {name: value for name, value in found.items() if said[name] != value}
 
 
@@ -148,6 +148,7 @@ def test_counts_lines_and_excerpt_are_those_of_the_listing(chip, kernel):
         ("sm_90", "attention_triton"),
         ("fpga", "attention_hls"),
         ("apple", "attention_ios16"),
+        ("intel_xe_hpc", "multiply_dpas"),
     ],
 )
 def test_a_count_that_was_edited_and_a_line_that_is_missing_are_seen(chip, kernel):
@@ -363,6 +364,65 @@ def test_a_graph_is_in_half_precision_and_ios_18_has_attention_in_one():
     assert kernels["attention_ios18"]["counts"] == {"scaled_dot_product_attention": 1}
 
 
+INTEL = [chip for chip, (module, _) in kept.CHIPS.items() if module == "intel"]
+
+
+@pytest.mark.parametrize("chip", INTEL)
+def test_in_opencl_all_kernels_were_right_and_all_wrong_indices_were_seen(chip):
+    checked = RECORDS[chip]["checked"]
+    planted = {name for name in checked if name.startswith("planted: ")}
+    assert set(checked) - planted == set(RECORDS[chip]["kernels"]) == set(intel.KERNELS)
+    assert {name.split(",")[0].removeprefix("planted: ") for name in planted} == set(intel.KERNELS)
+    for name, one in checked.items():
+        assert (one["error"] > one["allowed"]) == (name in planted)
+
+
+def test_a_product_of_a_sub_group_is_there_for_xe_hpc_and_left_out_for_xe_hpg():
+    assert counted("intel_xe_hpc", "multiply_dpas", "dpas.8x8:f") == 1
+    assert counted("intel_xe_hpg", "multiply_dpas", "dpas") == 0
+    for chip in INTEL:
+        assert RECORDS[chip]["kernels"]["multiply_dpas"]["resources"]["lanes"] == 16
+        for kernel in ("multiply_plain", "attention_plain"):
+            assert counted(chip, kernel, *listing.MATRIX) == 0
+            assert counted(chip, kernel, "mad:f") > 0
+
+
+def test_on_xe_hpc_a_register_has_64_bytes_and_on_xe_hpg_half_of_them_and_no_add_of_64_bits():
+    for chip, size in (("intel_xe_hpc", 64), ("intel_xe_hpg", 32)):
+        found = [one["resources"] for one in RECORDS[chip]["kernels"].values()]
+        assert {(one["registers"], one["register_bytes"]) for one in found} == {(128, size)}
+    assert (
+        counted("intel_xe_hpg", "multiply_dpas", "add:q")
+        == 0
+        < counted("intel_xe_hpc", "multiply_dpas", "add:q")
+    )
+    assert (
+        counted("intel_xe_hpc", "multiply_dpas", "addc")
+        == 0
+        < counted("intel_xe_hpg", "multiply_dpas", "addc")
+    )
+
+
+def test_another_build_of_a_program_is_seen_and_refused(tmp_path, monkeypatch):
+    root = copied(tmp_path)
+    project = root / "pyproject.toml"
+    project.write_text(project.read_text().replace('"22.43.24595.41-1"', '"25.1.0-1"'))
+    assert stale.reasons("intel_xe_hpc", root) == ["ocloc 22.43.24595.41, pinned 25.1.0"]
+    assert stale.reasons("gfx942", root) == []
+    program = tmp_path / "libocloc.so"
+    lines = [
+        f'{name} = {{ package = "p", version = "1-1", file = "{program}", sha256 = "{"0" * 64}" }}'
+        for name in ("ocloc",)
+    ]
+    project.write_text("[tool.chips.programs]\n" + "\n".join(lines))
+    monkeypatch.setattr(kept, "ROOT", root)
+    with pytest.raises(FileNotFoundError, match="ocloc is not installed: apt-get install p=1-1"):
+        intel.programs()
+    program.write_text("another one")
+    with pytest.raises(ValueError, match=r"ocloc: expected version 1-1, and libocloc\.so is of another"):
+        intel.programs()
+
+
 # --- reading what compilers print -----------------------------------------------------------------
 
 BUNDLES = """
@@ -418,6 +478,22 @@ def test_of_a_graph_operations_are_left():
     assert apple.names(apple.lines_of(text)[0]) == ["matmul"]
     with pytest.raises(ValueError, match="no operation in 0 characters"):
         apple.lines_of("")
+
+
+def test_of_intels_text_instructions_with_their_type_and_labels_are_left():
+    text = "//.instCount 3\n\n_0_007:\n(W&f0.0) jmpi  _0_007  // $5\n"
+    text += "        dpas.8x8 (16|M0)  r2:f  r2:f  r17:bf  r12.0:bf  {Compacted,$1} // $40\n"
+    text += "        load.ugm.d32x16t.a32.ca.ca (1|M0)  r1:1 bti[255][r127:1]   {A@1,$0} // desc:0x6218D500\n"
+    lines = intel.lines_of(text)
+    assert [intel.names(line) for line in lines] == [
+        [],
+        ["jmpi"],
+        ["dpas.8x8:f"],
+        ["load.ugm.d32x16t.a32.ca.ca"],
+    ]
+    assert lines[2] == "dpas.8x8 (16|M0) r2:f r2:f r17:bf r12.0:bf {Compacted,$1}"
+    with pytest.raises(ValueError, match="no instruction in 0 characters"):
+        intel.lines_of("")
 
 
 def test_a_guard_is_no_instruction():
