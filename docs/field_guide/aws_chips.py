@@ -155,7 +155,6 @@ record(
 # Dense peaks of one chip, as AWS prints them; the last row is the data sheet of our own card.
 #
 # /// table
-# turned: true
 # columns: ["one chip, and its NeuronCore", "bf16, TFLOP/s", "HBM, GB/s", "HBM, GiB", "ridge in bf16, FLOP/B"]
 # rows:
 #   - ["Inferentia2, v2 [^neuron-inferentia2]", "{{ inferentia2.bf16_tflops:.0f}}", "{{ inferentia2.gb_per_s:.0f}}", "{{ inferentia2.memory_gib:.0f}}", "{{ 1000 * inferentia2.bf16_tflops / inferentia2.gb_per_s:.0f}}"]

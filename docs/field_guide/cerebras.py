@@ -177,6 +177,6 @@ record(
 # them together do {{ wse3.ai_pflops:.0f}} PFLOP/s? What do you conclude?
 # /// answer
 # A cycle is 2 × 8 × 900 000 = 14 400 000 operations, so the clock would be {{ cycle.ghz:.1f}} GHz. No chip of this kind has such a clock. So the
-# peak cannot be a dense one: it must count products with zeros that are left out. How many, and at which clock, is not printed, and so we print
-# no ridge for this chip.
+# peak cannot be a dense one. Most likely it counts products with zeros that are left out; how many, and at which clock, is not printed. So we
+# print no ridge for this chip.
 # ///

@@ -150,7 +150,6 @@ record(
 # Dense peaks, memory and bandwidth as they are printed, and the two quotients.
 #
 # /// table
-# turned: true
 # columns: [one chip, "bf16, TFLOP/s", "memory, GB", "GB/s", "ridge, FLOP/B", "to read it all, ms"]
 # rows:
 #   - ["TPU v5e [^google-tpu-v5e]", "{{ v5e.tflops:.0f}}", "{{ v5e.memory_gb:.0f}}", "{{ v5e.gb_per_s:,.0f}}", "{{ v5e.ridge:.0f}}", "{{ v5e.turn_ms:.0f}}"]
