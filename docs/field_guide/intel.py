@@ -59,7 +59,7 @@ record(
 # For Xe-HPC ocloc puts {{ hpc.multiply_plain.lanes:.0f}} work items into one thread. Each is a *lane*, all of them are a **sub-group**, Intel's warp.
 #
 # /// predict | The code for Xe-HPC has {{ hpc.multiply_plain.lines:.0f}} instructions. How many of them multiply two numbers of A and B and add?
-# - [hpc.multiply_plain.sums < 0.05 * hpc.multiply_plain.lines] Hardly any
+# - [hpc.multiply_plain.sums < 0.05 * hpc.multiply_plain.lines] Very few
 # - [0.05 * hpc.multiply_plain.lines <= hpc.multiply_plain.sums <= 0.4 * hpc.multiply_plain.lines] A tenth or so
 # - [hpc.multiply_plain.sums > 0.4 * hpc.multiply_plain.lines] Half of them, or more
 # /// reveal

@@ -1,4 +1,4 @@
-"""How often each name is in the lines of a listing."""
+"""Counts of the names in the lines of a listing."""
 
 from __future__ import annotations
 
