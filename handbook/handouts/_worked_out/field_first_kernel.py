@@ -6,5 +6,14 @@ ALL = BLOCKS * THREADS
 BLOCK, THREAD = divmod(WANTED, THREADS)
 
 ANSWERS = {
-    "Number 700": [N // THREADS, BLOCKS, ALL, ALL - N, BLOCK, THREAD, THREAD, BLOCK],
+    "Number 700": [
+        N // THREADS,
+        BLOCKS,
+        ALL,
+        ALL - N,
+        BLOCK,
+        THREAD,
+        THREAD,
+        BLOCK,
+    ],
 }

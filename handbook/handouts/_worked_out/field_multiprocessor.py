@@ -9,5 +9,12 @@ BY_REGISTERS = ALL_REGISTERS // OF_BLOCK
 BLOCKS = min(BY_SEATS, BY_SHARED, BY_REGISTERS)
 
 ANSWERS = {
-    "Which limit?": [BY_SEATS, BY_SHARED, OF_BLOCK, BY_REGISTERS, BLOCKS * THREADS // 32, SEATS // 32],
+    "Which limit?": [
+        BY_SEATS,
+        BY_SHARED,
+        OF_BLOCK,
+        BY_REGISTERS,
+        BLOCKS * THREADS // 32,
+        SEATS // 32,
+    ],
 }

@@ -5,5 +5,13 @@ CELL = [b * side + t for b, side, t in zip(OF_GRID, BLOCK, THREAD, strict=True)]
 NUMBER = (THREAD[2] * BLOCK[1] + THREAD[1]) * BLOCK[0] + THREAD[0]
 
 ANSWERS = {
-    "A cell of a solid": [*CELL, NUMBER, NUMBER // WARP, WARP, NUMBER % WARP, NUMBER // WARP, NUMBER % WARP],
+    "A cell of a solid": [
+        *CELL,
+        NUMBER,
+        NUMBER // WARP,
+        WARP,
+        NUMBER % WARP,
+        NUMBER // WARP,
+        NUMBER % WARP,
+    ],
 }

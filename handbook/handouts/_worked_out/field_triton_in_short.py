@@ -1,6 +1,6 @@
 """What the exercise of the page on Triton comes to."""
 
-SHORT, LONG, THREADS = 1000, 1100, 4 * 32
+ROW, THREADS = 1000, 4 * 32
 
 
 def tile(row):
@@ -8,6 +8,16 @@ def tile(row):
     return 1 << (row - 1).bit_length()
 
 
+NEXT = tile(ROW) + 1  # the shortest row that does not fit
+
 ANSWERS = {
-    "A row and its tile": [tile(SHORT), tile(SHORT), THREADS, tile(SHORT) // THREADS, tile(LONG), tile(LONG) - LONG],
+    "A row and its tile": [
+        tile(ROW),
+        tile(ROW),
+        THREADS,
+        tile(ROW) // THREADS,
+        tile(ROW) - ROW,
+        NEXT,
+        tile(NEXT),
+    ],
 }
