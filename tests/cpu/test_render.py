@@ -455,7 +455,7 @@ FLASH = "{{ flash.tflops:.0f }} TFLOP/s"
     [
         ("kernel.FACTOR", "kernel.FACTOR + 1", "is stale: docs/w1.py: code cell 1 changed"),
         ("{{ flash.tflops:.0f }}", "{{ flush.tflops:.0f }}", "unknown value 'flush.tflops'"),
-        ("{{ flash.tflops:.0f }}", "{{ open(flash) }}", "only min, max and abs can be called"),
+        ("{{ flash.tflops:.0f }}", "{{ open(flash) }}", "only min, max, median and abs can be called"),
         ("> 1.4 *", "> 1.6 *", "claim `flash.tflops > 1.6 * sdpa.tflops` is false"),
         ("flash.tflops > 1.4 * sdpa.tflops", "flash.tflops > 0", "is vacuous"),
         ("/// claim |", "/// clam |", "unknown block `/// clam`"),

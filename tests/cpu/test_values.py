@@ -18,6 +18,7 @@ from course_site.values.values import (
     UnknownName,
     evaluate,
     format_value,
+    parse,
 )
 
 RNG = np.random.default_rng(1)
@@ -172,6 +173,16 @@ def test_arithmetic_and_functions():
     assert evaluate("max(flash.full.us, sdpa.full.us) - abs(-2) * 3", scope()).value == pytest.approx(
         evaluate("sdpa.full.us - 6", scope()).value
     )
+
+
+def test_a_median_is_that_of_its_names_in_every_resample():
+    assert evaluate("median(flash.full.us, sdpa.full.us, sdpa.full.us)", scope()).value == pytest.approx(
+        evaluate("sdpa.full.us", scope()).value
+    )
+    found = evaluate("median(flash.full.us, sdpa.full.us)", scope())
+    assert found.value == pytest.approx(evaluate("(flash.full.us + sdpa.full.us) / 2", scope()).value)
+    drawn = parse("median(a, b, c)").compute([np.array([3.0, 9.0]), np.array([1.0, 2.0]), 5.0])
+    assert list(drawn) == [3.0, 5.0]
 
 
 def test_resamples_are_numbers_to_multiply_and_no_text():

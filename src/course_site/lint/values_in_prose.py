@@ -138,7 +138,7 @@ def _unmoved(parsed: Expression, resolved: list[Resolved], spec: str, scope: Sco
             yield f"{text!r} says {shown} whatever {name} is"
     for node in ast.walk(parsed.tree):
         if isinstance(node, ast.Call) and any(number_in(part) is not None for part in node.args):
-            yield f"{text!r} lets a typed number through: min, max and abs take names"
+            yield f"{text!r} lets a typed number through: min, max, median and abs take names"
     yield from (
         f"{text!r} has the typed number {number:g} in it: record it by name" for number in _typed(parsed)
     )

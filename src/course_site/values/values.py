@@ -505,6 +505,7 @@ _ALLOWED = (
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": lambda *values: _fold(np.minimum, values),
     "max": lambda *values: _fold(np.maximum, values),
+    "median": lambda *values: np.median(np.stack(np.broadcast_arrays(*values)), axis=0),
     "abs": np.abs,
 }
 
@@ -565,7 +566,7 @@ def parse(text: str) -> Expression:
     """Check an expression against the whitelist.
 
     Raises:
-        BadExpression: anything but names, attributes, numbers, arithmetic, comparisons, and/or, min, max, abs.
+        BadExpression: anything but names, attributes, numbers, arithmetic, comparisons, and/or, min, max, median, abs.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval")
@@ -582,7 +583,7 @@ def parse(text: str) -> Expression:
 
         def visit_Call(self, node: ast.Call) -> ast.AST:
             if not (isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS) or node.keywords:
-                raise BadExpression(f"{text.strip()!r}: only min, max and abs can be called")
+                raise BadExpression(f"{text.strip()!r}: only min, max, median and abs can be called")
             node.args = [self.visit(argument) for argument in node.args]
             return node
 
