@@ -59,7 +59,9 @@ def test_a_part_shows_what_the_other_page_shows_and_leads_to_it(tmp_path, monkey
     assert ">1.500</a>" in text
     assert "A table of" in text
     assert '<a class="tested"' in text
-    assert text.count('From <a href="../w1.html#a-second-one">Flash: A second one</a>\n{: .caption .from }') == 2
+    assert (
+        text.count('From <a href="../w1.html#a-second-one">Flash: A second one</a>\n{: .caption .from }') == 2
+    )
     # Links from where it stands, to where the other page's lead.
     assert "[as written](../w1.py#the-end)" in text
     assert "[home](../index.md#home)" in text

@@ -296,7 +296,8 @@ class Writer:
         except ExpressionError as error:
             self.problem(str(error))
             return MISSING
-        self.out.shown[expression if self.shown_on == self.page else f"{self.page.id}.{expression}"] = text
+        if self.shown_on == self.page:  # else its own page says that it shows it
+            self.out.shown[expression] = text
         if plain:
             return text
         about = html.escape(ledger.about(self.course, self.page, expression, result))
