@@ -455,7 +455,6 @@ def test_the_command_prints_a_figure_with_its_source_and_refuses_a_name_that_is_
     assert "no such chip: lpu" in capsys.readouterr().err
 
 
-
 # --- what a page works out ------------------------------------------------------------------------
 
 

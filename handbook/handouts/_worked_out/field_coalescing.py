@@ -11,5 +11,13 @@ SPAN = 32 * APART
 USED = 32 * 4 / (32 * sectors(APART))  # of the bytes that are fetched
 
 ANSWERS = {
-    "Structures": [APART, SPAN, sectors(APART), USED, sectors(BESIDE), APART, sectors(APART)],
+    "Structures": [
+        APART,
+        SPAN,
+        sectors(APART),
+        USED,
+        sectors(BESIDE),
+        APART,
+        sectors(APART),
+    ],
 }
