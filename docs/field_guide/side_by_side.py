@@ -140,7 +140,7 @@ record(
 # | [Gaudi](gaudi.py) | training over plain Ethernet | two chips that want all roads |
 # | [Groq](groq.py) | one reader, the same time in every run | models of many chips |
 # | [Cerebras](cerebras.py) | models of a wafer or a few | long contexts |
-# | Apple | a model on your desk, nothing copied | many readers |
+# | [Apple](apple.py) | a model on your desk, nothing copied | many readers |
 #
 # These are ours, from the pages behind the links, and no ranking. A price is missing, and your own kernels are: they weigh more than any column.
 
