@@ -560,7 +560,7 @@ record(
 #
 # Now put it together. Speed-up is tokens a step, times the time of a plain step, over the time of a step with drafts:
 #
-# $$ \text{gain} = \frac{(1 + p + \dots + p^k) \cdot t(1)}{t(k + 1) + (k + 1) \cdot t_{\text{draft}}} $$
+# > *gain = (1 + p + … + p<sup>k</sup>) · t(1) ÷ (t(k + 1) + (k + 1) · t<sub>draft</sub>)*
 #
 # Both kinds of step are measured, on the 8B shape and on a draft's shape with {{ shape.draft / 1e9:.1f}} billion weights, by the same code, each in a CUDA graph behind {{ shape.held:.0f}} tokens. p is our trained
 # pair's, {{ passes.run.t10:.2f}} at a temperature of 1. So the gain is **computed**: no model of this size with such a draft was run here. The draft takes k + 1 steps, as it

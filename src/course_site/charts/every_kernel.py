@@ -252,21 +252,22 @@ def _under_roofs(title: str, marks: tuple[Mark, ...], ceilings: tuple[Ceiling, .
         sheet.text(x, box.y0 - 10, short(tick), SOFT, anchor="middle")
     sheet.text((box.x0 + box.x1) / 2, 6, "FLOP per byte, of the least bytes", SOFT, anchor="middle")
     sheet.text(0, place(x_low, _decades(y_low, top)[-1])[1] + LINE, "TFLOP/s", SOFT)
-    taken = _roofs(sheet, ceilings, gb_per_s, x_low, x_high, place)
-    _points(sheet, marks, taken, box, place)
+    taken, words = _roofs(sheet, ceilings, gb_per_s, x_low, x_high, place)
+    _points(sheet, marks, taken, words, box, place)
     return sheet.svg()
 
 
 def _roofs(
     sheet: _Sheet, ceilings: Sequence[Ceiling], gb_per_s: float, x_low: float, x_high: float,
     place: Callable[[float, float], tuple[float, float]],
-) -> list[Box]:  # fmt: skip
-    """Return the slope and the ceilings with their words, each left of where it leaves the slope.
+) -> tuple[list[Box], list[Box]]:  # fmt: skip
+    """Draw the slope and the ceilings with their words, each left of where it leaves the slope.
 
-    Returns what they cover.
+    Returns what they cover, and of that the words of the ceilings.
     """
     slope, top = gb_per_s / 1000, max(c.tflops for c in ceilings)
     taken: list[Box] = []
+    said: list[Box] = []
     start, end = place(x_low, x_low * slope), place(top / slope, top)
     sheet.line([start, end], stroke_width=1.2)
     for i in range(81):
@@ -287,12 +288,12 @@ def _roofs(
         words = f"{ceiling.label}, {short(ceiling.tflops)}"
         sheet.text(ridge[0] - 5, ridge[1], words, SOFT, anchor="end")
         taken.append(Box(ridge[0], ridge[1] - 1.5, place(x_high, 1)[0], ridge[1] + 1.5))
-        taken.append(Box(ridge[0] - 5 - text_width(words), ridge[1] - 6, ridge[0], ridge[1] + 6))
-    return taken
+        said.append(Box(ridge[0] - 5 - text_width(words), ridge[1] - 6, ridge[0], ridge[1] + 6))
+    return taken + said, said
 
 
 def _points(
-    sheet: _Sheet, marks: Sequence[Mark], taken: list[Box], box: Box,
+    sheet: _Sheet, marks: Sequence[Mark], taken: list[Box], said: list[Box], box: Box,
     place: Callable[[float, float], tuple[float, float]],
 ) -> None:  # fmt: skip
     colours = _colours(marks)
@@ -321,9 +322,12 @@ def _points(
         spot, covers = _spot(place_of_mark, text_width(words, bold=is_best), taken, apart, box)
         if not is_best and (covers or id(mark) in best):
             continue  # the other chart has room for it
+        if any(_shared(spot, words) for words in said):
+            continue  # as for this one: letters on letters can be read by nobody
         aired = Box(spot.x0 - 4, spot.y0 - 1, spot.x1 + 4, spot.y1 + 1)
         taken.append(aired)
         apart.append(aired)
+        said.append(aired)
         # Letters may be narrower than their room: they stand at that end of it which is nearer to the mark.
         narrow = 0.85 * (spot.x1 - spot.x0)
         is_right = place_of_mark[0] > (spot.x0 + spot.x1) / 2

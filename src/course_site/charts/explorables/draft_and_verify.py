@@ -128,7 +128,7 @@ def work(state: State, data: Data) -> Shown:
 def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str]:
     """Return three bars for each word: the target's share, the draft's, and what comes out."""
     parts = [legend(("cold", "drafted, and passed"), ("used", "after a refusal"))]
-    parts.append(shape("text", "per cent", x=350, y=10, text_anchor="end"))
+    parts.append(shape("text", "per cent", x=345, y=10, text_anchor="end"))
     for word, name in enumerate(THREE):
         y = _TOP + _PITCH * word
         parts.append(shape("text", name, x=0, y=at(y + 9), css="strong"))
@@ -138,7 +138,7 @@ def draw(data: Data, marks: Mapping[str, Mapping[str, str]]) -> tuple[float, str
             parts.append(mark("path", f"{part}{word}", marks, css=css))
         for line, part in enumerate(("ps", "qs", "outs")):
             more = {"css": "strong"} if part == "outs" else {}
-            where = {"x": 350, "y": at(y + 14 * line + 9), "text_anchor": "end"}
+            where = {"x": 345, "y": at(y + 14 * line + 9), "text_anchor": "end"}
             parts.append(mark("text", f"{part}{word}", marks, **where, **more))
     parts.append(
         shape("path", css="axis", d=f"M{at(_X)} {at(_TOP - 6)}V{at(_TOP + _PITCH * len(THREE) - 8)}")

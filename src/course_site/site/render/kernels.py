@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -33,14 +33,23 @@ def _roofline(writer: Writer, block: Block) -> str:
     def draw(found: Sequence[Run], title: str, alt: str, key: str) -> str:
         machine = found[0].machine
         roofs = {run.leaf.math for run in found if run.intensity and run.roof != "HBM"}
-        ceilings = [Ceiling(_in_words(m), machine.peak_tflops[m]) for m in roofs]
-        highest = tuple(sorted(ceilings, key=lambda ceiling: -ceiling.tflops))
+        highest = tuple(_ceilings({m: machine.peak_tflops[m] for m in roofs}))
         marks = tuple(_marks(writer, found))
         return every_kernel.draw_under_roofs(
             title, marks, highest, machine.bandwidth_gb_per_s, alt=alt, key=key
         )
 
     return _chart(writer, block, draw)
+
+
+def _ceilings(peaks: Mapping[str, float]) -> Iterator[Ceiling]:
+    """Yield the peaks of arithmetic, the highest first; those that are equal are one line."""
+    for tflops in sorted(set(peaks.values()), reverse=True):
+        names = sorted(_in_words(name) for name in peaks if peaks[name] == tflops)
+        units = names[0].partition(" ")[2]
+        if all(name.partition(" ")[2] == units for name in names):
+            names = [", ".join(name.partition(" ")[0] for name in names) + f" {units}".rstrip()]
+        yield Ceiling(", ".join(names), tflops)
 
 
 def _shares(writer: Writer, block: Block) -> str:
