@@ -199,8 +199,8 @@ record(
 # | --- | ---: | ---: | ---: | ---: | ---: |
 # | H200 [^nvidia-h200] | {{ peak.h200:.0f}} | {{ memory.h200:.0f}} | {{ bandwidth.h200:.0f}} | {{ 1000 * peak.h200 / bandwidth.h200:.0f}} | {{ watts.h200:.0f}} |
 # | MI300X [^bekman-accelerators] | {{ peak.mi300x:.0f}} | {{ memory.mi300x:.0f}} | {{ bandwidth.mi300x:.0f}} | {{ 1000 * peak.mi300x / bandwidth.mi300x:.0f}} | {{ watts.mi300x:.0f}} |
-# | Gaudi 3 [^bekman-accelerators] | {{ peak.gaudi3:.0f}} | {{ memory.gaudi3:.0f}} | {{ bandwidth.gaudi3:.0f}} | {{ 1000 * peak.gaudi3 / bandwidth.gaudi3:.0f}} | {{ watts.gaudi3:.0f}} |
-# | Trainium2 [^bekman-accelerators] | {{ peak.trainium2:.0f}} | {{ memory.trainium2:.0f}} | {{ bandwidth.trainium2:.0f}} | {{ 1000 * peak.trainium2 / bandwidth.trainium2:.0f}} | |
+# | Gaudi 3 [^bekman-accelerators] [^kaplan-gaudi3] | {{ peak.gaudi3:.0f}} | {{ memory.gaudi3:.0f}} | {{ bandwidth.gaudi3:.0f}} | {{ 1000 * peak.gaudi3 / bandwidth.gaudi3:.0f}} | {{ watts.gaudi3:.0f}} |
+# | Trainium2 [^neuron-trainium2] | {{ peak.trainium2:.0f}} | {{ memory.trainium2:.0f}} | {{ bandwidth.trainium2:.0f}} | {{ 1000 * peak.trainium2 / bandwidth.trainium2:.0f}} | |
 # | TPU v6e [^google-tpu-v6e] | {{ peak.tpu_v6e:.0f}} | {{ memory.tpu_v6e:.0f}} | {{ bandwidth.tpu_v6e:.0f}} | {{ 1000 * peak.tpu_v6e / bandwidth.tpu_v6e:.0f}} | |
 # | Groq LPU [^techpowerup-groq] | {{ peak.groq:.0f}} | {{ memory.groq:.2f}} | {{ bandwidth.groq:.0f}} | {{ 1000 * peak.groq / bandwidth.groq:.1f}} | |
 #

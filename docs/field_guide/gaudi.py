@@ -30,7 +30,7 @@
 
 # %% tags=["fold"]
 import numpy as np
-from course_chips.allreduce import round_a_ring, straight
+from course_chips.straight_or_ring import round_a_ring, straight
 from course_chips.cited import told
 from course_kernels.measure import quantity, record
 from course_models.config import LLAMA_8B, weight_bytes
@@ -101,7 +101,7 @@ record(
 # rows:
 #   - [one ring, "{{ ways.ring.steps:.0f}}", "{{ ways.ring.links:.0%}}", "{{ ways.ring.ms:.0f}}"]
 #   - [straight to the owner, "{{ ways.straight.steps:.0f}}", "{{ ways.straight.links:.0%}}", "{{ ways.straight.ms:.0f}}"]
-# caption: "Steps and links are counted in `src/course_chips/allreduce.py`, which adds up real lists. The time is bytes over {{ pair:.0f}} GB/s at the busiest link: nobody has measured it here."
+# caption: "Steps and links are counted in `src/course_chips/straight_or_ring.py`, which adds up real lists. The time is bytes over {{ pair:.0f}} GB/s at the busiest link: nobody has measured it here."
 # ///
 # ///
 #
@@ -162,7 +162,7 @@ record(
 # ## What to type
 #
 # ```
-# PYTHONPATH=src python -m course_chips.allreduce 8
+# PYTHONPATH=src python -m course_chips.straight_or_ring 8
 # PYTHONPATH=src python -m course_chips.cited gaudi3
 # ```
 #

@@ -10,12 +10,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from course_chips import cited
 from course_chips.sheets import SHEETS
 from course_kernels.measure import quantity
 from course_kernels.measure.machine import MACHINES
 from course_kernels.measure.record_types import Quantity
 
 USABLE = 0.9  # of a chip's memory, for weights and caches: an assumption; the rest is for all else
+GB_OF = {"GB": 1.0, "GiB": 1.073741824, "MB": 1e-3}
 TABLES = "bekman-accelerators"  # capacity and power of most chips; each row there names its vendor's page
 
 
@@ -90,6 +92,16 @@ def _sheet(chip: str, name: str, watts: float | None = None) -> Offer:
     return Offer(name, sheet.bf16_tflops, sheet.memory_gb, sheet.gb_per_s, watts, sources)
 
 
+def _cited(chip: str, name: str, watts: float | None = None) -> Offer:
+    figures = cited.CHIPS[chip].figures
+    peak = figures.get("bf16_tflops") or figures["fp16_tflops"]
+    (memory,) = (one for key, one in figures.items() if key.startswith("memory_"))
+    wide = figures["gb_per_s"]
+    sources = (peak.source, memory.source, wide.source, *(() if watts is None else (TABLES,)))
+    gb = memory.value * GB_OF[memory.unit]
+    return Offer(name, peak.value, gb, wide.value, watts, tuple(dict.fromkeys(sources)))
+
+
 OFFERS = {
     "h200": _nvidia("h200", "H200", 141.0, 700.0),
     "h100": _nvidia("h100", "H100", 80.0, 700.0),
@@ -100,14 +112,13 @@ OFFERS = {
     "rtx4090": Offer("RTX 4090", 165.0, 24.0, 1008.0, None, ("rtx-4090",)),
     "mi300x": _sheet("gfx942", "MI300X", 750.0),
     "mi355x": _sheet("gfx950", "MI355X", 1400.0),
-    "gaudi3": Offer("Gaudi 3", 1677.0, 128.0, 3700.0, 900.0, (TABLES,)),
-    "trainium2": Offer("Trainium2", 667.0, 96.0, 2900.0, None, (TABLES,)),
+    "gaudi3": _cited("gaudi3", "Gaudi 3", 900.0),
+    "trainium2": _cited("trainium2", "Trainium2"),
     "tpu_v5e": _sheet("tpu_v5e", "TPU v5e"),
     "tpu_v5p": _sheet("tpu_v5p", "TPU v5p"),
     "tpu_v6e": _sheet("tpu_v6e", "TPU v6e"),
     "tpu_7x": _sheet("tpu_7x", "TPU7x"),
-    # In fp16; of its memory, SRAM on the chip, the source prints megabytes.
-    "groq": Offer("Groq LPU", 188.0, 0.23, 80000.0, None, ("techpowerup-groq",)),
+    "groq": _cited("groq_lpu", "Groq LPU"),  # in fp16; its memory is SRAM on the chip
 }
 
 MODELS = {

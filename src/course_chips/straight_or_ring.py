@@ -4,7 +4,7 @@ Every chip begins with a list of numbers, and every chip ends with the sum of al
 pieces as there are chips; piece j belongs to chip j. Nothing here is a network: numbers are added in NumPy, and what
 would cross a link is counted.
 
-    python -m course_chips.allreduce 8
+    python -m course_chips.straight_or_ring 8
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from course_chips import allreduce
+from course_chips import straight_or_ring
 
-WAYS = list(allreduce.WAYS.values())
+WAYS = list(straight_or_ring.WAYS.values())
 
 
 def lists(chips, pieces=4, seed=0):
@@ -33,14 +33,18 @@ def test_both_ways_send_two_times_n_minus_1_over_n_of_a_list(way, chips):
 
 
 def test_a_ring_uses_one_link_of_each_chip_and_straight_uses_all():
-    ring, straight = allreduce.round_a_ring(lists(8)), allreduce.straight(lists(8))
+    ring, straight = straight_or_ring.round_a_ring(lists(8)), straight_or_ring.straight(lists(8))
     assert (ring.links_used, straight.links_used) == (pytest.approx(1 / 7), 1.0)
     assert (ring.steps, straight.steps) == (14, 2)
     assert ring.least_us(75.0) == pytest.approx(7 * straight.least_us(75.0))
     assert straight.least_us(1.0) == pytest.approx(
         lists(8)[0].nbytes / 4 / 1e3
     )  # 1 GB/s is 1000 bytes in a µs
-    assert allreduce.round_a_ring(lists(2)).links_used == allreduce.straight(lists(2)).links_used == 1.0
+    assert (
+        straight_or_ring.round_a_ring(lists(2)).links_used
+        == straight_or_ring.straight(lists(2)).links_used
+        == 1.0
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -51,11 +55,11 @@ def test_lists_that_do_not_divide_are_refused(way, shape):
 
 
 def test_the_command_says_what_each_way_cost(capsys):
-    assert allreduce.main([]) == 0
+    assert straight_or_ring.main([]) == 0
     straight, ring = capsys.readouterr().out.splitlines()
     assert straight == (
         "straight: right, 2 steps, 100% of the links used, 1.75 lists sent by a chip, "
         "0.250 of them over its busiest link"
     )
     assert ring.startswith("round a ring: right, 14 steps, 14% of the links used")
-    assert allreduce.main(["3"]) == 0
+    assert straight_or_ring.main(["3"]) == 0
