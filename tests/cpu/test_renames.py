@@ -469,7 +469,7 @@ def in_words(text):
 
 def test_a_kernels_file_a_file_of_the_harness_and_a_folder_renamed_make_nothing_stale(tmp_path):
     before = stale(ROOT)
-    for folder in ("src", "docs", "handbook", "labs", "records", "tests"):
+    for folder in ("src", "docs", "handbook", "labs", "records", "tests", "proposals"):
         leave = shutil.ignore_patterns("__pycache__", "*.svg")
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=leave)
     file = tmp_path / "records/renames.toml"
