@@ -1,4 +1,4 @@
-/* Home: where you are on the road. Without script, or with nothing kept, the road is the same for everybody. */
+/* Home, and the front page of the year: where you are on the road. Without script, or with nothing kept, the road is the same for everybody. */
 (function () {
   "use strict";
   var course = window.PercentOfPeak, words = course.words.home, progress = course.progress;
@@ -89,7 +89,7 @@
       }
       if (place && text) place.textContent = text;
       else if (place) place.remove();
-      document.querySelectorAll(".whole-road a").forEach(function (dot) {
+      document.querySelectorAll(".whole-road a, .year-map a").forEach(function (dot) {
         if (dot.dataset.page === stop.dataset.page) dot.classList.toggle("read", known.state === "read");
       });
       any = any || !!text;

@@ -54,6 +54,10 @@ KINDS = {
     "key": Kind(argument="none", body="none"),
     "attacks": Kind(argument="none", body="none"),
     "part": Kind(body="yaml"),
+    "year": Kind(body="none"),
+    "week": Kind(argument="none", body="none"),
+    "reading": Kind(argument="none", body="yaml"),
+    "idea": Kind(),
 }
 _PARTS = frozenset(part for kind in KINDS.values() for part in kind.parts)
 _HEAD = re.compile(r"///(?:\s+(?P<kind>[\w-]+)\s*(?:\|\s*(?P<argument>.*?))?)?\s*$")

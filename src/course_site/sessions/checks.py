@@ -26,6 +26,7 @@ from course_site.sessions.preflights import one_line
 from course_site.sessions.session import Complaint, Session, Step, read_sessions
 from course_site.sessions.taught_minutes import Taken, read_minutes
 from course_site.sessions.units import UnitRoad, read_units
+from course_site.sessions.year import Year, read_year
 from course_site.values.values import ExpressionError, Scope
 
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
@@ -66,6 +67,7 @@ class Report:
         to_come: for each session whose page is to come, the steps that await it.
         unmeasured: names of demos whose wait is not measured yet.
         roads: every road with its units, the course and those beside it.
+        year: the weeks of the year, with all that is said of them.
         slow_here: demos that are slower than their step on this card, which is not the reference.
         taken: the minutes that mentors handed in, by session and step.
     """
@@ -73,6 +75,7 @@ class Report:
     sessions: dict[str, Session] = field(default_factory=dict)
     road: Road = field(default_factory=Road)
     roads: dict[str, UnitRoad] = field(default_factory=dict)
+    year: Year = field(default_factory=Year)
     complaints: list[Complaint] = field(default_factory=list)
     to_come: dict[str, list[Step]] = field(default_factory=dict)
     unmeasured: list[str] = field(default_factory=list)
@@ -121,6 +124,7 @@ def check(course: Course) -> Report:
     report = Report(sessions, load_road(course.root), complaints=complaints)
     try:
         report.roads = read_units(course.root)
+        report.year = read_year(course.root)
     except PlanError as error:
         path, _, message = str(error).partition(": ")
         wrong_road = Complaint(path, "", message)

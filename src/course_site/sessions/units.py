@@ -1,7 +1,8 @@
 """The units of every road, their hours, and what each needs: a graph that is checked.
 
-The course's units are its sessions. Any other road, [road.NAME] in handbook/sessions/road.toml, lists its own: weeks,
-say, of which one may need a session of the course, a week before it, or two GPUs. Standard library only.
+The course's units are its sessions, and the year's are its weeks, see `year`. Any other road, [road.NAME] in
+handbook/sessions/road.toml, lists its own, of which one may need a session of the course, one before it, or two GPUs.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from course_site.pages.needs import fault_of, is_hardware
+from course_site.sessions import year
 from course_site.sessions.course_road import COURSE, FILE, Road, read_road, road_tables
 from course_site.sessions.plan_file import Plan
 
@@ -61,6 +63,10 @@ def read_units(root: Path) -> dict[str, UnitRoad]:
     for name, table in road_tables(root).items():
         if name != COURSE:
             roads[name] = _read(Plan(FILE, table, ("title", "unit"), f"road.{name}"), tables)
+    weeks, of_weeks = year.read_tables(root)
+    if weeks.parts:
+        roads[year.ROAD] = _weeks(weeks)
+        tables |= of_weeks
     _check(roads, tables)
     return roads
 
@@ -68,6 +74,22 @@ def read_units(root: Path) -> dict[str, UnitRoad]:
 def _sessions(road: Road) -> UnitRoad:
     units = (Unit(name, name.upper(), road.kinds[name].minutes / 60) for name in road.sessions)
     return UnitRoad("The course", tuple(units))
+
+
+def _weeks(found: year.Year) -> UnitRoad:
+    named = {week.number: week.name for week in found.weeks}
+    units = (
+        Unit(
+            week.name,
+            week.title,
+            week.hours,
+            tuple(named.get(number, f"week {number}") for number in week.needs),
+            week.hardware,
+            week.page,
+        )
+        for week in found.weeks
+    )
+    return UnitRoad("The year", tuple(units))
 
 
 def _read(road: Plan, tables: dict[str, Plan]) -> UnitRoad:

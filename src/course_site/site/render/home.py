@@ -155,9 +155,16 @@ def _road_html(found: Road, rendered: Mapping[str, Rendered]) -> str:
         f"<ol>{''.join(_stop_html(course, stop, where(stop.page), rendered) for stop in stops)}</ol></div>"
         for (half, stops), line in zip(halves, found.halves, strict=True)
     )
-    source = found.writer.shared("assets/js/home.js")
-    script = f'<script defer src="{source}"></script>'  # after the scripts that every page has
-    return f'<figure class="whole-road">{picture}</figure><div class="stops">{lists}</div>{script}'
+    return f'<figure class="whole-road">{picture}</figure>{list_of_stops(found.writer, lists)}'
+
+
+def list_of_stops(writer: Writer, lists: str) -> str:
+    """Return lists of stops with the style and the script that draw where a reader is on them."""
+    style, script = writer.shared("assets/css/stops.css"), writer.shared("assets/js/home.js")
+    return (
+        f'<link rel="stylesheet" href="{style}"><div class="stops">{lists}</div>'
+        f'<script defer src="{script}"></script>'  # after the scripts that every page has
+    )
 
 
 def _is_drawn(stop: Stop) -> bool:

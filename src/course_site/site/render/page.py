@@ -32,6 +32,7 @@ from course_site.site.render import (
     reading_time,
     rungs,
     session_blocks,
+    year_blocks,
 )
 from course_site.site.render.code import code_cell
 from course_site.site.render.rendered import Rendered
@@ -69,10 +70,14 @@ BLOCKS = {
     "key": index_blocks.key,
     "attacks": attacks.attacks,
     "part": data_blocks.part,
+    "year": year_blocks.year,
+    "week": year_blocks.week,
+    "reading": year_blocks.reading,
+    "idea": year_blocks.idea,
 }
 
 # A page with one of these is looked things up in, and nobody reads it from its head to its end.
-LISTS = frozenset({"session", "cohort", "units", "ledger", "moved", "glossary"})
+LISTS = frozenset({"session", "cohort", "units", "ledger", "moved", "glossary", "year"})
 
 # Where readers are told how minutes are counted.
 RULE = "docs/how_we_measure.py#the-minutes-at-the-top-of-a-page"
