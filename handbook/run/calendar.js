@@ -1,5 +1,5 @@
 /* Makes a calendar file (.ics, RFC 5545) of what the page knows and what is typed: a date, a start, a time zone. Used by
-   the run views for one session, and by the page on the cohort's calendar for all of them. No network, no modules. */
+   the run views for one session, by the page on the cohort's calendar for all of them, and by the year for its weeks. No network, no modules. */
 (function () {
   "use strict";
   const MINUTE = 60000, DAY = 1440 * MINUTE;
@@ -100,7 +100,8 @@
   }
 
   function read(form, plan) {
-    const date = form.elements.date.value, time = form.elements.time.value.slice(0, 5);
+    const date = form.elements.date.value;
+    const time = form.elements.time ? form.elements.time.value.slice(0, 5) : "00:00";   /* all entries last a day */
     if (!/^20\d\d-\d\d-\d\d$/.test(date)) {
       throw wrong("date", plan.monday ? words().chooseMonday : words().chooseDay);
     }
@@ -109,7 +110,7 @@
       throw wrong("date", words().noMonday(date, weekday, asDay(dayOf(date) - (weekday + 6) % 7 * DAY)));
     }
     if (!/^\d\d:\d\d$/.test(time)) throw wrong("time", words().sayWhen);
-    return { date: date, time: time, zone: zoneOf(form.elements.zone.value) };
+    return { date: date, time: time, zone: zoneOf(form.elements.zone ? form.elements.zone.value : "UTC") };
   }
 
   /* Entries with their beginning: an instant, or a day. */
@@ -153,12 +154,12 @@
     const complaint = form.querySelector(".wrong"), made = form.querySelector(".made");
     form.hidden = false;
     place.querySelector(".without").hidden = true;
-    form.elements.zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-    form.querySelector("datalist").append(...zones.map(function (zone) {
+    if (form.elements.zone) form.elements.zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+    form.querySelectorAll("datalist").forEach((list) => list.append(...zones.map(function (zone) {
       const option = document.createElement("option");
       option.value = zone;
       return option;
-    }));
+    })));
 
     function refuse(error) {
       if (!error.field) throw error;
@@ -172,14 +173,16 @@
       event.preventDefault();
       complaint.hidden = true;
       made.textContent = "";
-      ["date", "time", "zone"].forEach((name) => form.elements[name].removeAttribute("aria-invalid"));
+      form.querySelectorAll("[aria-invalid]").forEach((field) => field.removeAttribute("aria-invalid"));
       try {
         const typed = read(form, plan);
         const entries = dated(plan, typed);
         const name = plan.file + "-" + typed.date + ".ics";
         download(name, fileOf(plan, entries, typed));
         const first = entries.find((entry) => entry.minutes);
-        made.textContent = words().made(name, entries.length, typed.date, typed.time, typed.zone.name, asTime(first.start));
+        made.textContent = first
+          ? words().made(name, entries.length, typed.date, typed.time, typed.zone.name, asTime(first.start))
+          : words().madeOfDays(name, entries.length, typed.date);
       } catch (error) {
         refuse(error);
       }

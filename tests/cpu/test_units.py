@@ -79,9 +79,9 @@ def root(tmp_path):
     return tmp_path
 
 
-def test_the_course_is_a_road_of_its_sessions_and_the_only_one_today():
+def test_the_course_is_a_road_of_its_sessions_and_beside_it_is_the_year():
     roads, sessions = read_units(ROOT), load_sessions(ROOT)
-    assert list(roads) == ["course"]
+    assert list(roads) == ["course", "year"]
     assert [unit.name for unit in roads["course"].units] == list(read_road(ROOT).sessions)
     assert [60 * unit.hours for unit in roads["course"].units] == [s.minutes for s in sessions.values()]
 

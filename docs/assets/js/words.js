@@ -107,6 +107,9 @@ PercentOfPeak.words = {
     made: function (file, entries, date, time, zone, utc) {
       return file + ": " + entries + (entries === 1 ? " entry" : " entries") + ". It begins on " + date + " at " + time +
         " in " + zone + ", " + utc + " UTC.";
+    },
+    madeOfDays: function (file, entries, date) {
+      return file + ": " + entries + " entries, a day each. The first is on " + date + ".";
     }
   },
 

@@ -77,28 +77,33 @@ def _plan(session: Plain) -> Iterator[str]:
                 yield f"· {step['start']}–{end} {step['title']['text']}{kind}"
 
 
-def calendar_form(plan: str, when: str, *, monday: bool = False) -> str:
+_TIME = """<p><label for="calendar-time">Start</label>
+<input type="time" id="calendar-time" name="time" aria-describedby="calendar-wrong"></p>
+<p class="zone"><label for="calendar-zone">Time zone</label>
+<input type="text" id="calendar-zone" name="zone" list="calendar-zones" autocomplete="off" autocapitalize="none"
+ spellcheck="false" aria-describedby="calendar-wrong"><datalist id="calendar-zones"></datalist></p>
+"""
+_TYPED = """ On any machine with the course,
+<code>nox -s calendar</code> makes the calendar of a whole cohort."""
+
+
+def calendar_form(plan: str, when: str, *, monday: bool = False, days: bool = False) -> str:
     """Return the form of a calendar.
 
     Args:
         plan: id of the script element whose JSON has the key `calendar`.
         when: what the date is called.
         monday: let the date picker offer Mondays only.
+        days: all entries last a day, so that there is no hour to type.
     """
     weeks = ' step="7"' if monday else ""  # counted from `min`, which is a Monday
     return f"""<div class="calendar" data-plan="{plan}">
-<p class="without">A small script makes the file, and this browser runs none. On any machine with the course,
-<code>nox -s calendar</code> makes the calendar of a whole cohort.</p>
+<p class="without">A small script makes the file, and this browser runs none.{"" if days else _TYPED}</p>
 <form hidden novalidate>
 <p><label for="calendar-date">{html.escape(when)}</label>
 <input type="date" id="calendar-date" name="date" min="2001-01-01" max="2099-12-31"{weeks}
  aria-describedby="calendar-wrong"></p>
-<p><label for="calendar-time">Start</label>
-<input type="time" id="calendar-time" name="time" aria-describedby="calendar-wrong"></p>
-<p class="zone"><label for="calendar-zone">Time zone</label>
-<input type="text" id="calendar-zone" name="zone" list="calendar-zones" autocomplete="off" autocapitalize="none"
- spellcheck="false" aria-describedby="calendar-wrong"><datalist id="calendar-zones"></datalist></p>
-<p><button type="submit">Download .ics</button></p>
+{"" if days else _TIME}<p><button type="submit">Download .ics</button></p>
 <p class="wrong" id="calendar-wrong" role="alert" hidden></p>
 <p class="made" role="status"></p>
 </form>

@@ -135,7 +135,7 @@ def _calendar(writer: Writer, found: Year) -> str:
         monday=True,
     )
     plan = f'<script type="application/json" id="year">{embedded({"calendar": data})}</script>'
-    form = calendar_form("year", "Monday of week 1", monday=True)
+    form = calendar_form("year", "Monday of week 1", monday=True, days=True)
     return f'{plan}{form}<script src="{writer.shared(CALENDAR_SCRIPT)}"></script>'
 
 
