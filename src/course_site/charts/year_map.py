@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-BOX, HEIGHT = 100, 30
-COLUMN, ROW, TOP = 126, 46, 44
+BOX, HEIGHT = 108, 30
+COLUMN, ROW, TOP = 129, 46, 44
 LETTERS = 20  # of a line over a column
 LINE = 13
 

@@ -1,0 +1,129 @@
+# ---
+# id: week_09
+# title: "Week 9: Triton, the foundations"
+# nav: "9 · Triton"
+# description: "Programs, blocks and masks in Triton; and a fused activation: what it can save, worked out from bytes, and what one like it saved on the card."
+# ---
+
+# %% [markdown]
+# # Week 9: Triton, the foundations
+#
+# /// week
+# ///
+#
+# By the end of this week you can
+#
+# - write a kernel in Triton with programs, blocks and masks, and run it without a GPU;
+# - say before you fuse two operators how much there is to save;
+# - say which percent of the bandwidth your kernel reaches, and whether more is to be had.
+#
+# ## Why this week
+#
+# Most of a model's operators only carry numbers: read, a little arithmetic, write. For those the roof is the bandwidth, and PyTorch, one operator after another, crosses it again and again with the same
+# tensor. Triton is the shortest road to a kernel that does not.
+#
+# ## Before you begin
+#
+# - What is a block, and what happens past the end of the list? [Week 2](index.md#week-2), or [L2](../lectures/l2_the_cuda_model.py#who-am-i).
+# - Why do neighbouring lanes want neighbouring addresses? [L3](../lectures/l3_memory.py#ask-for-neighbours).
+# - What is arithmetic intensity? [Week 1](index.md#week-1), or [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
+#
+# ## Read
+#
+# /// reading
+# tillet2019: "The paper is from before tensor cores had its attention, and its language was close to C. Take the idea that the unit is a block and not a thread. The language that you will write is younger."
+# triton-tutorials: "Three of the tutorials: vector add, softmax, the multiply. Type them. Then read the same three here, with their numbers: [Triton for NumPy people](../triton_for_numpy_people.py), [L5](../lectures/l5_the_top_of_the_ladder.py)'s ladder, and [W3](../workshops/w3_abstraction_ladder.py#one-multiply-on-every-rung)."
+# triton-power: "A first walk through the language. After the tutorials it holds nothing new: read it only if they went too fast."
+# ///
+#
+# ## Ideas
+#
+# /// idea | What does Triton compile to?
+# Your Python is read as text and becomes an intermediate language of blocks, and then one in which each block has a layout: which thread of which warp holds which number. From there it is LLVM, PTX,
+# and machine code. So *Python that compiles to PTX* is right, and leaves out the step where the speed is decided. On an AMD card the last two steps are others. [W3](../workshops/w3_abstraction_ladder.py#what-the-compiler-wrote) reads the end of the road.
+# ///
+#
+# - `tl.program_id`, `tl.load`, `tl.store`: [one call, many programs](../triton_for_numpy_people.py#one-call-many-programs), and [a pointer and a row of numbers](../triton_for_numpy_people.py#a-pointer-and-a-row-of-numbers-are-a-row-of-places).
+#
+# /// idea | What does the size of a block decide?
+# How much a program holds at once. A block of numbers lies in the registers of its warps; tiles of a multiply wait in shared memory, a few of them at a time. Both are limits of a multiprocessor: twice the block, and half as many
+# programs fit beside one another. That is [occupancy](../lectures/l3_memory.py#how-many-must-be-walking), and more of it is not always better.
+# ///
+#
+# - Masks: [keep off what is not yours](../triton_for_numpy_people.py#masks-keep-off-what-is-not-yours).
+# - `tl.dot`: [and the digits it leaves out](../triton_for_numpy_people.py#tldot-and-the-digits-it-leaves-out).
+#
+# /// idea | What does `@triton.autotune` do?
+# It gets a list of configurations, tries each on your inputs the first time a key such as a size appears, and keeps the best. The price is paid on that first call, and the answer is as good as the clock that chose it: a warm cache, or
+# another job on the card, chooses for you. This course's kernels do not tune while they run. A sweep is made once, and its table kept.
+# ///
+#
+# /// idea | Why fuse what stands beside a multiply?
+# A product comes out of the registers of a kernel. An activation behind it, in a kernel of its own, writes that product to memory and reads it back: two trips of the whole tensor for one operation a number. In the
+# multiply's epilogue the trips are gone. [W4](../workshops/w4_serving.py#two-kernels-or-one) has both, and [the guide](../field_guide/fusion.md) what compilers do by themselves.
+# ///
+#
+# ## Do
+#
+# Write SiLU, `x * sigmoid(x)`, as a kernel in Triton: one program a block, a mask at the end. Check it in the [interpreter](../triton_for_numpy_people.py#the-interpreter) first. But before you type, count. As two operators it is a sigmoid, which reads and writes,
+# and a product, which reads two tensors and writes one.
+
+# %%
+from course_kernels.measure import quantity, record
+
+N, BYTES = 2**26, 2  # numbers, bytes of each in bf16
+TWO_OPERATORS, FUSED = 2 + 3, 2  # trips of the tensor
+GATED_TWO, GATED_FUSED = 2 + 3, 3  # the same with a gate: SwiGLU
+
+record(
+    ours_mb=quantity(FUSED * N * BYTES / 1e6, "MB"),
+    eager_mb=quantity(TWO_OPERATORS * N * BYTES / 1e6, "MB"),
+    trips={
+        "two": quantity(TWO_OPERATORS, how="counted"),
+        "fused": quantity(FUSED, how="counted"),
+        "gated": quantity(GATED_FUSED, how="counted"),
+    },
+    saves={
+        "silu": quantity(TWO_OPERATORS / FUSED),
+        "swiglu": quantity(GATED_TWO / GATED_FUSED),
+    },
+)
+
+# %% [markdown]
+# So SiLU can become {{ saves.silu:.1f}} times as quick as its two operators, and nothing can make it more. `torch.nn.functional.silu` is one kernel already: against it there is nothing to gain but what it
+# leaves of the bandwidth.
+#
+# We have not measured SiLU alone, as no model here uses it alone. What the course's model has is its gated sister **SwiGLU**, `silu(gate) * up`: {{ trips.two:.0f}} trips as two operators, {{ trips.gated:.0f}} as one. This is its kernel. Yours is shorter:
+# it has one tensor less.
+#
+# /// source | src/course_kernels/swiglu/k01_fused.py#kernel
+# ///
+#
+# /// predict | By bytes, one kernel can be {{ saves.swiglu:.2f}} times as quick as two. How much of that was there, with {{ w4.fused.rows:,.0f}} rows of 14336 numbers?
+# - [w4.door.prefill.eager.us / w4.door.prefill.ours.us < 0.9 * saves.swiglu] Less than nine tenths of it
+# - [0.9 * saves.swiglu <= w4.door.prefill.eager.us / w4.door.prefill.ours.us < 1.1 * saves.swiglu] About all of it
+# - [w4.door.prefill.eager.us / w4.door.prefill.ours.us >= 1.1 * saves.swiglu] More
+# /// reveal
+# {{ w4.door.prefill.eager.us / w4.door.prefill.ours.us:.2f}} times: {{ w4.door.prefill.eager.us:.0f}} µs became {{ w4.door.prefill.ours.us:.0f}}, and `torch.compile`, which fuses the same two operators by itself, took {{ w4.door.prefill.compiled.us:.0f}}. Of the bandwidth on the
+# data sheet ours reaches {{ w4.door.prefill.ours.of_peak:.0%}}.
+# ///
+#
+# Why not more? Hold it against [a plain copy](../how_we_measure.py): that reaches {{ measured.copy.gib4.torch.of_peak:.0%}} on this card, and a kernel that only carries numbers has no business being faster than one that does nothing else.
+#
+# ## Milestone
+#
+# The milestone of this week comes with the next, in [week 10](week_10.py#milestone): LayerNorm, in one pass over memory. Do this one on the way.
+#
+# /// exercise | Your SiLU, before it runs | 10 minutes
+# You have 2²⁶ numbers in bf16. How many bytes does your kernel move, and how many do the two operators? Divide both by what a copy reaches on your card: here that is {{ measured.copy.gib4.torch.gb_per_s:,.0f}} GB/s. Your clock then says less than that. What do you say?
+# /// answer
+# One tensor is 134 MB. Yours moves 2 of them, 268 MB: {{ ours_mb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} µs. The two operators move 5, which is 671 MB: {{ eager_mb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} µs. A clock that says less than the floor has measured a cache, or has stopped before the work was done.
+# ///
+#
+# ## What could not run here
+#
+# SiLU by itself has no number on this page: what you see is its gated sister's, and the arithmetic for yours. With a GPU you time it as [How we measure](../how_we_measure.py#the-clock) says; without one the interpreter still tells whether it is right.
+#
+# ## What next
+#
+# [Week 10](week_10.py) lets a compiler write such kernels, and reads what it wrote.
