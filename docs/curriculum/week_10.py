@@ -111,7 +111,7 @@ record(
 # Welford's way of putting parts together, or a row that is resident, where two passes over registers cost next to nothing.
 # ///
 #
-# And on the card? [W6](../workshops/w6_frontier.py) times it, 16384 rows of 4096 numbers: eager, which is `torch.nn.LayerNorm`'s own kernel, the compiler's Triton, and our `k01_row_a_block` in CUDA, which reads x twice.
+# And on the card? [W6](../workshops/w6_frontier.py) times it, 16384 rows of 4096 numbers: eager, which is `torch.nn.LayerNorm`'s own kernel, what the compiler wrote, and a kernel of ours in Triton, `k01_row_a_block`, which reads x twice, the second time from a cache if the row is still there.
 #
 # /// table
 # columns: ["LayerNorm, fp32", "reads of x", "time, µs", "% of bandwidth"]
@@ -130,7 +130,7 @@ record(
 #
 # ## What could not run here
 #
-# A whole model with its graph breaks: no page has a model that breaks, since ours were written not to. You would see a line for each in the log, and a kernel less fused at each. And a LayerNorm in Triton written by hand: the one timed here was written by
+# A whole model with its graph breaks: no page has a model that breaks, since ours were written not to. You would see a line for each in the log, and a kernel less fused at each. And a LayerNorm written by hand that keeps its row: the one timed here was written by
 # the compiler, and yours moves the same bytes.
 #
 # ## What next

@@ -258,6 +258,25 @@ def test_the_calendar_has_a_day_for_each_week():
 # --- worked out once more ------------------------------------------------------------------------------
 
 
+def test_week_1_places_a_multiply_under_the_roof():
+    """Far right of the ridge of 156: 1365 operations for each byte, 440 µs of arithmetic, 50 µs of bytes."""
+    names = cell_of("week_01")
+    operations, moved = names["multiply"](4096, 4096, 4096)
+    assert round(operations / moved) == 1365
+    assert round(1e6 * operations / names["PEAK"]) == 441
+    assert round(1e6 * moved / names["BANDWIDTH"]) == 50
+    assert names["PEAK"] / names["BANDWIDTH"] == 156
+    # GPT-2 has 124 million parameters, each used once for each token: 2ND, and the pairs of attention beside it.
+    lines = names["operators"]
+    products = sum(
+        cost[0]
+        for name, cost in lines.items()
+        if name in ("queries, keys, values", "output of attention", "feed-forward", "logits")
+    )
+    assert products == 2 * names["TOKENS"] * (12 * 12 * 768**2 + 50257 * 768)
+    assert lines["scores and sums of attention"][0] == 12 * 8 * 12 * 2 * 2 * 1024**2 * 64
+
+
 def test_week_3_counts_the_parameters_that_are_published():
     """Llama 2 7B has 6,738,415,616; its cache is half a mebibyte for each token."""
     names = cell_of("week_03")
