@@ -60,8 +60,6 @@
 # {{ a100.peak:.0f}} TFLOP/s and {{ a100.bandwidth:.0f}} TB/s [^nvidia-a100]. Each operator takes at least the longer of two times: its operations by the peak, its bytes by the bandwidth.
 
 # %%
-from course_kernels.measure import quantity, record, text
-
 LAYERS, WIDTH, HEADS, HEAD, WORDS = 12, 768, 12, 64, 50257
 SEQUENCES, LENGTH, BYTES = 8, 1024, 2
 PEAK, BANDWIDTH = 312e12, 2e12  # an A100's, FLOP/s and bytes/s
@@ -74,13 +72,18 @@ def multiply(m, n, k):
 
 
 def carried(reads, writes, numbers, each=1):
-    """Those of an operator that only carries numbers: so many tensors in and out."""
+    """Those of one that only carries: so many tensors in and out."""
     return each * numbers, BYTES * (reads + writes) * numbers
 
 
 def times(count, cost):
     """So often."""
     return count * cost[0], count * cost[1]
+
+
+def both(one, other):
+    """One after the other."""
+    return one[0] + other[0], one[1] + other[1]
 
 
 hidden, pairs = 4 * WIDTH, SEQUENCES * HEADS * LENGTH * LENGTH
@@ -93,16 +96,7 @@ operators = {
     "output of attention": times(LAYERS, multiply(TOKENS, WIDTH, WIDTH)),
     "feed-forward": times(
         LAYERS,
-        tuple(
-            map(
-                sum,
-                zip(
-                    multiply(TOKENS, hidden, WIDTH),
-                    multiply(TOKENS, WIDTH, hidden),
-                    strict=True,
-                ),
-            )
-        ),
+        both(multiply(TOKENS, hidden, WIDTH), multiply(TOKENS, WIDTH, hidden)),
     ),
     "GELU": times(LAYERS, carried(1, 1, TOKENS * hidden, each=8)),
     "norms": times(2 * LAYERS + 1, carried(1, 1, TOKENS * WIDTH, each=8)),
@@ -122,6 +116,11 @@ def waits_for(cost):
 
 
 ranked = sorted(operators, key=lambda name: ms(operators[name]), reverse=True)
+
+# %% tags=["fold"]
+from course_kernels.measure import quantity, record, text
+
+SQUARE = multiply(4096, 4096, 4096)
 record(
     a100={
         "peak": quantity(PEAK / 1e12, "TFLOP/s", how="given"),
@@ -145,13 +144,11 @@ record(
     forward_ms=quantity(ms(operators["feed-forward"]), "ms"),
     logits_ms=quantity(ms(operators["logits"]), "ms"),
     square={
-        "tflop": quantity(multiply(4096, 4096, 4096)[0] / 1e12, "TFLOP"),
-        "mb": quantity(multiply(4096, 4096, 4096)[1] / 1e6, "MB"),
-        "intensity": quantity(
-            multiply(4096, 4096, 4096)[0] / multiply(4096, 4096, 4096)[1]
-        ),
-        "by_arithmetic": quantity(1e6 * multiply(4096, 4096, 4096)[0] / PEAK, "µs"),
-        "by_bytes": quantity(1e6 * multiply(4096, 4096, 4096)[1] / BANDWIDTH, "µs"),
+        "tflop": quantity(SQUARE[0] / 1e12, "TFLOP"),
+        "mb": quantity(SQUARE[1] / 1e6, "MB"),
+        "intensity": quantity(SQUARE[0] / SQUARE[1]),
+        "by_arithmetic": quantity(1e6 * SQUARE[0] / PEAK, "µs"),
+        "by_bytes": quantity(1e6 * SQUARE[1] / BANDWIDTH, "µs"),
     },
 )
 

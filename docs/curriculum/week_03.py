@@ -72,8 +72,6 @@
 # 32000 [^verl-llama2]. Take paper. How many parameters? How many bytes in bf16? How many bytes of cache for 32 sequences of 2048 tokens, and how many operations is a forward pass of them?
 
 # %%
-from course_kernels.measure import quantity, record
-
 LAYERS, HEADS, HEAD, WIDTH, HIDDEN, WORDS = 32, 32, 128, 4096, 11008, 32000
 BATCH, TOKENS, BYTES = 32, 2048, 2  # sequences, tokens of each, of a number in bf16
 
@@ -100,6 +98,9 @@ def scores(tokens):
     """Operations of attention: each query with each key, and once more with each value."""
     return 2 * 2 * LAYERS * HEADS * HEAD * BATCH * tokens * tokens
 
+
+# %% tags=["fold"]
+from course_kernels.measure import quantity, record
 
 total = parameters()
 record(
@@ -157,7 +158,7 @@ record(
 #
 # ## What could not run here
 #
-# Nothing: this week is arithmetic. The build works it out again each time, and a test holds it against the published counts of the shape.
+# Nothing: this week is arithmetic. The build works it out again each time, and a test holds the parameters against the published count.
 #
 # ## What next
 #

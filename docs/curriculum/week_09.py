@@ -68,7 +68,7 @@
 # Write SiLU, `x * sigmoid(x)`, as a kernel in Triton: one program a block, a mask at the end. Check it in the [interpreter](../triton_for_numpy_people.py#the-interpreter) first. But before you type, count. As two operators it is a sigmoid, which reads and writes,
 # and a product, which reads two tensors and writes one.
 
-# %%
+# %% tags=["fold"]
 from course_kernels.measure import quantity, record
 
 N, BYTES = 2**26, 2  # numbers, bytes of each in bf16
