@@ -285,6 +285,23 @@ def test_week_3_counts_the_parameters_that_are_published():
     assert names["scores"](2048) == 32 * 4 * 32 * 32 * 128 * 2048**2
 
 
+def test_week_5_rounds_a_row_as_by_hand():
+    names = cell_of("week_05")
+    step = 60 / 127
+    assert names["together"].tolist() == pytest.approx([0, -step, 0, step, 0, step, 0, 60])
+    assert abs(names["apart"][:-1] - names["small"]).max() <= 0.4 / 127 / 2 * (1 + 1e-9)
+
+
+def test_week_13_sums_in_a_warp_what_numpy_sums():
+    names = cell_of("week_13")
+    assert names["steps"] == 5
+    assert abs(names["variance"] - names["true"]).max() < 1e-4 * names["true"]
+    assert abs(names["mean"] - names["row"].mean()).max() < 1e-3
+    assert abs(names["short_formula"](names["row"]) - names["true"]) > 100 * abs(
+        names["variance"][0] - names["true"]
+    )
+
+
 def cell_of(name):
     """The names of the cells of a page that runs anywhere."""
     from course_site.pages.page import read_page
