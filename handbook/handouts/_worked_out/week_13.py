@@ -22,10 +22,9 @@ ANSWERS = {
         *FIRST[:4],
         4,
         *SECOND[:4],
-        2,
         THIRD[0],
         32,
         round(math.log2(32)),
         0,
-    )
+    ),
 }
