@@ -292,6 +292,16 @@ def test_week_5_rounds_a_row_as_by_hand():
     assert abs(names["apart"][:-1] - names["small"]).max() <= 0.4 / 127 / 2 * (1 + 1e-9)
 
 
+def test_week_11_counts_a_picture_s_tokens():
+    names = cell_of("week_11")
+    assert (names["tokens"](336), names["tokens"](672)) == (576, 2304)
+    assert names["READERS"] * (576 + 64) == 10_240
+    assert 10_240 * names["A_TOKEN"] == 5 * 2**30
+    assert 16 * 64 * names["A_TOKEN"] == 2**29
+    # What multiplies in the 7B of week 3: all parameters but the embedding.
+    assert names["MODEL"] == pytest.approx(cell_of("week_03")["parameters"]() - 32000 * 4096, rel=1e-3)
+
+
 def test_week_13_sums_in_a_warp_what_numpy_sums():
     names = cell_of("week_13")
     assert names["steps"] == 5
