@@ -292,6 +292,28 @@ def test_week_5_rounds_a_row_as_by_hand():
     assert abs(names["apart"][:-1] - names["small"]).max() <= 0.4 / 127 / 2 * (1 + 1e-9)
 
 
+def test_week_7_s_pipeline_has_the_bubble_of_the_formula():
+    names = cell_of("week_07")
+    assert names["off"] < 1e-14
+    for stages in (1, 2, 4, 8):
+        for batches in (1, 3, 8, 32):
+            ticks, bubble, held = names["pipeline"](stages, batches)
+            assert ticks == 3 * (batches + stages - 1)
+            assert bubble == pytest.approx((stages - 1) / (batches + stages - 1))
+            assert held == min(stages, batches)
+
+
+def test_week_8_makes_the_same_step_in_every_stage():
+    names = cell_of("week_08")
+    assert names["same"]
+    held = [names["runs"][stage][1] / names["N"] for stage in range(4)]
+    assert held == [16, 2 + 2 + 12 / 4, 2 + (2 + 12) / 4, 16 / 4]
+    sent = [names["runs"][stage][2] for stage in range(4)]
+    assert sent == [sent[0], sent[0], sent[0], 1.5 * sent[0]]
+    assert names["plain"] == 0
+    assert abs(names["scaled"] - names["SMALL"]) < 2**-11 * names["SMALL"]
+
+
 def test_week_11_counts_a_picture_s_tokens():
     names = cell_of("week_11")
     assert (names["tokens"](336), names["tokens"](672)) == (576, 2304)
