@@ -334,6 +334,22 @@ def test_week_13_sums_in_a_warp_what_numpy_sums():
     )
 
 
+def test_week_17_s_fp8_attention_is_better_in_blocks_and_rotated():
+    names = cell_of("week_17")
+    assert names["mean"]["rotated"] < names["mean"]["blocks"] < names["mean"]["one"]
+    # A rotation alone changes nothing: it is of queries and keys, both.
+    q, k, v = (names["with_outliers"](names["drawn"]) for _ in range(3))
+    turned = names["attention"](names["rotated"](q, 128), names["rotated"](k, 128), v)
+    assert abs(turned - names["attention"](q, k, v)).max() < 1e-9
+
+
+def test_week_20_adds_up_in_two_halves():
+    names = cell_of("week_20")
+    assert names["finished"] == [1] * 8
+    assert names["by_ring"].sent == [14] * 8
+    assert names["time_us"](0, 14, 1.75, 5.0, 450.0) == 70
+
+
 def cell_of(name):
     """The names of the cells of a page that runs anywhere."""
     from course_site.pages.page import read_page

@@ -3,11 +3,5 @@
 BYTES, BILLIONS, CARDS, SHORT, GATHERED = 16, 13, 8, 2, 2
 
 ANSWERS = {
-    "Thirteen billion on eight cards": (
-        BYTES,
-        1 / CARDS,
-        SHORT * BILLIONS,
-        GATHERED,
-        SCATTERED,
-    ),
+    "Thirteen billion on eight cards": (BYTES, 1 / CARDS, SHORT * BILLIONS, GATHERED),
 }

@@ -1,0 +1,172 @@
+# ---
+# id: week_17
+# title: "Week 17: FlashAttention-3"
+# nav: "17 · FA-3"
+# description: "How three ideas of Hopper meet in one kernel, what FP8 does to attention's numbers, worked out in NumPy, and which unit then becomes the roof."
+# ---
+
+# %% [markdown]
+# # Week 17: FlashAttention-3
+#
+# /// week
+# ///
+#
+# By the end of this week you can
+#
+# - say which Hopper feature each part of FlashAttention-3 uses, and what it hides;
+# - round attention's inputs to FP8, and say what one scale, a scale for each block, and a rotation do to its error;
+# - say why a quicker multiply does not make attention quicker by as much.
+#
+# ## Why this week
+#
+# Attention has two units to keep busy, and they must be busy at the same time. FlashAttention-3 is the kernel in which TMA, warpgroups with roles, and FP8 come together, and its authors say which percent of the peak each idea gave. It is the best single kernel to read on Hopper.
+#
+# ## Before you begin
+#
+# - What are TMA, WGMMA and ping-pong? [Week 16](index.md#week-16), or [W2](../workshops/w2_hopper.py#roles).
+# - How does FlashAttention go through its tiles? [Week 4](index.md#week-4), or [W1](../workshops/w1_flash_attention.py#the-whole-algorithm-in-numpy).
+# - What is E4M3? [W5](../workshops/w5_blackwell.py#numbers-as-messages).
+#
+# ## Read
+#
+# /// reading
+# shah2024: "The whole paper. Take table 2, where the two kinds of overlap are switched off one at a time, and section 3.3 on FP8. It is CUDA C++ on CUTLASS: the *Triton reference implementation* that some lists ask you to annotate does not exist."
+# gordic2025: "From transistors to a multiply that is level with the library, with drawings. Take the drawings of swizzles."
+# colfax-hopper: "A course of its own on GEMM for Hopper with CUTLASS. Read the first part, and the rest when you need it."
+# ///
+#
+# ## Ideas
+#
+# - TMA, ping-pong, overlap: how they meet in one kernel, one idea at a time: [attention on Hopper](../attention_on_hopper.py#one-idea-at-a-time).
+#
+# /// idea | Three quarters of the peak, and a third: what do these two shares say?
+# FlashAttention-3 reports up to 740 TFLOP/s in fp16 on an H100, 75 % of its peak, and gives FlashAttention-2 some 35 % there [^shah2024]. Both are of the forward pass, at long sequences and the head that suits best. The second was written for another card: it has neither TMA nor WGMMA. So the difference is a difference of instructions first.
+# ///
+#
+# - Anatomy of a fast multiply: [W2, the last rung](../workshops/w2_hopper.py#the-last-rung), and [size by size](../multiply_on_hopper.py).
+#
+# /// idea | What does Blackwell change?
+# The accumulator moves out of the registers into a memory of its own, tensor memory; one thread starts a multiply for a whole block, or for a pair of blocks; four bits become a type. What does not change is the exponential unit, so the balance of this week's milestone tips further. [Compiled, not run](../compiled_not_run.py) reads the
+# instructions, and [W5](../workshops/w5_blackwell.py#a-light-tour-of-blackwell) tours it.
+# ///
+#
+# ## Do
+#
+# FP8 attention, its numbers first. Queries, keys and values are rounded to e4m3, and so are the weights of the softmax before they meet the values. The inputs are those of the paper's experiment: normal numbers, one in a thousand with a normal number ten times as wide added to it [^shah2024].
+
+# %%
+import numpy as np
+from course_kernels.nvfp4.accuracy import rotated
+from course_kernels.nvfp4.formats import E4M3, decode, encode
+
+N, D, BLOCK, HEADS = 512, 128, 64, 8
+
+
+def e4m3(x, rows=None):
+    """x on the grid of e4m3, its largest number at 448; one scale, or one for each block of rows."""
+    parts = [x] if rows is None else np.split(x, len(x) // rows)
+    out = []
+    for part in parts:
+        scale = np.float32(np.abs(part).max() / E4M3.largest)
+        out.append(
+            decode(encode((part / scale).astype(np.float32), E4M3), E4M3) * scale
+        )
+    return np.concatenate(out).astype(np.float64)
+
+
+def attention(q, k, v, weights=lambda p: p):
+    """Plain attention; what the weights become before they meet the values."""
+    s = q @ k.T / np.sqrt(D)
+    p = np.exp(s - s.max(axis=1, keepdims=True))
+    return weights(p) @ v / p.sum(axis=1, keepdims=True)
+
+
+def in_fp8(q, k, v, rows=None, rotate=False):
+    """The same in FP8: the weights lie between 0 and 1, so their scale is known."""
+    if rotate:  # a rotation of both changes no product of a query and a key
+        q, k = rotated(q, D), rotated(k, D)
+    q, k, v = (e4m3(x, rows) for x in (q, k, v))
+    return attention(
+        q,
+        k,
+        v,
+        lambda p: decode(encode((p * 448).astype(np.float32), E4M3), E4M3) / 448,
+    )
+
+
+def with_outliers(drawn):
+    """Numbers of the paper's experiment."""
+    wide = drawn.normal(0, 10, (N, D)) * (drawn.random((N, D)) < 0.001)
+    return drawn.normal(0, 1, (N, D)) + wide
+
+
+def rms(x):
+    """Root mean square."""
+    return float(np.sqrt(np.mean(x * x)))
+
+
+drawn = np.random.default_rng(17)
+errors = {"one": [], "blocks": [], "rotated": []}
+for _ in range(HEADS):
+    q, k, v = (with_outliers(drawn) for _ in range(3))
+    truth = attention(q, k, v)
+    errors["one"].append(rms(in_fp8(q, k, v) - truth))
+    errors["blocks"].append(rms(in_fp8(q, k, v, rows=BLOCK) - truth))
+    errors["rotated"].append(rms(in_fp8(q, k, v, rows=BLOCK, rotate=True) - truth))
+
+# %% tags=["fold"]
+from course_kernels.measure import quantity, record
+
+MATMUL, EXPS = 989e12, 3.9e12  # of an H100, as the paper has them
+mean = {name: sum(found) / HEADS for name, found in errors.items()}
+size = rms(truth)
+record(
+    error={name: quantity(found / size) for name, found in mean.items()},
+    better={
+        "blocks": quantity(mean["one"] / mean["blocks"]),
+        "rotated": quantity(mean["one"] / mean["rotated"]),
+    },
+    ratio={
+        "bf16": quantity((128 * 128 / EXPS) / (4 * 128 * 128 * D / MATMUL)),
+        "fp8": quantity((128 * 128 / EXPS) / (4 * 128 * 128 * D / (2 * MATMUL))),
+    },
+    at_best=quantity((1 / MATMUL) / max(1 / (2 * MATMUL), 1 / (4 * D * EXPS))),
+    in_turn={
+        "bf16": quantity(
+            1 / (1 + (128 * 128 / EXPS) / (4 * 128 * 128 * D / MATMUL))
+        ),
+        "fp8": quantity(
+            1 / (1 + (128 * 128 / EXPS) / (4 * 128 * 128 * D / (2 * MATMUL)))
+        ),
+    },
+)
+
+# %% [markdown]
+# /// predict | One scale for each tensor. How far off is the answer, root mean square, of its own size?
+# - [error.one < 0.01] Less than a hundredth
+# - [0.01 <= error.one < 0.1] Some hundredths
+# - [error.one >= 0.1] A tenth or more
+# /// reveal
+# {{ error.one:.1%}}. With a scale for each block of 64 rows it is {{ error.blocks:.1%}}, and with queries and keys rotated as well {{ error.rotated:.1%}}: {{ better.rotated:.1f}} times less than with one scale. A rotation spreads an outlier over all 128 numbers of its row, and since both sides turn, no score changes.
+# The paper reports 2.6 times for both together [^shah2024].
+# ///
+#
+# And its speed? In this course attention runs in bf16. On {{ gpu.name }} our kernel takes {{ attention.race.d128.full.n16384.wgmma.us / 1000:.2f}} ms for 16384 tokens at d = 128, FlashAttention-3 {{ attention.race.d128.full.n16384.fa3.us / 1000:.2f}}, [side by side](../attention_on_hopper.py#the-race).
+#
+# ## Milestone
+#
+# /// exercise | Twice the multiply | 15 minutes
+# A step takes 128 queries past 128 keys at d = 128: two products, and an exponential for each pair. An H100 multiplies 989 · 10¹² operations in a second in bf16 and takes 3.9 · 10¹² exponentials [^shah2024]. Which share of the products' time do the exponentials need? And in FP8, with twice the multiply? If one waits for the other, which share of the time
+# do the tensor cores work, in each?
+# /// answer
+# In bf16 the exponentials take {{ ratio.bf16:.2f}} of the products' time, in FP8 {{ ratio.fp8:.2f}}: as long as the products. Taken in turn, the tensor cores work for {{ in_turn.bf16:.0%}} of the time in bf16 and for {{ in_turn.fp8:.0%}} in FP8. So FP8 makes overlap worth more than it was. Under a roofline with bytes alone
+# you would not see it: the missing roof is the exponential unit's.
+# ///
+#
+# ## What could not run here
+#
+# A kernel of ours for FP8 attention: there is none yet, so this week has its error and not its time. You would see the exponentials become the roof at d = 128, and less so at d = 256, where there are more operations for each of them.
+#
+# ## What next
+#
+# [Week 18](index.md#week-18) takes such a kernel apart with a profiler.
