@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from course_chips import __main__ as command
-from course_chips import apple, counting, fpga, intel, kept, listing, stale
+from course_chips import apple, counting, fpga, intel, kept, listing, stale, tile_languages
 from course_site.records import renames
 
 TPUS = [chip for chip, (module, _) in kept.CHIPS.items() if module == "tpu"]
@@ -45,7 +45,8 @@ def test_a_record_says_what_made_it_and_names_no_machine(chip):
     assert record["command"] == f"nox -s chips -- {chip}"
     named = {name for name in record["packages"] if name != "python"}
     assert named <= set(stale.pinned())
-    assert {one["source"] for one in record["kernels"].values()} <= set(record["sources"])
+    named = (*record["kernels"].values(), *record.get("refused", {}).values())
+    assert {one["source"] for one in named} <= set(record["sources"])
     text = kept.path_of(chip).read_text()
     text += "\n".join(
         line for one in record["kernels"].values() if one["listing"] for line in kept.unpacked(one["listing"])
@@ -146,6 +147,8 @@ def test_counts_lines_and_excerpt_are_those_of_the_listing(chip, kernel):
         ("tpu_v5e", "multiply_pallas"),
         ("gfx950", "multiply_hip"),
         ("sm_90", "attention_triton"),
+        ("sm_100", "multiply_cute_tcgen05"),
+        ("sm_120", "multiply_cutile"),
         ("fpga", "attention_hls"),
         ("apple", "attention_ios16"),
         ("intel_xe_hpc", "multiply_dpas"),
@@ -217,6 +220,73 @@ def test_the_warp_wide_multiply_is_the_same_instruction_on_every_card(chip):
     assert counted(chip, "multiply_mma", "HMMA.16816.F32.BF16") == counted(
         chip, "multiply_mma", *listing.MATRIX
     )
+
+
+@pytest.mark.parametrize("chip", NVIDIA)
+@pytest.mark.parametrize("kernel", ["multiply_cutile", "attention_cutile"])
+def test_cutile_multiplies_by_what_the_chip_has_and_fetches_by_what_it_has(chip, kernel):
+    assert counted(chip, kernel, *MATRIX[chip]) == counted(chip, kernel, *listing.MATRIX) > 0
+    engine, threads = counted(chip, kernel, "UTMALDG"), counted(chip, kernel, "LDGSTS")
+    assert (engine > 0, threads > 0) == ((False, True) if chip in ("sm_80", "sm_89") else (True, False))
+
+
+@pytest.mark.parametrize("chip", NVIDIA)
+def test_in_cute_a_warp_asks_for_as_many_products_as_its_tile_has_on_every_card(chip):
+    # 64 x 64 sums of a warp, 32 numbers along K; a product is 16 x 8, and 16 along K.
+    assert counted(chip, "multiply_cute", "HMMA.16816.F32.BF16") == 64 // 16 * 64 // 8 * 32 // 16
+    assert counted(chip, "multiply_cute", *listing.MATRIX) == counted(chip, "multiply_cute", "HMMA.16816.")
+    # Both tiles, in vectors of eight numbers, by 128 threads.
+    assert counted(chip, "multiply_cute", "LDGSTS") == 32 * (128 + 128) // 8 // 128
+
+
+@pytest.mark.parametrize(
+    ("chip", "kernel", "product"),
+    [
+        ("sm_90", "multiply_cute_wgmma", "HGMMA.64x256x16.F32.BF16"),
+        ("sm_90", "attention_cute_wgmma", "HGMMA."),
+        ("sm_100", "multiply_cute_tcgen05", "UTCHMMA"),
+    ],
+)
+def test_in_cute_a_source_of_one_generation_has_its_product_and_no_other(chip, kernel, product):
+    assert counted(chip, kernel, product) == counted(chip, kernel, *listing.MATRIX) > 0
+    assert counted(chip, kernel, "UTMALDG") > 0 == counted(chip, kernel, "LDGSTS")
+
+
+def untold(chip, record):
+    """What of CuTe-DSL's sources a record is silent about, or says twice or without the card; [] where all is told."""
+    kernels, refused = record["kernels"], record["refused"]
+    twice = [name for name in tile_languages.CUTE if (name in kernels) == (name in refused)]
+    return twice + [
+        name
+        for name, one in refused.items()
+        if not re.fullmatch(rf"error: expects arch to be .*, but got {chip}a?", one["said"])
+        or one["source"] != tile_languages.CUTE[name]
+    ]
+
+
+@pytest.mark.parametrize("chip", NVIDIA)
+def test_a_source_that_names_another_generation_is_refused_in_the_languages_words(chip):
+    record = json.loads(json.dumps(RECORDS[chip]))
+    assert untold(chip, record) == []
+    of_one = {"sm_90": {"multiply_cute_wgmma", "attention_cute_wgmma"}, "sm_100": {"multiply_cute_tcgen05"}}
+    assert set(record["refused"]) == set(tile_languages.CUTE) - {"multiply_cute"} - of_one.get(chip, set())
+    # Silence is seen, and the words of another card.
+    gone = record["refused"].popitem()[0]
+    assert untold(chip, record) == [gone]
+    record["refused"][gone] = {
+        "source": tile_languages.CUTE[gone],
+        "said": "error: expects arch to be sm_90a, but got sm_70",
+    }
+    assert untold(chip, record) == [gone]
+
+
+def test_of_a_refusal_the_first_line_is_kept_without_its_colours():
+    said = (
+        "\n\x1b[91m\x1b[1merror:\x1b[0m expects arch to be sm_90a, but got sm_80\n   --> /a/folder/k.py:278\n"
+    )
+    assert tile_languages.first_line(said) == "error: expects arch to be sm_90a, but got sm_80"
+    with pytest.raises(ValueError, match=r"^refusal: expected a line, got none$"):
+        tile_languages.first_line("\n \x1b[0m\n")
 
 
 @pytest.mark.parametrize("chip", TPUS)
