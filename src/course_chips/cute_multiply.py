@@ -32,8 +32,9 @@ def multiply_kernel(mma, copy_a, A, copy_b, B, C, lay_a, lay_b):
     thread, _, _ = cute.arch.thread_idx()
     m, n, _ = cute.arch.block_idx()
     shared = SmemAllocator()
-    sA = shared.allocate_tensor(DTYPE, lay_a.outer, 128, lay_a.inner)
-    sB = shared.allocate_tensor(DTYPE, lay_b.outer, 128, lay_b.inner)
+    # So that eight rows of a matrix come from eight different banks. A swizzle of an address counts bytes, not numbers.
+    sA = shared.allocate_tensor(DTYPE, lay_a, 1024, cute.make_swizzle(2, 4, 3))
+    sB = shared.allocate_tensor(DTYPE, lay_b, 1024, cute.make_swizzle(3, 4, 3))
 
     gA = cute.local_tile(A, (BM, BK), (m, None))  # (BM, BK, steps)
     gB = cute.local_tile(B, (BN, BK), (n, None))
@@ -95,15 +96,9 @@ def program(
     columns = cute.make_layout((16, THREADS // 16), stride=(1, 16))  # sixteen take a row of B
     copy_a = cute.make_tiled_copy_tv(vector, rows, cute.make_layout((1, VECTOR)))
     copy_b = cute.make_tiled_copy_tv(vector, columns, cute.make_layout((VECTOR, 1)))
-    # The swizzles that let eight rows of a matrix come from eight different banks.
-    by_row = cute.make_composed_layout(
-        cute.make_swizzle(2, 3, 3), 0, cute.make_layout((8, BK), stride=(BK, 1))
-    )
-    by_column = cute.make_composed_layout(
-        cute.make_swizzle(3, 3, 3), 0, cute.make_layout((64, 8), stride=(1, 64))
-    )
-    lay_a = cute.tile_to_shape(by_row, (BM, BK), (0, 1))
-    lay_b = cute.tile_to_shape(by_column, (BN, BK), (0, 1))
+    # A row of A's tile is 64 bytes; of B's, a panel of 64 columns, it is 128 bytes.
+    lay_a = cute.make_layout((BM, BK), stride=(BK, 1))
+    lay_b = cute.tile_to_shape(cute.make_layout((64, 8), stride=(1, 64)), (BN, BK), (0, 1))
     multiply_kernel(mma, copy_a, a, copy_b, b, c, lay_a, lay_b).launch(
         grid=(cute.ceil_div(M, BM), cute.ceil_div(N, BN), 1), block=(THREADS, 1, 1), stream=stream
     )
