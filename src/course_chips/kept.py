@@ -71,6 +71,7 @@ SOURCES = {
         "src/course_kernels/gemm/k03_mma_sync.py",  # its shapes
         f"{HERE}/tile_languages.py",
         f"{HERE}/cute_multiply.py",
+        f"{HERE}/ptx_on_cpu.py",
         "src/course_kernels/cutile_compiler.py",
         *(f"src/course_kernels/{problem}/in_cutile.py" for problem in ("gemm", "attention")),
         *(f"src/course_kernels/{problem}/in_cute_dsl.py" for problem in ("gemm", "attention", "blackwell")),

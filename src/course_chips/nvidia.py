@@ -31,7 +31,7 @@ _REGISTER = re.compile(r"\bR(\d+)\b")
 
 
 def make(chip: str) -> dict[str, Any]:
-    """Return what a record says of a chip: `kernels`, and `refused`.
+    """Return what a record says of a chip: `kernels`, `refused`, and what was `checked` on the CPU.
 
     Raises:
         ImportError, CudaMissingError: a compiler is not installed. CompileError: a source is refused.
@@ -74,7 +74,9 @@ def make(chip: str) -> dict[str, Any]:
             refused[name] = {"source": source, "said": answer}
         else:
             made[name] = _of_tiles(source, answer)
-    return {"kernels": made, "refused": refused}
+            if name == tile_languages.CHECKED:
+                checked = tile_languages.checked(answer[0].ptx)
+    return {"checked": checked, "kernels": made, "refused": refused}
 
 
 def _of_tiles(source: str, answer: tuple[Compiled, dict[str, Any]]) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from course_kernels.problem import Workload
 from course_kernels.rungs import Compiled
 
@@ -30,6 +32,8 @@ CUTE = {
     "multiply_cute_tcgen05": "src/course_kernels/blackwell/in_cute_dsl.py",
     "attention_cute_wgmma": "src/course_kernels/attention/in_cute_dsl.py",
 }
+CHECKED = "multiply_cute"  # no card has ever run it: its PTX is, on the CPU
+_MATRICES = re.compile(r"(ldmatrix\S+\s+\{%\w+, )(%\w+), (%\w+)")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -76,6 +80,43 @@ def in_cute(name: str, arch: str) -> tuple[Compiled, dict[str, Any]] | str:
         except DSLUserCodeError as refused:
             return first_line(str(refused))
         return Compiled(cubin=made.__cubin__, ptx=made.__ptx__, shared_bytes=shared_bytes), tile
+
+
+def checked(ptx: str) -> dict[str, dict[str, float]]:
+    """Return how far off the PTX of `cute_multiply` is, run on the CPU, and how far with two matrices of A exchanged.
+
+    Args:
+        ptx: what the language made of it.
+    Returns:
+        by what was run: `error`, of the worst element, by its own size, and what is `allowed`: half a step of bfloat16.
+    Raises:
+        PtxError: see `ptx_on_cpu.run`.
+        ValueError: it takes no four matrices at once.
+    """
+    exchanged, times = _MATRICES.subn(r"\1\3, \2", ptx, count=1)
+    if not times:
+        raise ValueError("ptx: expected ldmatrix of four matrices, got none")
+    runs = {"multiply in CuTe-DSL": ptx, "planted: two matrices of A exchanged": exchanged}
+    return {name: {"error": _error(text), "allowed": 2.0**-8} for name, text in runs.items()}
+
+
+def _error(ptx: str) -> float:
+    from course_chips import cute_multiply as source
+    from course_chips import ptx_on_cpu as cpu
+
+    M, N, K = 2 * source.BM, 2 * source.BN, 3 * source.BK
+    random = np.random.default_rng(0)
+    A, B = (cpu.bfloat16(random.standard_normal(shape)) for shape in ((M, K), (K, N)))
+    C = cpu.bfloat16(np.full((M, N), np.nan))
+    parameters = [  # B is said as (N, K)
+        cpu.matrix_parameter(at, *sizes) for at, sizes in enumerate(((M, K, K), (N, K, N), (M, N, N)))
+    ]
+    arrays = [x.reshape(-1).view(np.uint8) for x in (A, B, C)]
+    cpu.run(ptx, parameters, arrays, (2, 2), source.THREADS, source.SHARED_BYTES)
+    due = cpu.float32(A).astype(np.float64) @ cpu.float32(B).astype(np.float64)
+    # Next to zero, sums in float32 are off by more than half a step.
+    off = np.abs(cpu.float32(C) - due) / (np.abs(due) + 0.01)
+    return float(np.nan_to_num(off, nan=np.inf).max())
 
 
 def first_line(refusal: str) -> str:

@@ -10,10 +10,12 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 
 from course_chips import __main__ as command
-from course_chips import apple, counting, fpga, intel, kept, listing, stale, tile_languages
+from course_chips import apple, counting, fpga, intel, kept, listing, ptx_on_cpu, stale, tile_languages
 from course_site.records import renames
 
 TPUS = [chip for chip, (module, _) in kept.CHIPS.items() if module == "tpu"]
@@ -250,6 +252,64 @@ def test_in_cute_a_warp_asks_for_as_many_products_as_its_tile_has_on_every_card(
 def test_in_cute_a_source_of_one_generation_has_its_product_and_no_other(chip, kernel, product):
     assert counted(chip, kernel, product) == counted(chip, kernel, *listing.MATRIX) > 0
     assert counted(chip, kernel, "UTMALDG") > 0 == counted(chip, kernel, "LDGSTS")
+
+
+@pytest.mark.parametrize("chip", NVIDIA)
+def test_on_the_cpu_the_multiply_in_cute_was_right_and_exchanged_matrices_were_seen(chip):
+    right, planted = RECORDS[chip]["checked"].values()
+    assert right["error"] <= right["allowed"] == 2**-8
+    assert planted["error"] > 0.1
+    assert list(RECORDS[chip]["checked"])[1].startswith("planted: ")
+
+
+PTX = """
+.visible .entry kernel(
+	.param .align 8 .b8 kernel_param_0[24]
+)
+{
+	.reg .b32 	%r<9>;
+	ld.param.b64 	%rd1, [kernel_param_0];
+	mov.u32 	%r1, %tid.x;
+	setp.lt.s32 	%p1, %r1, 0;
+	shl.b32 	%r2, %r1, 2;
+	cvt.u64.u32 	%rd2, %r2;
+	add.s64 	%rd3, %rd1, %rd2;
+	@%p1 bra 	$L__BB0_2;
+	mov.u32 	%r3, %ctaid.x;
+	add.s32 	%r1, %r1, -5;
+	shr.s32 	%r4, %r1, 1;
+	mad.lo.s32 	%r5, %r3, 100, %r4; // a comment; with a semicolon
+$L__BB0_2:
+	st.global.b32 	[%rd3+4], %r5;
+	ret;
+}
+"""
+
+
+def by_ptx(text, threads=32):
+    array = np.zeros(256, np.uint8)
+    ptx_on_cpu.run(text, [ptx_on_cpu.matrix_parameter(0, 1, 1, 1)], [array], (2, 1), threads, 0)
+    return array.view(np.int32)
+
+
+def test_ptx_is_run_and_what_a_card_would_refuse_is_refused():
+    found = by_ptx(PTX)
+    assert found[:33].tolist() == [0, *(100 + (i - 5) // 2 for i in range(32))]
+    for offset, message in (("2", "at a multiple"), ("132", "at a multiple")):
+        with pytest.raises(
+            ptx_on_cpu.PtxError, match=f"expected 4 bytes of an array, {message} of as many, got 0x1"
+        ):
+            by_ptx(PTX.replace("%rd3+4", f"%rd3+{offset}"))
+    with pytest.raises(ptx_on_cpu.PtxError, match=r"known here, got mul\.hi\.s32"):
+        by_ptx(PTX.replace("shl.b32", "mul.hi.s32"))
+    with pytest.raises(ptx_on_cpu.PtxError, match="expected a branch that all threads take, or none"):
+        by_ptx(PTX.replace("%r1, 0;", "%r1, 7;"))
+
+
+def test_bfloat16_is_rounded_to_even():
+    numbers = np.array([1.0, 1 + 2**-8, 1 + 3 * 2**-8, -(2.0**-130), 1 + 2**-8 + 2**-20])
+    ours = ptx_on_cpu.float32(ptx_on_cpu.bfloat16(numbers))
+    assert ours.tolist() == torch.tensor(numbers).float().bfloat16().float().tolist()
 
 
 def untold(chip, record):
