@@ -105,7 +105,7 @@ record(
 #   - [cuTile, "{{ sm_80.multiply_cutile.by_warp:.0f}} HMMA", "{{ sm_89.multiply_cutile.by_warp:.0f}} HMMA", "{{ sm_90.multiply_cutile.by_warpgroup:.0f}} HGMMA"]
 #   - ["CuTe-DSL, a warp's atom", "{{ sm_80.multiply_cute.by_warp:.0f}} HMMA", "{{ sm_89.multiply_cute.by_warp:.0f}} HMMA", "{{ sm_90.multiply_cute.by_warp:.0f}} HMMA"]
 #   - ["CuTe-DSL, a warpgroup's atom", refused, refused, "{{ sm_90.multiply_cute_wgmma.by_warpgroup:.0f}} HGMMA"]
-# caption: "Compiled here, not run, each source with a tile of its own; Triton's is in the table above. cuTile's compiler writes the step of its loop three times for sm_80, and twice for sm_89."
+# caption: "Compiled here, not run, but for the PTX of a warp's atom, which was right on a CPU. Each source has a tile of its own. cuTile's compiler writes the step of its loop three times for sm_80, and twice for sm_89."
 # ///
 #
 # A warpgroup's atom is refused for the older cards, loudly:
@@ -113,7 +113,8 @@ record(
 # /// text | sm_80.refused.multiply_cute_wgmma
 # ///
 #
-# Name the card, with `--gpu-arch`. Where none is there and none is named, CuTe-DSL 4.8.1 takes sm_100a without a word.
+# Name the card, with `--gpu-arch`. Where none is there and none is named, CuTe-DSL 4.8.1 takes sm_100a without a word
+# (`findings/cute_dsl_without_a_card.sh`).
 #
 # What does the old way cost? *Measured here*, on {{ gpu.name }}: our `mma.sync` kernel reaches
 # {{ l6.climb.mma_sync.of_peak:.0%}} of peak, the plainest one with `wgmma`, which becomes `HGMMA`, {{ l6.climb.wgmma.of_peak:.0%}}, and one with
