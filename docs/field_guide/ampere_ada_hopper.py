@@ -95,8 +95,8 @@ record(
 # %% [markdown]
 # ## Which instruction each tool reaches
 #
-# Our `mma.sync` kernel names what a warp asks for, and gets that on every card. cuTile names a tile, and not who multiplies it. In
-# CuTe-DSL a product is a value, an *atom*: a warp's, or a warpgroup's.
+# Our `mma.sync` kernel names what a warp asks for, and gets that on every card. cuTile [^cutile] names a tile, and not who multiplies it.
+# In CuTe-DSL [^cutlass-dsl] a product is a value, an *atom*: a warp's, or a warpgroup's.
 #
 # /// table
 # columns: [our multiply, sm_80, sm_89, sm_90]
@@ -124,8 +124,9 @@ record(
 #
 # Triton's attention has {{ sm_80.attention_triton.by_warp:.0f}} products of a warp for sm_80, as many for sm_89, and
 # {{ sm_90.attention_triton.by_warpgroup:.0f}} of a warpgroup for sm_90. It is given a tile of 128 rows for the first two, and of 64 rows for
-# Hopper. The plain attention of [lecture 8](../lectures/l8_attention.py), in fp32, has no product of either kind on any of them: it asks for
-# none.
+# Hopper. In cuTile, with one tile for all three, it has {{ sm_80.attention_cutile.by_warp:.0f}}, {{ sm_89.attention_cutile.by_warp:.0f}} and
+# {{ sm_90.attention_cutile.by_warpgroup:.0f}}. The plain attention of [lecture 8](../lectures/l8_attention.py), in fp32, has no product of either
+# kind on any of them: it asks for none.
 
 # %% [markdown]
 # ## Two names on the box: NVLink, transformer engine {.beyond}

@@ -83,7 +83,7 @@ record(
 # %% [markdown]
 # ## Which instruction each tool reaches
 #
-# In cuTile the same multiply says which tile it loads, and neither who fetches it nor who multiplies.
+# In cuTile, NVIDIA's Python of tiles [^cutile], the same multiply says which tile it loads, and neither who fetches it nor who multiplies.
 #
 # /// predict | For an RTX 5090, who fetches the tiles of the source in cuTile?
 # - [sm_120.multiply_cutile.tiles > sm_120.multiply_cutile.copies] The copy engine, as on a B200
@@ -110,7 +110,8 @@ record(
 #
 # Triton's attention has {{ sm_100.attention_triton.by_thread:.0f}} products of one thread for sm_100, and {{ sm_120.attention_triton.by_warp:.0f}} of
 # a warp for sm_120; for an A100 it has {{ sm_80.attention_triton.by_warp:.0f}}. On sm_100 the scores are in tensor memory. So every softmax
-# begins with reading them. In all, the listing reads tensor memory {{ sm_100.attention_triton.sums_read:.0f}} times.
+# begins with reading them. In all, the listing reads tensor memory {{ sm_100.attention_triton.sums_read:.0f}} times. In cuTile the
+# attention has {{ sm_100.attention_cutile.by_thread:.0f}} products of one thread, or {{ sm_120.attention_cutile.by_warp:.0f}} of a warp.
 
 # %% [markdown]
 # ## When it wins, when it trips
