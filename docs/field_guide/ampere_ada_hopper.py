@@ -61,7 +61,7 @@ record(
 # %% [markdown]
 # ## What Triton makes of our multiply
 #
-# The source is the Triton kernel of [lecture 6](../lectures/l6_tensor_cores.py#triton-say-what-not-how). For Ampere and Ada its tile is
+# The source is [lecture 6's](../lectures/l6_tensor_cores.py#triton-say-what-not-how). For Ampere and Ada its tile is
 # 128 × 128 and 32 along K, for Hopper 128 × 256 and 64 along K; eight warps share it. So Hopper's step is four times the work.
 #
 # /// predict | For sm_80 a step has {{ sm_80.multiply_triton.by_warp:.0f}} products, HMMA. How many products has Hopper's step, with four times the work?
@@ -93,30 +93,40 @@ record(
 # **For Hopper two things are.** A whole warpgroup asks, and tiles come by the copy engine. Triton chose both, from the same source.
 
 # %% [markdown]
-# ## What the compiler makes of CUDA
+# ## Which instruction each tool reaches
 #
-# Our `mma.sync` kernel says by name what a warp asks for. And so it gets that, on every card:
+# Our `mma.sync` kernel names what a warp asks for, and gets that on every card. cuTile [^cutile] names a tile, and not who multiplies it.
+# In CuTe-DSL [^cutlass-dsl] a product is a value, an *atom*: a warp's, or a warpgroup's.
 #
 # /// table
-# columns: [our mma.sync kernel, "of a warp, HMMA", "of a warpgroup, HGMMA", registers]
+# columns: [our multiply, sm_80, sm_89, sm_90]
 # rows:
-#   - [sm_80, "{{ sm_80.multiply_mma.by_warp:.0f}}", "{{ sm_80.multiply_mma.by_warpgroup:.0f}}", "{{ sm_80.multiply_mma.registers:.0f}}"]
-#   - [sm_89, "{{ sm_89.multiply_mma.by_warp:.0f}}", "{{ sm_89.multiply_mma.by_warpgroup:.0f}}", "{{ sm_89.multiply_mma.registers:.0f}}"]
-#   - [sm_90, "{{ sm_90.multiply_mma.by_warp:.0f}}", "{{ sm_90.multiply_mma.by_warpgroup:.0f}}", "{{ sm_90.multiply_mma.registers:.0f}}"]
-# caption: "Compiled here, not run, by NVRTC. For sm_90 a step is twice as long along K, hence twice the products."
+#   - ["CUDA, mma.sync", "{{ sm_80.multiply_mma.by_warp:.0f}} HMMA", "{{ sm_89.multiply_mma.by_warp:.0f}} HMMA", "{{ sm_90.multiply_mma.by_warp:.0f}} HMMA"]
+#   - [cuTile, "{{ sm_80.multiply_cutile.by_warp:.0f}} HMMA", "{{ sm_89.multiply_cutile.by_warp:.0f}} HMMA", "{{ sm_90.multiply_cutile.by_warpgroup:.0f}} HGMMA"]
+#   - ["CuTe-DSL, a warp's atom", "{{ sm_80.multiply_cute.by_warp:.0f}} HMMA", "{{ sm_89.multiply_cute.by_warp:.0f}} HMMA", "{{ sm_90.multiply_cute.by_warp:.0f}} HMMA"]
+#   - ["CuTe-DSL, a warpgroup's atom", refused, refused, "{{ sm_90.multiply_cute_wgmma.by_warpgroup:.0f}} HGMMA"]
+# caption: "Compiled here, not run, but for the PTX of a warp's atom, which was right on a CPU. Each source has a tile of its own. cuTile's compiler writes the step of its loop three times for sm_80, and twice for sm_89."
 # ///
 #
-# What does it cost to ask in the old way? That can be *measured here*. On {{ gpu.name }} this kernel reaches
-# {{ l6.climb.mma_sync.of_peak:.0%}} of peak and the plainest one with `wgmma`, which becomes `HGMMA`, {{ l6.climb.wgmma.of_peak:.0%}}. The
-# instruction alone is not the point. With what it makes possible, roles and a copy engine that works ahead, our multiply reaches
-# {{ w2.burst.nn.n8192.tuned / gpu.bf16_tflops:.0%}}.
+# A warpgroup's atom is refused for the older cards, loudly:
+#
+# /// text | sm_80.refused.multiply_cute_wgmma
+# ///
+#
+# Name the card, with `--gpu-arch`. Where none is there and none is named, CuTe-DSL 4.8.1 takes sm_100a without a word
+# (`findings/cute_dsl_without_a_card.sh`).
+#
+# What does the old way cost? *Measured here*, on {{ gpu.name }}: our `mma.sync` kernel reaches
+# {{ l6.climb.mma_sync.of_peak:.0%}} of peak, the plainest one with `wgmma`, which becomes `HGMMA`, {{ l6.climb.wgmma.of_peak:.0%}}, and one with
+# roles and a copy engine that works ahead {{ w2.burst.nn.n8192.tuned / gpu.bf16_tflops:.0%}}. So the instruction alone is not the point.
 #
 # ## And of our attention {.beyond}
 #
 # Triton's attention has {{ sm_80.attention_triton.by_warp:.0f}} products of a warp for sm_80, as many for sm_89, and
 # {{ sm_90.attention_triton.by_warpgroup:.0f}} of a warpgroup for sm_90. It is given a tile of 128 rows for the first two, and of 64 rows for
-# Hopper. The plain attention of [lecture 8](../lectures/l8_attention.py), in fp32, has no product of either kind on any of them: it asks for
-# none.
+# Hopper. In cuTile, with one tile for all three, it has {{ sm_80.attention_cutile.by_warp:.0f}}, {{ sm_89.attention_cutile.by_warp:.0f}} and
+# {{ sm_90.attention_cutile.by_warpgroup:.0f}}. The plain attention of [lecture 8](../lectures/l8_attention.py), in fp32, has no product of either
+# kind on any of them: it asks for none.
 
 # %% [markdown]
 # ## Two names on the box: NVLink, transformer engine {.beyond}
@@ -133,7 +143,7 @@ record(
 # %% [markdown]
 # ## When it wins, when it trips
 #
-# - **A new card wins without a new line** where a compiler chooses the instruction, as in Triton, or a library does.
+# - **A new card wins without a new line** where a compiler chooses the instruction, as in Triton and cuTile, or a library does.
 # - **It trips** where the source names the instruction. Such a kernel runs on, and a part of the card has nothing to do.
 # - **An L40S trips** over bytes: look at its ridge below. What reads weights once, such as a model's next token, waits for memory.
 # - **`sm_90` trips without its *a*.** `HGMMA` is only in code for `sm_90a`, which runs on no other generation.

@@ -39,6 +39,7 @@ GROUPS = {
     "sums_read": "LDTM",  # from tensor memory into registers
     "columns": "UTCATOMSWS",  # tensor memory asked for and given back
     "copies": "LDGSTS",
+    "tiles": "UTMALDG",  # the copy engine fetches a tile
 }
 record(**{chip: told(chip, **GROUPS) for chip in ("sm_80", "sm_100", "sm_120")})
 b200 = machine_for("NVIDIA B200")
@@ -80,18 +81,37 @@ record(
 # Who fetches the tiles? Threads, with `LDGSTS`, on all three: this source has pointers, not tiles that a copy engine could be told of.
 
 # %% [markdown]
-# ## What the compiler makes of CUDA
+# ## Which instruction each tool reaches
 #
-# Our `mma.sync` kernel compiles for both, and becomes `HMMA` on both: {{ sm_100.multiply_mma.by_warp:.0f}} times for sm_100,
-# {{ sm_120.multiply_mma.by_warp:.0f}} for sm_120, and never `UTCHMMA`. On a B200 it leaves the new machine idle. Our Hopper kernels do not
-# compile at all: for sm_100a [`wgmma` is refused](../workshops/w3_abstraction_ladder.py#the-price-list). What a kernel written for
+# In cuTile, NVIDIA's Python of tiles [^cutile], the same multiply says which tile it loads, and neither who fetches it nor who multiplies.
+#
+# /// predict | For an RTX 5090, who fetches the tiles of the source in cuTile?
+# - [sm_120.multiply_cutile.tiles > sm_120.multiply_cutile.copies] The copy engine, as on a B200
+# - [sm_120.multiply_cutile.tiles <= sm_120.multiply_cutile.copies] Threads, as on an A100
+# /// reveal
+# The copy engine, by {{ sm_120.multiply_cutile.tiles:.0f}} `UTMALDG`. An RTX 5090 multiplies as an A100 does, but it can fetch as an H100 does.
+#
+# /// table
+# columns: [our multiply, "sm_100, B200", "sm_120, RTX 5090"]
+# rows:
+#   - ["CUDA, mma.sync", "{{ sm_100.multiply_mma.by_warp:.0f}} HMMA", "{{ sm_120.multiply_mma.by_warp:.0f}} HMMA"]
+#   - [cuTile, "{{ sm_100.multiply_cutile.by_thread:.0f}} UTCHMMA", "{{ sm_120.multiply_cutile.by_warp:.0f}} HMMA"]
+#   - ["CuTe-DSL, a warp's atom", "{{ sm_100.multiply_cute.by_warp:.0f}} HMMA", "{{ sm_120.multiply_cute.by_warp:.0f}} HMMA"]
+#   - ["CuTe-DSL, one thread's atom", "{{ sm_100.multiply_cute_tcgen05.by_thread:.0f}} UTCHMMA", refused]
+# caption: "Compiled here, not run, each source with a tile of its own. An atom is the product that a source in CuTe-DSL names."
+# ///
+# ///
+#
+# Who names a warp's product gets `HMMA` on both, and on a B200 leaves the new machine idle. Hopper's product compiles on neither:
+# [`wgmma` is refused](../workshops/w3_abstraction_ladder.py#the-price-list). What a kernel written for
 # sm_100 looks like, with pairs of blocks and four-bit numbers, stands on [Compiled, not run](../compiled_not_run.py#one-thread-multiplies).
 #
 # ## And of our attention {.beyond}
 #
 # Triton's attention has {{ sm_100.attention_triton.by_thread:.0f}} products of one thread for sm_100, and {{ sm_120.attention_triton.by_warp:.0f}} of
 # a warp for sm_120; for an A100 it has {{ sm_80.attention_triton.by_warp:.0f}}. On sm_100 the scores are in tensor memory. So every softmax
-# begins with reading them. In all, the listing reads tensor memory {{ sm_100.attention_triton.sums_read:.0f}} times.
+# begins with reading them. In all, the listing reads tensor memory {{ sm_100.attention_triton.sums_read:.0f}} times. In cuTile the
+# attention has {{ sm_100.attention_cutile.by_thread:.0f}} products of one thread, or {{ sm_120.attention_cutile.by_warp:.0f}} of a warp.
 
 # %% [markdown]
 # ## When it wins, when it trips

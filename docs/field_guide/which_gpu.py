@@ -161,7 +161,7 @@ record(
 # - **A small card wins** where the model fits and readers are few, or where the day is empty: you pay for less.
 # - **It trips** at the first model that does not fit. Then it needs friends and a link, and a floor knows neither.
 # - **A large memory wins** for answers: more readers share each weight. It brings nothing to prompts.
-# - **A new card trips** code that names an [old instruction](ampere_ada_hopper.py#what-the-compiler-makes-of-cuda): the peak of its data
+# - **A new card trips** code that names an [old instruction](ampere_ada_hopper.py#which-instruction-each-tool-reaches): the peak of its data
 #   sheet is there, and your kernel cannot ask for it.
 # - **A data sheet trips** readers. WareDB prints a second figure for the RTX 4090, twice as large, *with sparsity* [^rtx-4090].
 #

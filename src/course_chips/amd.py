@@ -69,6 +69,7 @@ def in_hip(path: Path, chip: str, macros: dict[str, Any]) -> str:
         out = Path(folder) / "kernel.s"
         command = [sys.executable, "-m", "ziglang", "clang", "-x", "hip", "-std=c++17", "-O3", "-S"]
         command += [f"--offload-arch={chip}", "--cuda-device-only", "-nogpuinc", "-nogpulib"]
+        command += ["-fuse-cuid=none"]  # else a label has a hash of where the source lies
         # Not one name of ours is in the C library's headers, and none of them is read.
         command += [
             "-include",

@@ -10,6 +10,7 @@
     ran             numbers of what a vendor's own code worked out on the CPU, by name; no time is among them
     kernels         by name: source, sizes, `lines` of code, `counts` of instructions by their whole names, `excerpt`,
                     what the compiler says of resources, and `listing`, the whole code, packed, where it is small
+    refused         by name: the source that a compiler does not take for this chip, and the first line it `said`
 
 Nothing in it is a measurement. An estimate is the compiler's, and says so in its name.
 """
@@ -68,6 +69,12 @@ SOURCES = {
         f"{HERE}/nvidia.py",
         "src/course_kernels/gemm/k03_mma_sync.cu",
         "src/course_kernels/gemm/k03_mma_sync.py",  # its shapes
+        f"{HERE}/tile_languages.py",
+        f"{HERE}/cute_multiply.py",
+        f"{HERE}/ptx_on_cpu.py",
+        "src/course_kernels/cutile_compiler.py",
+        *(f"src/course_kernels/{problem}/in_cutile.py" for problem in ("gemm", "attention")),
+        *(f"src/course_kernels/{problem}/in_cute_dsl.py" for problem in ("gemm", "attention", "blackwell")),
         *_PLAIN,
         *_TRITON,
     ),

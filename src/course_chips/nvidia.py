@@ -1,4 +1,4 @@
-"""Our multiply and our attention for NVIDIA cards that are not here: one source each, by NVRTC and by Triton."""
+"""Our multiply and our attention for NVIDIA cards that are not here: by NVRTC, Triton, cuTile and CuTe-DSL."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from course_chips import kept, listing
+from course_kernels.cuda.disassemble import sass
+from course_kernels.rungs import Compiled
 
 PACKAGES = (
     "triton",
@@ -17,6 +19,11 @@ PACKAGES = (
     "nvidia-cuda-crt",
     "nvidia-cuda-nvdisasm",
     "cuda-core",
+    "cuda-tile",
+    "nvidia-cuda-tileiras",
+    "nvidia-cuda-nvcc",  # its ptxas, which cuTile's compiler calls
+    "nvidia-nvvm",
+    "nvidia-cutlass-dsl",
 )
 # With the instructions of this card alone, where it has such.
 ARCH = {"sm_80": "sm_80", "sm_89": "sm_89", "sm_90": "sm_90a", "sm_100": "sm_100a", "sm_120": "sm_120a"}
@@ -24,16 +31,15 @@ _REGISTER = re.compile(r"\bR(\d+)\b")
 
 
 def make(chip: str) -> dict[str, Any]:
-    """Return what a record says of a chip: `kernels`.
+    """Return what a record says of a chip: `kernels`, `refused`, and what was `checked` on the CPU.
 
     Raises:
         ImportError, CudaMissingError: a compiler is not installed. CompileError: a source is refused.
     """
     from triton.backends.compiler import GPUTarget
 
-    from course_chips import our_triton
+    from course_chips import our_triton, tile_languages
     from course_kernels.cuda.compile import compile_cubin
-    from course_kernels.cuda.disassemble import sass
     from course_kernels.gemm import k03_mma_sync
 
     made: dict[str, Any] = {}
@@ -59,7 +65,26 @@ def make(chip: str) -> dict[str, Any]:
         head = {"source": path.relative_to(kept.ROOT).as_posix(), "dtype": dtype, "macros": macros}
         made[name] = head | _told(sass(compile_cubin(path, ARCH[chip], macros)))
     made["multiply_mma"]["resources"]["shared_bytes"] = shape.shared_bytes
-    return {"kernels": made}
+    for problem, source in tile_languages.CUTILE.items():
+        made[f"{problem}_cutile"] = _of_tiles(source, tile_languages.in_cutile(problem, ARCH[chip]))
+    refused: dict[str, Any] = {}
+    for name, source in tile_languages.CUTE.items():
+        answer = tile_languages.in_cute(name, ARCH[chip])
+        if isinstance(answer, str):
+            refused[name] = {"source": source, "said": answer}
+        else:
+            made[name] = _of_tiles(source, answer)
+            if name == tile_languages.CHECKED:
+                checked = tile_languages.checked(answer[0].ptx)
+    return {"checked": checked, "kernels": made, "refused": refused}
+
+
+def _of_tiles(source: str, answer: tuple[Compiled, dict[str, Any]]) -> dict[str, Any]:
+    """Return what is kept of a kernel of a language of tiles."""
+    compiled, tile = answer
+    told = {"source": source, "dtype": "bfloat16", "tile": tile} | _told(sass(compiled.cubin))
+    told["resources"]["shared_bytes"] = compiled.shared_bytes
+    return told
 
 
 def _told(text: str) -> dict[str, Any]:

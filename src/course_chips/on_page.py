@@ -25,8 +25,9 @@ def told(chip: str, **groups: str | tuple[str, ...]) -> dict[str, Any]:
         groups: names for instructions, by how those begin; each kernel has the count of each.
     Returns:
         title, compilers and command, which are texts; sheet, where a vendor has published one; ran, what was worked out
-        on the CPU, where a record has that; and by its name each
-        kernel: lines, every group, source and excerpt, and what its compiler says of registers, bytes and layouts.
+        on the CPU, and refused, what a compiler said of a source that it did not take, where a record has that; and by
+        its name each kernel: lines, every group, source and excerpt, and what its compiler says of registers, bytes and
+        layouts.
     Raises:
         ValueError: there is no such chip; a group has the name of something else, or is in no kernel of any chip of
             this kind.
@@ -52,6 +53,8 @@ def told(chip: str, **groups: str | tuple[str, ...]) -> dict[str, Any]:
         }
     if "ran" in record:
         found["ran"] = _numbers(record["ran"])
+    if record.get("refused"):
+        found["refused"] = {name: text(one["said"]) for name, one in record["refused"].items()}
     return found | kernels
 
 

@@ -10,10 +10,12 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 
 from course_chips import __main__ as command
-from course_chips import apple, counting, fpga, intel, kept, listing, stale
+from course_chips import apple, counting, fpga, intel, kept, listing, ptx_on_cpu, stale, tile_languages
 from course_site.records import renames
 
 TPUS = [chip for chip, (module, _) in kept.CHIPS.items() if module == "tpu"]
@@ -45,13 +47,15 @@ def test_a_record_says_what_made_it_and_names_no_machine(chip):
     assert record["command"] == f"nox -s chips -- {chip}"
     named = {name for name in record["packages"] if name != "python"}
     assert named <= set(stale.pinned())
-    assert {one["source"] for one in record["kernels"].values()} <= set(record["sources"])
+    named = (*record["kernels"].values(), *record.get("refused", {}).values())
+    assert {one["source"] for one in named} <= set(record["sources"])
     text = kept.path_of(chip).read_text()
     text += "\n".join(
         line for one in record["kernels"].values() if one["listing"] for line in kept.unpacked(one["listing"])
     )
     assert not re.search(
-        r"site-packages|/tmp/|/home/|/root/|\.nox|\.py\b.*:\d", text.replace("k03_mma_sync.py", "")
+        r"__hip_cuid_\w|site-packages|/tmp/|/home/|/root/|\.nox|\.py\b.*:\d",
+        text.replace("k03_mma_sync.py", ""),
     )
 
 
@@ -146,6 +150,8 @@ def test_counts_lines_and_excerpt_are_those_of_the_listing(chip, kernel):
         ("tpu_v5e", "multiply_pallas"),
         ("gfx950", "multiply_hip"),
         ("sm_90", "attention_triton"),
+        ("sm_100", "multiply_cute_tcgen05"),
+        ("sm_120", "multiply_cutile"),
         ("fpga", "attention_hls"),
         ("apple", "attention_ios16"),
         ("intel_xe_hpc", "multiply_dpas"),
@@ -217,6 +223,131 @@ def test_the_warp_wide_multiply_is_the_same_instruction_on_every_card(chip):
     assert counted(chip, "multiply_mma", "HMMA.16816.F32.BF16") == counted(
         chip, "multiply_mma", *listing.MATRIX
     )
+
+
+@pytest.mark.parametrize("chip", NVIDIA)
+@pytest.mark.parametrize("kernel", ["multiply_cutile", "attention_cutile"])
+def test_cutile_multiplies_by_what_the_chip_has_and_fetches_by_what_it_has(chip, kernel):
+    assert counted(chip, kernel, *MATRIX[chip]) == counted(chip, kernel, *listing.MATRIX) > 0
+    engine, threads = counted(chip, kernel, "UTMALDG"), counted(chip, kernel, "LDGSTS")
+    assert (engine > 0, threads > 0) == ((False, True) if chip in ("sm_80", "sm_89") else (True, False))
+
+
+@pytest.mark.parametrize("chip", NVIDIA)
+def test_in_cute_a_warp_asks_for_as_many_products_as_its_tile_has_on_every_card(chip):
+    # 64 x 64 sums of a warp, 32 numbers along K; a product is 16 x 8, and 16 along K.
+    assert counted(chip, "multiply_cute", "HMMA.16816.F32.BF16") == 64 // 16 * 64 // 8 * 32 // 16
+    assert counted(chip, "multiply_cute", *listing.MATRIX) == counted(chip, "multiply_cute", "HMMA.16816.")
+    # Both tiles, in vectors of eight numbers, by 128 threads.
+    assert counted(chip, "multiply_cute", "LDGSTS") == 32 * (128 + 128) // 8 // 128
+
+
+@pytest.mark.parametrize(
+    ("chip", "kernel", "product"),
+    [
+        ("sm_90", "multiply_cute_wgmma", "HGMMA.64x256x16.F32.BF16"),
+        ("sm_90", "attention_cute_wgmma", "HGMMA."),
+        ("sm_100", "multiply_cute_tcgen05", "UTCHMMA"),
+    ],
+)
+def test_in_cute_a_source_of_one_generation_has_its_product_and_no_other(chip, kernel, product):
+    assert counted(chip, kernel, product) == counted(chip, kernel, *listing.MATRIX) > 0
+    assert counted(chip, kernel, "UTMALDG") > 0 == counted(chip, kernel, "LDGSTS")
+
+
+@pytest.mark.parametrize("chip", NVIDIA)
+def test_on_the_cpu_the_multiply_in_cute_was_right_and_exchanged_matrices_were_seen(chip):
+    right, planted = RECORDS[chip]["checked"].values()
+    assert right["error"] <= right["allowed"] == 2**-8
+    assert planted["error"] > 0.1
+    assert list(RECORDS[chip]["checked"])[1].startswith("planted: ")
+
+
+PTX = """
+.visible .entry kernel(
+	.param .align 8 .b8 kernel_param_0[24]
+)
+{
+	.reg .b32 	%r<9>;
+	ld.param.b64 	%rd1, [kernel_param_0];
+	mov.u32 	%r1, %tid.x;
+	setp.lt.s32 	%p1, %r1, 0;
+	shl.b32 	%r2, %r1, 2;
+	cvt.u64.u32 	%rd2, %r2;
+	add.s64 	%rd3, %rd1, %rd2;
+	@%p1 bra 	$L__BB0_2;
+	mov.u32 	%r3, %ctaid.x;
+	add.s32 	%r1, %r1, -5;
+	shr.s32 	%r4, %r1, 1;
+	mad.lo.s32 	%r5, %r3, 100, %r4; // a comment; with a semicolon
+$L__BB0_2:
+	st.global.b32 	[%rd3+4], %r5;
+	ret;
+}
+"""
+
+
+def by_ptx(text, threads=32):
+    array = np.zeros(256, np.uint8)
+    ptx_on_cpu.run(text, [ptx_on_cpu.matrix_parameter(0, 1, 1, 1)], [array], (2, 1), threads, 0)
+    return array.view(np.int32)
+
+
+def test_ptx_is_run_and_what_a_card_would_refuse_is_refused():
+    found = by_ptx(PTX)
+    assert found[:33].tolist() == [0, *(100 + (i - 5) // 2 for i in range(32))]
+    for offset, message in (("2", "at a multiple"), ("132", "at a multiple")):
+        with pytest.raises(
+            ptx_on_cpu.PtxError, match=f"expected 4 bytes of an array, {message} of as many, got 0x1"
+        ):
+            by_ptx(PTX.replace("%rd3+4", f"%rd3+{offset}"))
+    with pytest.raises(ptx_on_cpu.PtxError, match=r"known here, got mul\.hi\.s32"):
+        by_ptx(PTX.replace("shl.b32", "mul.hi.s32"))
+    with pytest.raises(ptx_on_cpu.PtxError, match="expected a branch that all threads take, or none"):
+        by_ptx(PTX.replace("%r1, 0;", "%r1, 7;"))
+
+
+def test_bfloat16_is_rounded_to_even():
+    numbers = np.array([1.0, 1 + 2**-8, 1 + 3 * 2**-8, -(2.0**-130), 1 + 2**-8 + 2**-20])
+    ours = ptx_on_cpu.float32(ptx_on_cpu.bfloat16(numbers))
+    assert ours.tolist() == torch.tensor(numbers).float().bfloat16().float().tolist()
+
+
+def untold(chip, record):
+    """What of CuTe-DSL's sources a record is silent about, or says twice or without the card; [] where all is told."""
+    kernels, refused = record["kernels"], record["refused"]
+    twice = [name for name in tile_languages.CUTE if (name in kernels) == (name in refused)]
+    return twice + [
+        name
+        for name, one in refused.items()
+        if not re.fullmatch(rf"error: expects arch to be .*, but got {chip}a?", one["said"])
+        or one["source"] != tile_languages.CUTE[name]
+    ]
+
+
+@pytest.mark.parametrize("chip", NVIDIA)
+def test_a_source_that_names_another_generation_is_refused_in_the_languages_words(chip):
+    record = json.loads(json.dumps(RECORDS[chip]))
+    assert untold(chip, record) == []
+    of_one = {"sm_90": {"multiply_cute_wgmma", "attention_cute_wgmma"}, "sm_100": {"multiply_cute_tcgen05"}}
+    assert set(record["refused"]) == set(tile_languages.CUTE) - {"multiply_cute"} - of_one.get(chip, set())
+    # Silence is seen, and the words of another card.
+    gone = record["refused"].popitem()[0]
+    assert untold(chip, record) == [gone]
+    record["refused"][gone] = {
+        "source": tile_languages.CUTE[gone],
+        "said": "error: expects arch to be sm_90a, but got sm_70",
+    }
+    assert untold(chip, record) == [gone]
+
+
+def test_of_a_refusal_the_first_line_is_kept_without_its_colours():
+    said = (
+        "\n\x1b[91m\x1b[1merror:\x1b[0m expects arch to be sm_90a, but got sm_80\n   --> /a/folder/k.py:278\n"
+    )
+    assert tile_languages.first_line(said) == "error: expects arch to be sm_90a, but got sm_80"
+    with pytest.raises(ValueError, match=r"^refusal: expected a line, got none$"):
+        tile_languages.first_line("\n \x1b[0m\n")
 
 
 @pytest.mark.parametrize("chip", TPUS)

@@ -290,6 +290,20 @@ def test_what_pages_say_in_words_is_in_the_code():
     assert counted("sm_80", "attention_triton", "HMMA") == counted("sm_89", "attention_triton", "HMMA")
     for chip in ("sm_80", "sm_89", "sm_90"):
         assert counted(chip, "attention_plain", *on_page.listing.MATRIX) == 0
+    # A step of cuTile's loop, by four warps: three times for sm_80, twice for sm_89.
+    step = 128 * 128 * 64 // (16 * 8 * 16) // 4
+    for chip, times in (("sm_80", 3), ("sm_89", 2)):
+        tile = kernel(chip, "multiply_cutile")["tile"]
+        assert (tile["M"] * tile["N"] * tile["K"], tile["worker_warps"]) == (128 * 128 * 64, 4)
+        assert counted(chip, "multiply_cutile", "HMMA") == times * step
+        assert kept.read(chip)["refused"]["multiply_cute_wgmma"]["said"].endswith(f"sm_90a, but got {chip}")
+    # Hopper's product is refused for both Blackwells, and tensor memory's for an RTX 5090.
+    for chip in ("sm_100", "sm_120"):
+        assert "multiply_cute_wgmma" in kept.read(chip)["refused"]
+    assert "multiply_cute_tcgen05" in kept.read("sm_120")["refused"]
+    # In cuTile, the copy engine fetches for both; no thread does.
+    for chip in ("sm_100", "sm_120"):
+        assert counted(chip, "multiply_cutile", "UTMALDG") > 0 == counted(chip, "multiply_cutile", "LDGSTS")
     # Blackwell: threads fetch the tiles of this source on all three, and only sm_100 has tensor memory.
     for chip in ("sm_80", "sm_100", "sm_120"):
         assert counted(chip, "multiply_triton", "LDGSTS") > 0
