@@ -15,16 +15,7 @@ EIGHT = 2 ** math.ceil(math.log2(least(8)))
 
 ANSWERS = {
     "How many micro-batches?": (
-        3,
-        3,
-        0.1,
-        least(4),
-        BATCH,
-        FOUR,
-        BATCH // FOUR,
-        7,
-        7,
-        EIGHT,
-        BATCH // EIGHT,
+        *(3, 3, least(4), BATCH, FOUR, BATCH // FOUR),
+        *(7, 7, EIGHT, BATCH // EIGHT),
     )
 }
