@@ -376,6 +376,16 @@ def test_pages_of_the_guide_measure_nothing():
         assert not page.measures, name
 
 
+def test_the_guide_is_rendered_within_seconds(our_course, capsys):
+    course, rendered = our_course
+    took = {page.path: rendered[page.id].seconds for page in course.pages if "field_guide" in page.path.parts}
+    assert len(took) > len(TOPICS)
+    assert min(took.values()) > 0
+    with capsys.disabled():
+        print(f"\nfield guide: {len(took)} pages rendered in {sum(took.values()):.1f} s")
+    assert sum(took.values()) < 8  # of the processor: less than four on a machine that does nothing else
+
+
 KNOWN = tomllib.loads((ROOT / "docs/bibliography.toml").read_text(encoding="utf-8"))
 FIGURES = [
     (chip, name, one) for chip, cited_chip in cited.CHIPS.items() for name, one in cited_chip.figures.items()
