@@ -164,10 +164,10 @@ record(
 # %% [markdown]
 # ## The numbers that matter
 #
-# | | M4 Max [^wccftech-m4-max] | M3 Ultra [^techpowerup-m3-ultra] | {{ gpu.name }} |
+# | | M4 Max [^macrumors-m4-max] | M3 Ultra [^techpowerup-m3-ultra] | {{ gpu.name }} |
 # | --- | ---: | ---: | ---: |
-# | memory, GB/s | 546 [^wccftech-m4-max] | {{ mac.gb_per_s:.0f}} | {{ gpu.gb_per_s:.0f}} |
-# | memory, GB, at most | 128 [^wccftech-m4-max] | {{ mac.gb:.0f}} | |
+# | memory, GB/s | 546 [^macrumors-m4-max] | {{ mac.gb_per_s:.0f}} | {{ gpu.gb_per_s:.0f}} |
+# | memory, GB, at most | 128 [^macrumors-m4-max] | {{ mac.gb:.0f}} | |
 # | bf16, dense, TFLOP/s | we found none | we found none | {{ gpu.bf16_tflops:.0f}} |
 #
 # Without a dense peak there is no ridge to compare. Newer chips than these are sold. *Measured here*, on {{ gpu.name }}: the bus carries
@@ -190,7 +190,7 @@ record(
 # [shorter weights](../workshops/w4_serving.py#shorter-weights).
 #
 # /// exercise | Seventy billion on a laptop | 4 minutes
-# A laptop with an M4 Max has 128 GB at 546 GB/s [^wccftech-m4-max]. You want a model of 70 billion weights. Does it fit in bf16? In mxfp4, with its scales? And
+# A laptop with an M4 Max has 128 GB at 546 GB/s [^macrumors-m4-max]. You want a model of 70 billion weights. Does it fit in bf16? In mxfp4, with its scales? And
 # what is the floor of a token, where it fits?
 # /// answer
 # In bf16 it has 140 GB: it does not fit. In mxfp4 a weight has 4.25 bits, and all have {{ laptop.gb:.1f}} GB: it fits, with room for a cache.
