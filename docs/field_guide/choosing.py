@@ -11,8 +11,7 @@
 # By the end of this page you can
 #
 # - ask four questions in an order that saves work, and stop at the first *no*;
-# - work out the price of a million tokens from bytes and from your own prices;
-# - say which of a vendor's numbers decide, and which do not.
+# - work out the price of a million tokens from bytes and from your own prices.
 #
 # **In one sentence:** ask what your job waits for and whether it fits, then whether your code runs there, and only then divide by a
 # price.
@@ -23,8 +22,8 @@
 # ///
 #
 # /// callout | trip
-# *Cited*: a vendor or somebody else says so. *Computed*: arithmetic with cited numbers; a **floor**, which nobody beats and hardly
-# anybody reaches. *Measured here*: on our own card, {{ gpu.name }}. Prices are yours: none on this page is anybody's offer.
+# *Cited*: somebody says so. *Computed*: arithmetic with cited numbers; a **floor**, which nobody beats.
+# *Measured here*: on our own card, {{ gpu.name }}. Prices are yours: none on this page is anybody's offer.
 # ///
 
 # %% tags=["fold"]
@@ -47,8 +46,7 @@ record(
 # %% [markdown]
 # ## 1. What does the job wait for?
 #
-# [Count its bytes and its operations](../lectures/l1_what_a_gpu_is.py#the-first-roofline) and divide. Left of a chip's ridge the job waits
-# for bytes, and only bandwidth helps. Right of it, it waits for arithmetic.
+# [Count its bytes and its operations](../lectures/l1_what_a_gpu_is.py#the-first-roofline) and divide: left of a chip's ridge it is bytes.
 #
 # | the job | waits for | so compare |
 # | --- | --- | --- |
@@ -58,21 +56,25 @@ record(
 #
 # ## 2. Does it fit?
 #
-# Add weights and caches, and divide by nine tenths of a chip's memory; the rest is for all else. An LPU of Groq's first generation has 80 TB/s, and all of its memory
-# is SRAM on the chip: 230 MB [^techpowerup-groq].
+# Add weights and caches, and divide by nine tenths of a chip's memory. An LPU of Groq's first generation has 80 TB/s, and 230 MB of SRAM
+# is all of its memory [^techpowerup-groq].
 #
 # /// predict | Our model of 8 billion weights, in 16 bits, takes {{ 2 * stored.m8:.0f}} GB. How many such chips hold it?
 # - [lpus < 8] Fewer than 8
 # - [8 <= lpus < 32] 8 or more, and fewer than 32
 # - [lpus >= 32] 32, or more
 # /// reveal
-# {{ lpus:.0f}}, *computed*, before there is a cache. Such a machine buys speed for one reader with many chips. Whether that
-# is dear depends on how many readers it has, and question 4 asks just that.
+# {{ lpus:.0f}}, *computed*, before there is a cache. Whether that is dear depends on how many readers come: question 4.
 # ///
 #
 # ## 3. Does your code run there?
 #
-# Two things are hidden in this question: the **ecosystem**, and your **team**.
+# Two things are hidden in this question. The **ecosystem**: which languages and libraries lead to that chip. And your **team**: ask who, by
+# name, has found a slow kernel there. If nobody has, add months of somebody's pay to the price, and take the chip where
+# [the loop of a profiler](../lectures/l7_profiling.py#the-loop) is known to you. A port that stays far from its floor eats up what a cheap
+# chip saves; the exercise below has the sum.
+#
+# ### What you write for each {.beyond}
 #
 # | chip | you write | what you give up |
 # | --- | --- | --- |
@@ -85,20 +87,12 @@ record(
 #
 # All but the first two are **ASICs** in the narrow sense: chips for one kind of work, planned by a compiler. A chip of your own is the
 # last row of such a table, with a compiler that you write as well.
-#
-# And the team: ask who, by name, has found a slow kernel on that chip. If nobody has, add months of somebody's pay to the price, and
-# take the chip where [the loop of a profiler](../lectures/l7_profiling.py#the-loop) is known to you. A port that stays far from its floor
-# eats up what a cheap chip saves; the exercise below has the sum.
 
 # %% [markdown]
 # ## 4. What does a token cost?
 #
-# **Cost of ownership** means everything that you pay until the chip is gone: the chip and its host, electricity and cooling, the hours in
-# which nobody asks it anything, and people. Divide by the tokens that came out. Rent is the same sum, done by somebody else.
-#
-# Take our engine. {{ engine.queue.seats:.0f}} people share a step, and on {{ gpu.name }} a step takes
-# {{ engine.took.bus.decode:.1f}} ms, where its byte floor is {{ engine.step_floor_ms:.1f}} ms. Say that an hour of the card costs
-# {{ engine.price.card_hour:.2f}} and a kilowatt hour {{ engine.price.electricity:.2f}}.
+# **Cost of ownership** is all that you pay until the chip is gone: chip and host, electricity and cooling, hours in which nobody asks it
+# anything, and people. Divide by the tokens that came out. Rent is the same sum, done by somebody else.
 #
 # /// define | paid.rent = million * engine.price.card_hour / engine.price.hour / engine.rate.bus
 # unit: "1"
@@ -110,18 +104,22 @@ record(
 # what: price of the electricity of a million tokens at the assumed price of a kilowatt hour, our engine with continuous batching
 # ///
 #
+# /// when | engine.queue.seats > 0
+# Take our engine. {{ engine.queue.seats:.0f}} people share a step, which takes {{ engine.took.bus.decode:.1f}} ms on {{ gpu.name }}; its byte
+# floor is {{ engine.step_floor_ms:.1f}} ms. Say that an hour of the card costs {{ engine.price.card_hour:.2f}} and a kilowatt hour
+# {{ engine.price.electricity:.2f}}.
+#
 # /// predict | Beside the rent there is electricity. How much is that, of the price of its tokens?
 # - [paid.power < 0.1 * paid.rent] Less than a tenth of the rent
 # - [0.1 * paid.rent <= paid.power < 0.5 * paid.rent] A tenth of the rent, or more, and less than half of it
 # - [paid.power >= 0.5 * paid.rent] Half of the rent, or more
 # /// reveal
-# A million tokens cost {{ paid.rent:.2f}} for hours of the card and {{ paid.power:.3f}} for electricity. Of the {{ paid.rent:.2f}},
-# {{ paid.rent * engine.step_floor_ms / engine.took.bus.decode:.2f}} are for the time that bytes need in a step, and the rest for all other
-# time.
+# A million tokens cost {{ paid.rent:.2f}} for hours of the card, of which bytes need
+# {{ paid.rent * engine.step_floor_ms / engine.took.bus.decode:.2f}}, and {{ paid.power:.3f}} for electricity.
 # ///
 #
 # /// claim | paid.power < 0.06 * paid.rent
-# So at these prices time is what you pay for. That makes better kernels worth money, and an idle hour as dear as a busy one.
+# So at these prices time is what you pay for: better kernels are worth money, and an idle hour is as dear as a busy one.
 # /// otherwise
 # At these prices electricity is no small part.
 # ///
@@ -173,27 +171,32 @@ record(
 #   "tokens/s": "{rate}"
 #   "a million tokens": "{bill}"
 #   "J a token": "{joules}"
-# caption: "*Computed*, but for what says *measured*. Cited: each chip's peak, bandwidth, memory and power, in the table below. Assumed: all knobs, room in each memory for all else, no prompts, caches in 16 bits, products at the bf16 peak, no power in idle hours. If you rent, electricity is in the rent: put 0."
+# caption: "*Computed*, but for what says *measured*. Cited: the chips, in the tables below. Assumed: all knobs, room in each memory for all else, no prompts, caches in 16 bits, products at the bf16 peak, no power in idle hours. If you rent, electricity is in the rent: put 0."
 # ///
 #
 # Two things to try. Turn the readers to 1. Then take 64 readers with 4096 tokens each, and a 7B of the older kind in place of the 8B: it
 # keeps the keys of all its heads.
+# /// otherwise
+# Of our engine there are no numbers on {{ gpu.name }} yet, and the calculator begins with them: it is on the page of the card that has
+# them. By hand it goes like this: bytes of a step over bandwidth is its floor, floor over the share that you reach is its time, and time
+# times the price of a second, over the tokens of a step, is what one costs.
+# ///
 
 # %% [markdown]
 # ## When it wins, when it trips
 #
 # - **The rule wins** when you know the job: how many readers, how long their texts, how fast they read.
 # - **It trips** over a peak *with sparsity*: halve it, or find the dense one.
-# - **It trips** over a floor taken for a forecast. A step of our engine, whose every line we know, is at
-#   {{ engine.step_floor_ms / engine.took.bus.decode:.0%}} of it.
+# - **It trips** over a floor taken for a forecast. Ask what share of its floor some kernel of yours has
+#   reached, and take that.
 # - **It trips** where several chips share a model: the floor knows nothing of [the link](../experts_on_two_cards.py#what-the-link-gives).
 # - **It trips** over empty hours: they are paid, and no token comes out.
 
 # %% [markdown]
 # ## The numbers that matter
 #
-# One chip each, dense, in bf16 (fp16 for Groq), as vendors print it and others have collected it, read in November 2026. Power is
-# what the vendor allows it; an empty cell is one that we could not read at first or second hand.
+# One chip each, dense, in bf16 (fp16 for Groq), read in November 2026. Power is what the vendor allows; an empty cell is one that we
+# could not read at first or second hand.
 #
 # | one chip | TFLOP/s | memory, GB | GB/s | ridge, FLOP/B | W |
 # | --- | ---: | ---: | ---: | ---: | ---: |
@@ -204,8 +207,12 @@ record(
 # | TPU v6e [^google-tpu-v6e] | {{ peak.tpu_v6e:.0f}} | {{ memory.tpu_v6e:.0f}} | {{ bandwidth.tpu_v6e:.0f}} | {{ 1000 * peak.tpu_v6e / bandwidth.tpu_v6e:.0f}} | |
 # | Groq LPU [^techpowerup-groq] | {{ peak.groq:.0f}} | {{ memory.groq:.2f}} | {{ bandwidth.groq:.0f}} | {{ 1000 * peak.groq / bandwidth.groq:.1f}} | |
 #
+# /// when | engine.queue.seats > 0
 # *Measured here*, on {{ gpu.name }}: our engine writes {{ engine.rate.bus:,.0f}} tokens/s at {{ engine.token.bus:.2f}} J a token, and the
 # step of [one token](../one_token.py#five-kernels-a-layer) {{ one_token.rate.our_step:.0f}} tokens/s for one reader.
+# /// otherwise
+# *Measured here*, on {{ gpu.name }}: nothing of this yet.
+# ///
 #
 # ### The other ten, and two remarks {.beyond}
 #
@@ -228,7 +235,7 @@ record(
 #
 # ## What to type
 #
-# On a card of your own, this measures the engine, with its power, and puts your card's numbers in place of ours:
+# On a card of your own, this puts its numbers in place of ours:
 #
 # ```
 # nox -s docs -- --page docs/an_engine.py
