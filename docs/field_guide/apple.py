@@ -182,6 +182,7 @@ record(
 # That runs MLX's CPU back end and makes the graphs. On a Mac, `pip install mlx` is all that the GPU needs. These made the record:
 #
 # /// text | apple.compilers
+# fold: "Compilers and their versions"
 # ///
 #
 # **Where the course teaches it:** what a step must read, [the floor of a step](../one_token.py#the-floor-of-a-step-by-hand); what a bus carries,

@@ -134,8 +134,8 @@ record(
 # {{ 1000 * gpu.bf16_tflops / gpu.gb_per_s:.0f}}. A batch of training has that many tokens, a chat has not: streaming is a way to train.
 # ///
 #
-# Several machines then work on parts of one batch. SwarmX sends all of them the same weights and adds up their gradients [^argonne-cerebras]. You
-# write no code for that. But it is data parallelism, with the same sums to exchange as anywhere.
+# Several machines then work on parts of one batch. SwarmX sends all of them the same weights and adds up their gradients [^argonne-cerebras].
+# It is data parallelism, with the same sums to exchange as anywhere.
 
 # %% [markdown]
 # ## When it wins, when it trips

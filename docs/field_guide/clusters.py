@@ -12,10 +12,10 @@
 #
 # - do an AllReduce with a pencil, and say how many bytes each card sends and how many rounds it takes;
 # - choose between a ring and a tree by the size of the message;
-# - say what a fat tree and a rail are, and work out from a published run how often a job of yours will be interrupted.
+# - say what a rail is, and work out how often a job of yours will be interrupted.
 #
-# **In one sentence:** with n cards each sends nearly twice the message, however many they are; what grows with n is the
-# number of beginnings, and the number of things that break.
+# **In one sentence:** each of n cards sends nearly twice the message, whatever n is; what grows is the number of beginnings, and of things
+# that break.
 #
 # /// figure | docs/assets/figures/rails.svg
 # alt: "A fat tree with rails. Below, four machines, each with two cards, 0 and 1. All cards 0 are joined to one leaf switch, rail 0, all cards 1 to another, rail 1. Each leaf is joined to both spine switches above. In a machine, a thick line, NVLink, joins the two cards."
@@ -135,6 +135,9 @@ record(
 # ///
 #
 # No way can send less than 2(n − 1)/n, as long as only cards add [^nccl-tests-performance]. So with {{ many.cards:,.0f}} cards, each sends {{ many.share:.3f}} times the message.
+# You will read of a ring's latency as 2(n − 1)/n times that of a message. It is 2(n − 1) times: only the bytes are shared out.
+#
+# ### Beginnings, or bytes? {.beyond}
 #
 # /// predict | {{ many.cards:,.0f}} cards add up 1 MB in a ring, over adapters of {{ road.ndr:.0f}} GB/s. Assume {{ begin.one:.0f}} µs from a card's order to the first byte. Where does most of the time go?
 # - [begin.ring > 2 * bytes.small] Into beginnings
@@ -144,22 +147,24 @@ record(
 # Into beginnings: {{ many.ring:,.0f}} of them, {{ begin.ring:.0f}} ms, and {{ bytes.small:.2f}} ms for the bytes. A tree has {{ many.tree:.0f}} rounds, {{ begin.tree:.1f}} ms. For the gradients
 # of a whole layer of Llama 3.1 70B, {{ bytes.layer_gb:.2f}} GB, the bytes alone take {{ bytes.layer:.0f}} ms.
 # ///
-#
-# You will read of a ring's latency as 2(n − 1)/n times that of a message. It is 2(n − 1) times: only the bytes are shared out.
 
 # %% [markdown]
 # ## The network
 #
 # **InfiniBand** is a network whose adapters read and write memory by themselves, without the processor at the other end (*RDMA*).
-# Ethernet does it too, under the name *RoCE*. Rates are in *bits*: a port of the generation NDR has 400 Gb/s, one of XDR 800 Gb/s [^bekman-clusters].
-# Divide by eight: NDR carries {{ road.ndr:.0f}} GB/s each way, where NVLink 4 carries {{ road.nvlink:.0f}}.
-#
-# So a good AllReduce goes over that road last. Add up inside each machine, over NVLink; then every card exchanges its eighth with the
-# cards of the same number elsewhere; then spread the sums inside. From one machine with eight B200 to four of them, the bus bandwidth of very large messages
-# fell by half, though the road between them is 18 times narrower; that of 32 KiB fell to a 120th [^bekman-clusters].
+# Ethernet does it too, under the name *RoCE*. Rates are in *bits*, so divide by eight: NDR carries {{ road.ndr:.0f}} GB/s each way, where
+# NVLink 4 carries {{ road.nvlink:.0f}}. A good AllReduce goes over that road last. Add up inside each machine, over NVLink; then every card
+# exchanges its eighth with the cards of the same number elsewhere; then spread the sums inside.
 #
 # **Topology** is who is joined to whom. In a **fat tree** leaf switches join machines, and spine switches join leaves, with as many links up as
-# down. A **rail** is a leaf for all cards of the same number. In NVIDIA's plan for H100 a rail joins 32 machines, one switch apart, and only
+# down. A **rail** is a leaf for all cards of the same number.
+#
+# ### Two networks that others built {.beyond}
+#
+# From one machine with eight B200 to four of them, the bus bandwidth of very large messages
+# fell by half, though the road between them is 18 times narrower; that of 32 KiB fell to a 120th [^bekman-clusters].
+#
+# In NVIDIA's plan for H100 a rail joins 32 machines, one switch apart, and only
 # what leaves the rail crosses the spine [^nvidia-superpod-h100].
 #
 # The tree is not always fat to the top. Llama 3's cluster had 16 cards to a rack and 3072 to a pod, with full rates inside a pod. Between its
@@ -188,7 +193,9 @@ record(
 # | all else, six silently wrong results among it | 78 |
 # ///
 #
-# **A slip in the table.** The paper prints 30.1 % for the 148, and 58.7 % for all that GPUs caused [^llama3]. By its own counts it is {{ job.of_faulty:.1%}}, and
+# ### A slip in the table {.beyond}
+#
+# The paper prints 30.1 % for the 148, and 58.7 % for all that GPUs caused [^llama3]. By its own counts it is {{ job.of_faulty:.1%}}, and
 # {{ job.by_cards:.0f}} of {{ job.all:.0f}}, {{ job.of_cards:.1%}}. That is one such event in {{ job.card_years:.1f}} years of a card.
 
 # %% [markdown]

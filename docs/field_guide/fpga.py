@@ -44,6 +44,8 @@ record(
 # hls4ml writes such C++ from a module of PyTorch:
 #
 # /// source | src/course_chips/fpga_circuits.py#circuits
+# fold: The modules
+# size: true
 # ///
 #
 # All sizes are part of it: 16 × 16 times 16 × 16. The top of what it writes is short. `#pragma HLS` are orders to the tool.
@@ -77,6 +79,8 @@ record(
 # {{ fpga.ran.fits.default:.0f}}. What does not fit **wraps** around, and nothing warns. With `ap_fixed<16,6,AP_RND_CONV,AP_SAT>` it stays
 # at the end of the scale: {{ fpga.ran.fits.saturating:.3f}}. That costs parts, so it is not the default.
 # ///
+#
+# ### Cutting off always goes down {.beyond}
 #
 # Now random numbers, and none of the {{ fpga.ran.types.default.answers:.0f}} sums is near 32. The default type also **truncates**: it cuts off the bits that do
 # not fit, behind each of 16 products.
@@ -162,6 +166,7 @@ record(
 # That writes, compiles and runs all circuits of this page with the `g++` of your machine. These made them:
 #
 # /// text | fpga.compilers
+# fold: "Compilers and their versions"
 # ///
 #
 # **Where the course teaches it:** what a shorter number costs, [shorter numbers](../lectures/l6_tensor_cores.py#shorter-numbers); what

@@ -107,16 +107,14 @@ record(
 #
 # NVIDIA's boxes have a switch. There a card may send all its bandwidth, {{ two_card_experts.sheet.link:.0f}} GB/s each way [^bekman-network], to
 # any one neighbour, and a ring loses nothing. *Measured here*: one copy over that link, on {{ two_card_experts.gpu.name }}, gets
-# {{ two_card_experts.carried.one_way:.0f}} GB/s. Two Gaudis by themselves have {{ pair:.0f}} at best. So for two chips alone, look at the pair;
-# for all eight, at the sum.
+# {{ two_card_experts.carried.one_way:.0f}} GB/s. Two Gaudis by themselves have {{ pair:.0f}} at best.
 
 # %% [markdown]
 # ## Which engine waits?
 #
 # A tensor core sits in a multiprocessor, beside the threads that feed it. An MME stands for itself; softmax, norms and activations are the TPCs'
 # work [^gaudi-architecture]. Both run at once if the graph compiler, which fuses and pipelines [^gaudi-software], cuts the work into slices: the
-# TPCs have one while the MMEs multiply the next. Two engines with equally much to do need the time of both without slices, and with n slices (n +
-# 1) / n of one.
+# TPCs have one while the MMEs multiply the next.
 #
 # In attention, each score costs two products of 128 long: 512 operations on the MMEs. These do {{ per_vector:.0f}} operations while the TPCs do
 # one.

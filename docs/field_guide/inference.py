@@ -84,7 +84,9 @@ record(
 # What it takes from each reader is the difference: they wait longer for a token. And it ends, for three reasons. Each reader brings a cache of
 # their own, which nobody shares. At {{ 1000 * gpu.bf16_tflops / gpu.gb_per_s:.0f}} rows the weights reach this card's ridge. And memory fills up.
 #
-# A batch must also be *kept* full. That is a matter of scheduling and not of hardware.
+# ### A batch must be kept full {.beyond}
+#
+# That is a matter of scheduling and not of hardware.
 #
 # /// claim | engine.rate.bus > 2 * engine.rate.coach
 # With the same kernels and the same queue, our engine writes {{ engine.rate.bus:,.0f}} tokens/s when people get on and off at each step, and

@@ -113,8 +113,7 @@ record(
 # Cut the matrices of a layer into {{ cards:.0f}} parts, one for each card: **tensor parallelism**. Then every card ends up with a part of
 # each sum. An **all-reduce** adds the parts up and gives every card the total. NVIDIA's library for this and its relatives is **NCCL**.
 #
-# The best that {{ cards:.0f}} cards can do alone is to send {{ share:.2f}} times the size of the result each; [Clusters](clusters.py#a-ring-by-hand)
-# shows why, with a pencil. Our layer is one of Llama 3.1 with 70 billion weights: {{ weights:.0f}} million weights, and a row of 8192 numbers
+# The best that {{ cards:.0f}} cards can do alone is to send {{ share:.2f}} times the size of the result [each](clusters.py#a-ring-by-hand). Our layer is one of Llama 3.1 with 70 billion weights: {{ weights:.0f}} million weights, and a row of 8192 numbers
 # for each token [^meta-llama31]. It has two all-reduces, one behind attention and one behind the feed-forward block. For a prompt of
 # {{ tokens:,.0f}} tokens in bf16 the result has {{ message:.0f}} MB, so each card sends {{ sent:.0f}} MB each time.
 #
@@ -129,6 +128,9 @@ record(
 # - [layer.pcie5 > 2 * math_ms] More than twice that
 # /// reveal
 # {{ layer.pcie5:.1f}} ms. Arithmetic can hide some of it, if there is any that needs no sum of the others. For the rest all cards wait.
+# ///
+#
+# ### Five roads {.beyond}
 #
 # /// table
 # columns: ["the road", "GB/s, one way", "two all-reduces, ms", "over the arithmetic"]
@@ -139,7 +141,6 @@ record(
 #   - ["NVLink 4, H100 and H200", "{{ road.nvlink4:.0f}}", "{{ layer.nvlink4:.2f}}", "{{ layer.nvlink4 / math_ms:.1f}}"]
 #   - ["NVLink 5, B200", "{{ road.nvlink5:.0f}}", "{{ layer.nvlink5:.2f}}", "{{ layer.nvlink5 / math_ms:.1f}}"]
 # caption: "Worked out: bytes over the sheet's rate, with 8 cards, and the same arithmetic in each row, that of our card at its peak [^bekman-links]."
-# ///
 # ///
 #
 # ## And a single token? {.beyond}

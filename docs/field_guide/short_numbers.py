@@ -142,10 +142,12 @@ record(
 #
 # The cure is to make the rows short where they are made: in the norm or the gate before the multiply, while they are in registers.
 #
-# **Widened first.** Worse is to store eight bits and multiply sixteen, with a kernel of its own between: it reads one byte of each weight and writes two, and the multiply reads these.
+# ### Widened first, and what others found {.beyond}
+#
+# Worse is to store eight bits and multiply sixteen, with a kernel of its own between: it reads one byte of each weight and writes two, and the multiply reads these.
 # Five bytes instead of two: {{ weights.widened:.0f}} MB instead of {{ weights.sixteen:.0f}}. A kernel that [widens in registers](../workshops/w4_serving.py#shorter-weights) moves {{ weights.eight:.0f}} MB.
 #
-# **As others found it.** On an RTX 3090 somebody's LLaMA-7B took 33 ms in fp16, and 155 ms with LLM.int8() [^bnb-347]. Its author: the kernels were made for training; small
+# On an RTX 3090 somebody's LLaMA-7B took 33 ms in fp16, and 155 ms with LLM.int8() [^bnb-347]. Its author: the kernels were made for training; small
 # matrices do not fill the card, and quantising costs too much beside them [^bnb-511]. And on Blackwell's cards vLLM has no INT8 at all; it says to take FP8 [^vllm-int8].
 
 # %% [markdown]

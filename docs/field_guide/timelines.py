@@ -72,6 +72,11 @@ record(
 # - *Gaps.* If the host is late with its next order, the card waits, and the marks count it.
 # - *Neighbours.* What other streams do between the two marks is not yours, and slows yours down; NVIDIA warns of it [^cuda-event-time].
 #
+# So to time a kernel, give its orders ahead: [how we measure](../how_we_measure.py#the-clock) keeps the card busy until all marks are
+# written.
+#
+# ### And in a whole step? {.beyond}
+#
 # /// predict | One token of our plain model takes the card {{ l7.step.plain.us / 1e3:.0f}} ms, from its first kernel to its last, while a profiler watches. That is what two events around it would say. In how much of that time does the card work?
 # - [l7.step.plain.share > 0.7] In most of it
 # - [0.3 <= l7.step.plain.share <= 0.7] In about half
@@ -80,9 +85,6 @@ record(
 # {{ l7.step.plain.share:.0%}}. The rest are gaps, in which the host writes orders. No pair of events shows that. [A timeline does](../lectures/l7_profiling.py#gaps-between-the-kernels): with one
 # sheet of orders, a CUDA graph, as many kernels were done in {{ l7.step.graph.us / 1e3:.0f}} ms.
 # ///
-#
-# So to time a kernel, give its orders ahead: [how we measure](../how_we_measure.py#the-clock) keeps the card busy until all marks are
-# written.
 
 # %% [markdown]
 # ## One stream waits for another
