@@ -14,7 +14,7 @@
 # - quantise with MLX and know what happens to a number that is none;
 # - say which of a Mac's units MLX, llama.cpp and Core ML use.
 #
-# **In one sentence:** a Mac's CPU, GPU and Neural Engine read one pool of memory, which is slower than a data-centre card's and larger
+# **In one sentence:** a Mac's CPU, GPU and Neural Engine read one pool, *unified memory*, which is slower than a data-centre card's and larger
 # than most, so it wins where a model would not fit elsewhere.
 #
 # /// figure | docs/assets/figures/one_pool.svg

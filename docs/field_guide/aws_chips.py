@@ -147,6 +147,8 @@ record(
 # - **It wins** in large multiplies, one behind the other: weights stay, and loading the next ones is hidden.
 # - **It wins** if your machines are AWS's anyway: nobody else sells these chips.
 # - **It trips** over small tiles: a K of 64 leaves half of the grid without weights.
+# - **It trips** over *a better price than a GPU's*: such a sum is of one model, one batch and one year. Divide both prices of an hour by your
+#   own tokens; [the calculator](choosing.py#4-what-does-a-token-cost) has Trainium2.
 # - **It trips** over softmax and norms: those are three other engines, and the compiler must keep all four busy.
 
 # %% [markdown]

@@ -135,7 +135,8 @@ record(
 # ///
 #
 # Several machines then work on parts of one batch. SwarmX sends all of them the same weights and adds up their gradients [^argonne-cerebras].
-# It is data parallelism, with the same sums to exchange as anywhere.
+# So *linear scaling without distributed training* is half true: you write no code for it, but it is data parallelism, with the same sums to
+# exchange as anywhere.
 
 # %% [markdown]
 # ## When it wins, when it trips
