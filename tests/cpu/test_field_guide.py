@@ -25,7 +25,10 @@ PAGES = sorted(path.stem for path in GUIDE.glob("*.py"))
 # The topics, a line of the list that asked for the guide each, and what that line names: products, and words of its
 # description. Each has to be spoken of on the topic's own page.
 TOPICS = {
-    "Ampere, Ada and Hopper": "A100, H100, H200, RTX 4090, NVLink, transformer engine, FP8, Ampere, Ada, Hopper, training, inference",
+    "Ampere, Ada and Hopper": (
+        "A100, H100, H200, RTX 4090, NVLink, transformer engine, FP8, "
+        "Ampere, Ada, Hopper, training, inference"
+    ),
     "TPU": "systolic array, XLA, JAX, topology, pod, compiled anew",
     "Why a GPU at all": "latency, throughput, CPU, SIMT",
     "A GPU in silicon": "multiprocessor, tensor core, roofline, shared memory, HBM, L2",
@@ -37,7 +40,9 @@ TOPICS = {
     "Cerebras": "wafer, communication, linear, training",
     "Intel Gaudi": "TPC, RoCE, SynapseAI, H100, price",
     "FPGAs": "HLS, Vitis AI, microsecond, quantiser, wires, GPU",
-    "A rule for choosing an accelerator": "NVIDIA, TPU, Trainium, Gaudi, Groq, ASICs, cost of ownership, ecosystem, team, waits for",
+    "A rule for choosing an accelerator": (
+        "NVIDIA, TPU, Trainium, Gaudi, Groq, ASICs, cost of ownership, ecosystem, team, waits for"
+    ),
     "Which GPU for which work": "A10G, L40S, RTX 4090, A100, H100, training, inference",
     "Hardware for inference": "cost per token, batching, edge, speculative decoding, engine",
     "The whole road": "GPU, CUDA, custom silicon, framework, distributed, memory",
