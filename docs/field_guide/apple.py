@@ -80,7 +80,7 @@ record(
 # - [floor.mac < floor.card] The Mac
 # - [floor.mac >= floor.card] The H200, with its faster memory
 # /// reveal
-# The Mac: {{ floor.mac:.0f}} ms, and the card {{ floor.card:.0f}} ms. Nearly all of those are the bus. But *two* such cards hold the model, and
+# The Mac: {{ floor.mac:.0f}} ms, and the card {{ floor.card:.0f}} ms. {{ (model.gb - card.gb) / l2.bus.pinned_in * 1000 / floor.card:.0%}} of those are the bus. But *two* such cards hold the model, and
 # their floor is {{ floor.cards:.0f}} ms. A pool wins over what does not fit, and over nothing else.
 # ///
 #

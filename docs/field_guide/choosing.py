@@ -13,8 +13,7 @@
 # - ask four questions in an order that saves work, and stop at the first *no*;
 # - work out the price of a million tokens from bytes and from your own prices.
 #
-# **In one sentence:** ask what your job waits for and whether it fits, then whether your code runs there, and only then divide by a
-# price.
+# **In one sentence:** ask what your job waits for, whether it fits, and whether your code runs there; only then divide by a price.
 #
 # /// figure | docs/assets/figures/four_questions.svg
 # alt: "Four questions from top to bottom. First, what does the job wait for: bytes, arithmetic, or a reply in time. Second, does it fit: weights and caches, on how many chips; third, does your code run there, and who mends it when it is slow; a no to one of these leads to the next chip. Fourth, what does a token cost: all costs, over tokens that came out."
@@ -22,8 +21,8 @@
 # ///
 #
 # /// callout | trip
-# *Cited*: somebody says so. *Computed*: arithmetic with cited numbers; a **floor**, which nobody beats.
-# *Measured here*: on our own card, {{ gpu.name }}. Prices are yours: none on this page is anybody's offer.
+# *Cited*: somebody says so. *Computed*: arithmetic with cited numbers; a **floor**, which nobody beats. *Measured here*: on our own card,
+# {{ gpu.name }}. No price on this page is anybody's offer.
 # ///
 
 # %% tags=["fold"]
@@ -50,9 +49,9 @@ record(
 #
 # | the job | waits for | so compare |
 # | --- | --- | --- |
-# | training, or reading prompts | arithmetic | dense peaks, in the format that you use |
+# | training, or reading prompts | arithmetic | dense peaks |
 # | writing tokens for a few readers | bytes | bandwidths |
-# | one small answer, at once, all day | its own latency | what is left of a microsecond: not a big chip at all |
+# | one small answer, at once | its own latency | microseconds: no big chip at all |
 #
 # ## 2. Does it fit?
 #
@@ -72,7 +71,7 @@ record(
 # Two things are hidden in this question. The **ecosystem**: which languages and libraries lead to that chip. And your **team**: ask who, by
 # name, has found a slow kernel there. If nobody has, add months of somebody's pay to the price, and take the chip where
 # [the loop of a profiler](../lectures/l7_profiling.py#the-loop) is known to you. A port that stays far from its floor eats up what a cheap
-# chip saves; the exercise below has the sum.
+# chip saves: see the exercise.
 #
 # ### What you write for each {.beyond}
 #
@@ -92,7 +91,7 @@ record(
 # ## 4. What does a token cost?
 #
 # **Cost of ownership** is all that you pay until the chip is gone: chip and host, electricity and cooling, hours in which nobody asks it
-# anything, and people. Divide by the tokens that came out. Rent is the same sum, done by somebody else.
+# anything, and people. Divide by the tokens that came out.
 #
 # /// define | paid.rent = million * engine.price.card_hour / engine.price.hour / engine.rate.bus
 # unit: "1"
@@ -124,7 +123,7 @@ record(
 # At these prices electricity is no small part.
 # ///
 #
-# Now with your own prices, for a chip that you think of. It begins near our engine.
+# Now with your own prices. It begins near our engine.
 #
 # /// explorable | token_price
 # ask: "Put in your own two prices. What makes a token cheaper: more readers, shorter weights, another chip, or a fuller day?"
@@ -171,40 +170,34 @@ record(
 #   "tokens/s": "{rate}"
 #   "a million tokens": "{bill}"
 #   "J a token": "{joules}"
-# caption: "*Computed*, but for what says *measured*. Cited: the chips, in the tables below. Assumed: all knobs, room in each memory for all else, no prompts, caches in 16 bits, products at the bf16 peak, no power in idle hours. If you rent, electricity is in the rent: put 0."
+# caption: "*Computed*, but for what says *measured*. Cited: the chips, in the tables below. Assumed: all knobs, room for all else, no prompts, caches in 16 bits, products at the bf16 peak, no power in idle hours. If you rent, electricity is in the rent: put 0."
 # ///
 #
-# Two things to try. Turn the readers to 1. Then take 64 readers with 4096 tokens each, and a 7B of the older kind in place of the 8B: it
-# keeps the keys of all its heads.
+# Turn the readers to 1. Then take 64 readers with 4096 tokens each, and the older 7B, which keeps the keys of all its heads.
 # /// otherwise
-# Of our engine there are no numbers on {{ gpu.name }} yet, and the calculator begins with them: it is on the page of the card that has
-# them. By hand it goes like this: bytes of a step over bandwidth is its floor, floor over the share that you reach is its time, and time
+# Of our engine there are no numbers on {{ gpu.name }} yet, and the calculator begins with them: the switch at the head of this page leads to
+# a card that has them. By hand it goes like this: bytes of a step over bandwidth is its floor, floor over the share that you reach is its time, and time
 # times the price of a second, over the tokens of a step, is what one costs.
 # ///
 
 # %% [markdown]
 # ## When it wins, when it trips
 #
-# - **The rule wins** when you know the job: how many readers, how long their texts, how fast they read.
-# - **It trips** over a peak *with sparsity*: halve it, or find the dense one.
+# - **The rule wins** when you know the job: how many readers, how long their texts.
+# - **It trips** over a peak *with sparsity*: find the dense one.
 # - **It trips** over a floor taken for a forecast. Ask what share of its floor some kernel of yours has
 #   reached, and take that.
 # - **It trips** where several chips share a model: the floor knows nothing of [the link](../experts_on_two_cards.py#what-the-link-gives).
-# - **It trips** over empty hours: they are paid, and no token comes out.
 
 # %% [markdown]
 # ## The numbers that matter
 #
-# One chip each, dense, in bf16 (fp16 for Groq), read in November 2026. Power is what the vendor allows; an empty cell is one that we
-# could not read at first or second hand.
+# One chip each, dense, in bf16 (fp16 for Groq), read in November 2026. An empty cell is one that we could not read.
 #
 # | one chip | TFLOP/s | memory, GB | GB/s | ridge, FLOP/B | W |
 # | --- | ---: | ---: | ---: | ---: | ---: |
 # | H200 [^nvidia-h200] | {{ peak.h200:.0f}} | {{ memory.h200:.0f}} | {{ bandwidth.h200:.0f}} | {{ 1000 * peak.h200 / bandwidth.h200:.0f}} | {{ watts.h200:.0f}} |
 # | MI300X [^bekman-accelerators] | {{ peak.mi300x:.0f}} | {{ memory.mi300x:.0f}} | {{ bandwidth.mi300x:.0f}} | {{ 1000 * peak.mi300x / bandwidth.mi300x:.0f}} | {{ watts.mi300x:.0f}} |
-# | Gaudi 3 [^bekman-accelerators] [^kaplan-gaudi3] | {{ peak.gaudi3:.0f}} | {{ memory.gaudi3:.0f}} | {{ bandwidth.gaudi3:.0f}} | {{ 1000 * peak.gaudi3 / bandwidth.gaudi3:.0f}} | {{ watts.gaudi3:.0f}} |
-# | Trainium2 [^neuron-trainium2] | {{ peak.trainium2:.0f}} | {{ memory.trainium2:.0f}} | {{ bandwidth.trainium2:.0f}} | {{ 1000 * peak.trainium2 / bandwidth.trainium2:.0f}} | |
-# | TPU v6e [^google-tpu-v6e] | {{ peak.tpu_v6e:.0f}} | {{ memory.tpu_v6e:.0f}} | {{ bandwidth.tpu_v6e:.0f}} | {{ 1000 * peak.tpu_v6e / bandwidth.tpu_v6e:.0f}} | |
 # | Groq LPU [^techpowerup-groq] | {{ peak.groq:.0f}} | {{ memory.groq:.2f}} | {{ bandwidth.groq:.0f}} | {{ 1000 * peak.groq / bandwidth.groq:.1f}} | |
 #
 # /// when | engine.queue.seats > 0
@@ -214,7 +207,7 @@ record(
 # *Measured here*, on {{ gpu.name }}: nothing of this yet.
 # ///
 #
-# ### The other ten, and two remarks {.beyond}
+# ### The others, and two remarks {.beyond}
 #
 # Intel's white paper prints a larger peak for Gaudi 3, at a higher clock than the shipped card's; this row has the shipped one. A model
 # reads {{ read.m8:.1f}} billion weights a step and keeps {{ cache.m8:.0f}} KiB a token as an 8B [^meta-llama31], and {{ cache.m7:.0f}} KiB as an
@@ -222,6 +215,9 @@ record(
 #
 # | one chip | TFLOP/s | memory, GB | GB/s | ridge, FLOP/B | W |
 # | --- | ---: | ---: | ---: | ---: | ---: |
+# | Gaudi 3 [^bekman-accelerators] [^kaplan-gaudi3] | {{ peak.gaudi3:.0f}} | {{ memory.gaudi3:.0f}} | {{ bandwidth.gaudi3:.0f}} | {{ 1000 * peak.gaudi3 / bandwidth.gaudi3:.0f}} | {{ watts.gaudi3:.0f}} |
+# | Trainium2 [^neuron-trainium2] | {{ peak.trainium2:.0f}} | {{ memory.trainium2:.0f}} | {{ bandwidth.trainium2:.0f}} | {{ 1000 * peak.trainium2 / bandwidth.trainium2:.0f}} | |
+# | TPU v6e [^google-tpu-v6e] | {{ peak.tpu_v6e:.0f}} | {{ memory.tpu_v6e:.0f}} | {{ bandwidth.tpu_v6e:.0f}} | {{ 1000 * peak.tpu_v6e / bandwidth.tpu_v6e:.0f}} | |
 # | H100 [^nvidia-h100] | {{ peak.h100:.0f}} | {{ memory.h100:.0f}} | {{ bandwidth.h100:.0f}} | {{ 1000 * peak.h100 / bandwidth.h100:.0f}} | {{ watts.h100:.0f}} |
 # | B200 [^nvidia-b200] | {{ peak.b200:.0f}} | {{ memory.b200:.0f}} | {{ bandwidth.b200:.0f}} | {{ 1000 * peak.b200 / bandwidth.b200:.0f}} | {{ watts.b200:.0f}} |
 # | A100 [^nvidia-a100] | {{ peak.a100:.0f}} | {{ memory.a100:.0f}} | {{ bandwidth.a100:.0f}} | {{ 1000 * peak.a100 / bandwidth.a100:.0f}} | {{ watts.a100:.0f}} |
@@ -235,15 +231,12 @@ record(
 #
 # ## What to type
 #
-# On a card of your own, this puts its numbers in place of ours:
-#
 # ```
 # nox -s docs -- --page docs/an_engine.py
 # ```
 #
 # **Where the course teaches it:** [what a reply costs](../an_engine.py#what-a-reply-costs),
-# [the floor of a step](../an_engine.py#the-floor-of-a-step), [who pays](../workshops/w4_serving.py#who-pays), and
-# [the first roofline](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
+# [the floor of a step](../an_engine.py#the-floor-of-a-step), and [who pays](../workshops/w4_serving.py#who-pays).
 #
 # /// exercise | Half the price | 5 minutes
 # An offer: an hour of chip B costs {{ offer.price:.0%}} of an hour of your chip A. B has {{ offer.bandwidth:.0%}} of A's bandwidth, and your

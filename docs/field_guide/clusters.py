@@ -10,8 +10,7 @@
 #
 # By the end of this page you can
 #
-# - do an AllReduce with a pencil, and say how many bytes each card sends and how many rounds it takes;
-# - choose between a ring and a tree by the size of the message;
+# - do an AllReduce with a pencil, and choose between a ring and a tree;
 # - say what a rail is, and work out how often a job of yours will be interrupted.
 #
 # **In one sentence:** each of n cards sends nearly twice the message, whatever n is; what grows is the number of beginnings, and of things
@@ -19,12 +18,12 @@
 #
 # /// figure | docs/assets/figures/rails.svg
 # alt: "A fat tree with rails. Below, four machines, each with two cards, 0 and 1. All cards 0 are joined to one leaf switch, rail 0, all cards 1 to another, rail 1. Each leaf is joined to both spine switches above. In a machine, a thick line, NVLink, joins the two cards."
-# caption: "From card 0 to card 0 of another machine it is one switch. From card 0 to card 1 elsewhere it is three, or NVLink, the short thick line, and then one."
+# caption: "From card 0 to card 0 elsewhere it is one switch; to card 1 it is three, or NVLink, the short thick line, and then one."
 # ///
 #
 # /// callout | trip
-# **We have no cluster.** *Cited*: somebody's paper, manual or measurement, with its source. *Worked out*: from those, or with a pencil.
-# *Measured here*: a single link between two cards, {{ gpu.name }}.
+# **We have no cluster.** *Cited*: somebody else says so. *Worked out*: from that, or with a pencil. *Measured here*: a single link between two
+# cards, {{ gpu.name }}.
 # ///
 
 # %% tags=["fold"]
@@ -108,8 +107,8 @@ record(
 # %% [markdown]
 # ## A ring by hand
 #
-# Four cards have four numbers each. Every card shall have the sums: 10, 100, 1000 and 10000. That is an **AllReduce**, and it ends each step of
-# training: the numbers are gradients.
+# Four cards have four numbers each. Every card shall have the sums: 10, 100, 1000 and 10000. That is an **AllReduce**. It ends each step of
+# training.
 #
 # In a **ring** each card sends one number to the card on its right, in every round, and adds what comes from the left. Card c begins with its number c, and goes on
 # with the sum that it has just made. After three rounds every sum is complete somewhere:
@@ -117,9 +116,9 @@ record(
 # /// text | after.three
 # ///
 #
-# In three more rounds the complete sums travel around the ring, and every card keeps a copy.
+# In three more rounds they travel around the ring, and every card keeps a copy.
 #
-# /// predict | So with n cards a ring takes 2(n − 1) rounds, {{ ring.rounds:.0f}} here. In a tree each card sends all its numbers to a parent, which adds them up, and then the sums come down again. How many rounds does it take?
+# /// predict | So a ring takes 2(n − 1) rounds, {{ ring.rounds:.0f}} here. In a tree each card sends all its numbers to a parent, which adds them up, and then the sums come down. How many rounds is that?
 # - [tree.rounds < ring.rounds] Fewer
 # - [tree.rounds >= ring.rounds] As many, or more
 # /// reveal
@@ -151,8 +150,7 @@ record(
 # %% [markdown]
 # ## The network
 #
-# **InfiniBand** is a network whose adapters read and write memory by themselves, without the processor at the other end (*RDMA*).
-# Ethernet does it too, under the name *RoCE*. Rates are in *bits*, so divide by eight: NDR carries {{ road.ndr:.0f}} GB/s each way, where
+# **InfiniBand** is a network whose adapters read and write memory by themselves (*RDMA*); Ethernet does it as *RoCE*. Rates are in *bits*, so divide by eight: NDR carries {{ road.ndr:.0f}} GB/s each way, where
 # NVLink 4 carries {{ road.nvlink:.0f}}. A good AllReduce goes over that road last. Add up inside each machine, over NVLink; then every card
 # exchanges its eighth with the cards of the same number elsewhere; then spread the sums inside.
 #
@@ -173,7 +171,7 @@ record(
 # %% [markdown]
 # ## Faults: something breaks
 #
-# A step of training ends when the last card has added up. So when one card stops, all stop. Meta published a table of what
+# When one card stops, all stop. Meta published what
 # interrupted Llama 3 405B in {{ job.days:.0f}} days on {{ job.cards:,.0f}} H100: {{ job.all:.0f}} unexpected interruptions, and 47 planned ones [^llama3].
 #
 # /// predict | One card alone would have been interrupted once in {{ job.years:.1f}} years. How often was the job?
@@ -182,6 +180,9 @@ record(
 # - [job.hours < 6] More often than every 6 hours
 # /// reveal
 # Every {{ job.hours:.1f}} hours. The years are divided by {{ job.cards:,.0f}}.
+# ///
+#
+# ### What broke, and a slip in the table {.beyond}
 #
 # | cause | interruptions [^llama3] |
 # | --- | ---: |
@@ -191,9 +192,6 @@ record(
 # | switch or cable | 35 |
 # | maintenance of the host | 32 |
 # | all else, six silently wrong results among it | 78 |
-# ///
-#
-# ### A slip in the table {.beyond}
 #
 # The paper prints 30.1 % for the 148, and 58.7 % for all that GPUs caused [^llama3]. By its own counts it is {{ job.of_faulty:.1%}}, and
 # {{ job.by_cards:.0f}} of {{ job.all:.0f}}, {{ job.of_cards:.1%}}. That is one such event in {{ job.card_years:.1f}} years of a card.
@@ -201,10 +199,10 @@ record(
 # %% [markdown]
 # ## When it wins, when it trips
 #
-# - **A ring wins** for large messages, **a tree** for small ones and many cards. Better still: gather small messages into large ones.
-# - **It trips** over *bus bandwidth* as a wire's speed: where a machine adds up first, it is not [one link's](interconnects.py#what-to-type).
+# - **A ring wins** for large messages, **a tree** for small ones and many cards.
+# - **It trips** over *bus bandwidth*, which is not [one link's](interconnects.py#what-to-type) where a machine adds up first.
 # - **It trips** over jobs that ignore the topology, such as tensor parallelism across machines.
-# - **It trips** over one slow card. Nothing fails, and thousands wait [^llama3].
+# - **It trips** over one slow card: thousands wait [^llama3].
 # - **It trips** over somebody else's rate. By Llama's, a job of 1024 cards is interrupted every {{ job.thousand:.0f}} hours; on Meta's research clusters,
 #   with A100, it was every 7.9 hours [^kokolis2025].
 
@@ -216,9 +214,8 @@ record(
 # | NVLink 4, a card | {{ road.nvlink:.0f}} | [^bekman-links] |
 # | InfiniBand NDR, a port | {{ road.ndr:.0f}} | 400 Gb/s over 8 [^bekman-clusters] |
 # | InfiniBand XDR, a port | {{ 2 * road.ndr:.0f}} | 800 Gb/s over 8 [^bekman-clusters] |
-# | DGX H100, the machine | {{ 8 * road.ndr:.0f}} | eight ports of NDR [^bekman-clusters] |
 #
-# *Measured here*, on {{ gpu.name }}: NVLink between two cards carries {{ two_card_experts.carried.one_way:.0f}} GB/s one way. No network, and no AllReduce.
+# *Measured here*, on {{ gpu.name }}: NVLink between two cards carries {{ two_card_experts.carried.one_way:.0f}} GB/s one way.
 #
 # ## What to type
 #
@@ -226,11 +223,10 @@ record(
 # NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING torchrun --nproc_per_node=8 train.py
 # ```
 #
-# NCCL then prints which way it took, for which size. This page's ring and tree are in `src/course_chips/all_reduce.py`.
+# NCCL then prints which way it took. This page's ring and tree are in `src/course_chips/all_reduce.py`.
 #
-# **Where the course teaches it:** [experts on two cards](../experts_on_two_cards.py#three-ways-to-travel), where the rows travel and the host
-# waits; [one number from many](../lectures/l3_memory.py#one-number-from-many), the same sum inside a card; [Interconnects](interconnects.py),
-# the roads inside a machine.
+# **Where the course teaches it:** [experts on two cards](../experts_on_two_cards.py#three-ways-to-travel);
+# [one number from many](../lectures/l3_memory.py#one-number-from-many), the same sum inside a card; [Interconnects](interconnects.py).
 #
 # /// exercise | How often do you save? | 6 minutes
 # A checkpoint stops the job for 30 seconds. The job is interrupted every {{ job.hours:.1f}} hours, and then what was done since the last

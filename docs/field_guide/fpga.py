@@ -90,8 +90,8 @@ record(
 # - [0.25 * fpga.ran.types.default.answers <= fpga.ran.types.default.too_low <= 0.75 * fpga.ran.types.default.answers] About half of them
 # - [fpga.ran.types.default.too_low > 0.75 * fpga.ran.types.default.answers] Nearly all of them
 # /// reveal
-# {{ fpga.ran.types.default.too_low:.0f}}. Cutting off always goes down, so errors add up: the mean error is {{ fpga.ran.types.default.mean:.4f}}, about eight
-# steps, half a step for each product.
+# {{ fpga.ran.types.default.too_low:.0f}}. Cutting off always goes down, so errors add up: the mean error is {{ fpga.ran.types.default.mean:.4f}}, or
+# {{ abs(1024 * fpga.ran.types.default.mean):.1f}} steps: about half a step for each product.
 #
 # /// table
 # turned: true

@@ -132,19 +132,16 @@ record(
 # ## When it wins, when it trips
 #
 # - **It wins** where Ethernet is what you have: no second network, no switch in the box.
-# - **It wins** where much memory in one chip counts: it has {{ gaudi3.memory_gb:.0f}} GB [^kaplan-gaudi3].
+# - **It wins** by its memory: it has {{ gaudi3.memory_gb:.0f}} GB [^kaplan-gaudi3].
 # - **It trips** over operations that the compiler has no kernel for: then somebody writes one for the TPC.
 # - **It trips** over *a better price than an H100's*: that is of one job and one year. The
 #   [calculator](choosing.py#4-what-does-a-token-cost) has both chips, and takes your prices.
 # - **It trips** over traffic between two chips of a box: a seventh of the roads is theirs.
-# - **Mind the date.** The software was called SynapseAI, and its documents are still at that address, under the name *Intel Gaudi software*
-#   [^gaudi-software]. The chip that was to follow, Falcon Shores, has been cancelled; of the one after, Intel has published nothing yet
-#   [^bekman-accelerators].
+# - **Mind the date.** The software was called SynapseAI, and is now *Intel Gaudi software* [^gaudi-software]. Falcon Shores, which was to follow, has
+#   been cancelled [^bekman-accelerators].
 
 # %% [markdown]
 # ## The numbers that matter
-#
-# Dense peaks of one chip; the last column is the data sheet of our own card.
 #
 # | one chip | Gaudi 3, 2024 | {{ gpu.name }} |
 # | --- | ---: | ---: |

@@ -141,7 +141,7 @@ record(
 # | one card | Max 1550, Xe-HPC [^lockwood-pvc] | {{ gpu.name }} |
 # | --- | ---: | ---: |
 # | cores | 128 [^lockwood-pvc] | {{ gpu.sms:.0f}} |
-# | matrix engines in a core | 8 [^lockwood-pvc] | 4 |
+# | matrix engines in a core | 8 [^lockwood-pvc] | [one a quarter](silicon.md) |
 # | HBM, GB/s | {{ max1550.gb_per_s:.0f}} | {{ gpu.gb_per_s:.0f}} |
 # | HBM, GB | {{ max1550.gb:.0f}} | |
 # | bf16, dense, TFLOP/s | no sheet that we could open | {{ gpu.bf16_tflops:.0f}} |

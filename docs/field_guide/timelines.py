@@ -12,7 +12,7 @@
 #
 # - time a piece of work with two events, and name two things that are in that time beside the work;
 # - make one stream wait for another, without the host;
-# - choose between Nsight Systems, Nsight Compute and PyTorch's profiler by your question.
+# - choose a profiler by your question.
 #
 # **In one sentence:** an event is a mark that the card stamps with its own clock when it has done all that stands before it in the
 # stream, and a timeline is what you get when every kernel has two such stamps.
@@ -23,8 +23,8 @@
 # ///
 #
 # /// callout | trip
-# *Cited*: a manual says so, and its source stands beside it. *Measured here*: on our own card, {{ gpu.name }}, by the lessons. We ran no Nsight Systems: its
-# commands below are cited, and the timeline is PyTorch's.
+# *Cited*: a manual says so. *Measured here*: on our own card, {{ gpu.name }}, by the lessons. We ran no Nsight Systems: its commands are
+# cited, and the timeline is PyTorch's.
 # ///
 
 # %% tags=["fold"]
@@ -100,17 +100,17 @@ record(
 #     grey(frame)
 # ```
 #
-# Without that line it is a race, and often a right answer: the worst kind. And the way back needs one, too: the next copy into `frame`
-# must wait until `grey` has read it.
+# Without that line it is a race, and often a right answer: the worst kind. The way back needs one, too: the next copy must wait until `grey` has
+# read.
 
 # %% [markdown]
 # ## When it wins, when it trips
 #
-# - **Two events win** for a piece of work that you know, again and again: they cost next to nothing.
-# - **A timeline wins** when you do not know where the time goes: gaps, copies, a stream that waits for another.
+# - **Two events win** for a piece of work that you know.
+# - **A timeline wins** when you do not know where the time goes.
 # - **Counters win** when one kernel is slow, and you ask why. Nsight Compute runs it several times to read them all.
 # - **It trips** over the first call, which compiles, and over a cache that is still warm.
-# - **It trips** over the watcher. A profiler of timelines makes each order dearer: trust shares and order, and take times with events.
+# - **It trips** over the watcher. A profiler makes each order dearer: take times with events.
 
 # %% [markdown]
 # ## The numbers that matter
@@ -131,8 +131,8 @@ record(
 # nsys stats step.nsys-rep
 # ```
 #
-# The first traces CUDA's orders, your own marks and the operating system [^carilli-nsys]; the second prints sums of what it saw [^nsys-analysis]. Give names to your
-# regions with `torch.cuda.nvtx.range_push("attention")` and `range_pop()`, warm up before, and watch a few steps, not an hour.
+# The first traces CUDA's orders, your marks and the system [^carilli-nsys]; the second prints sums [^nsys-analysis]. Name your
+# regions with `torch.cuda.nvtx.range_push("attention")` and `range_pop()`, and watch a few steps, not an hour.
 #
 # **Where the course teaches it:** [two things at once](../lectures/l2_the_cuda_model.py#two-things-at-once-streams), [gaps between the
 # kernels](../lectures/l7_profiling.py#gaps-between-the-kernels), and [the clock](../how_we_measure.py#the-clock).

@@ -451,6 +451,13 @@ def test_the_guide_is_rendered_within_seconds(our_course, capsys):
     assert sum(took.values()) < 8  # of the processor: less than four on a machine that does nothing else
 
 
+def test_a_page_is_read_in_a_few_minutes(our_course):
+    course, rendered = our_course
+    pages = [page for page in course.pages if "field_guide" in page.path.parts and page.id != "field_guide"]
+    took = {page.path.stem: rendered[page.id].minutes[0].rounded()["reading"] for page in pages}
+    assert {name: minutes for name, minutes in took.items() if not 3 <= minutes <= 7} == {}
+
+
 KNOWN = tomllib.loads((ROOT / "docs/bibliography.toml").read_text(encoding="utf-8"))
 FIGURES = [
     (chip, name, one) for chip, cited_chip in cited.CHIPS.items() for name, one in cited_chip.figures.items()
