@@ -30,8 +30,8 @@
 
 # %% tags=["fold"]
 import numpy as np
-from course_chips.straight_or_ring import round_a_ring, straight
 from course_chips.cited import told
+from course_chips.straight_or_ring import round_a_ring, straight
 from course_kernels.measure import quantity, record
 from course_models.config import LLAMA_8B, weight_bytes
 

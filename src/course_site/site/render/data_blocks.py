@@ -106,7 +106,7 @@ def _mark(writer: Writer, verdict: claims.Verdict) -> str:
 
 
 def when(writer: Writer, block: Block) -> str:
-    """Prose that depends on a recorded fact; its `otherwise` stands as well where this card has not measured the fact."""
+    """Prose that depends on a recorded fact; where this card has not measured it, the `otherwise` stands."""
     if not writer.has_numbers:
         return ""
     try:
