@@ -123,7 +123,7 @@ record(**{chip: told(chip, **GROUPS) for chip in ("gfx942", "gfx950", "gfx1250")
 # ## The numbers that matter
 #
 # Dense peaks, as AMD prints them and others have collected them; the last column is the data sheet of our own card. AMD prints
-# figures with sparsity, too, at twice these.
+# figures with sparsity, too, at twice these [^bekman-accelerators].
 #
 # | one card | MI300X, gfx942 [^bekman-accelerators] | MI355X, gfx950 [^bekman-accelerators] | {{ gpu.name }} |
 # | --- | ---: | ---: | ---: |
@@ -145,6 +145,7 @@ record(**{chip: told(chip, **GROUPS) for chip in ("gfx942", "gfx950", "gfx1250")
 # That compiles for all three and rewrites the records that this page reads. These made them:
 #
 # /// text | gfx942.compilers
+# fold: "Compilers and their versions"
 # ///
 #
 # **Where the course teaches it:** what a warp does together, [a warp at a fork](../lectures/l2_the_cuda_model.py#a-warp-at-a-fork); one

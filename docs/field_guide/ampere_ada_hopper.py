@@ -146,6 +146,7 @@ record(
 # - **A new card wins without a new line** where a compiler chooses the instruction, as in Triton and cuTile, or a library does.
 # - **It trips** where the source names the instruction. Such a kernel runs on, and a part of the card has nothing to do.
 # - **An L40S trips** over bytes: look at its ridge below. What reads weights once, such as a model's next token, waits for memory.
+# - **For training or for inference** a whole card counts, and not its instruction: [which GPU](which_gpu.py) has both, card by card.
 # - **`sm_90` trips without its *a*.** `HGMMA` is only in code for `sm_90a`, which runs on no other generation.
 
 # %% [markdown]

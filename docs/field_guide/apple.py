@@ -14,7 +14,7 @@
 # - quantise with MLX and know what happens to a number that is none;
 # - say which of a Mac's units MLX, llama.cpp and Core ML use.
 #
-# **In one sentence:** a Mac's CPU, GPU and Neural Engine read one pool of memory, which is slower than a data-centre card's and larger
+# **In one sentence:** a Mac's CPU, GPU and Neural Engine read one pool, *unified memory*, which is slower than a data-centre card's and larger
 # than most, so it wins where a model would not fit elsewhere.
 #
 # /// figure | docs/assets/figures/one_pool.svg
@@ -80,7 +80,7 @@ record(
 # - [floor.mac < floor.card] The Mac
 # - [floor.mac >= floor.card] The H200, with its faster memory
 # /// reveal
-# The Mac: {{ floor.mac:.0f}} ms, and the card {{ floor.card:.0f}} ms. Nearly all of those are the bus. But *two* such cards hold the model, and
+# The Mac: {{ floor.mac:.0f}} ms, and the card {{ floor.card:.0f}} ms. {{ (model.gb - card.gb) / l2.bus.pinned_in * 1000 / floor.card:.0%}} of those are the bus. But *two* such cards hold the model, and
 # their floor is {{ floor.cards:.0f}} ms. A pool wins over what does not fit, and over nothing else.
 # ///
 #
@@ -164,10 +164,10 @@ record(
 # %% [markdown]
 # ## The numbers that matter
 #
-# | | M4 Max [^wccftech-m4-max] | M3 Ultra [^techpowerup-m3-ultra] | {{ gpu.name }} |
+# | | M4 Max [^macrumors-m4-max] | M3 Ultra [^techpowerup-m3-ultra] | {{ gpu.name }} |
 # | --- | ---: | ---: | ---: |
-# | memory, GB/s | 546 [^wccftech-m4-max] | {{ mac.gb_per_s:.0f}} | {{ gpu.gb_per_s:.0f}} |
-# | memory, GB, at most | 128 [^wccftech-m4-max] | {{ mac.gb:.0f}} | |
+# | memory, GB/s | 546 [^macrumors-m4-max] | {{ mac.gb_per_s:.0f}} | {{ gpu.gb_per_s:.0f}} |
+# | memory, GB, at most | 128 [^macrumors-m4-max] | {{ mac.gb:.0f}} | |
 # | bf16, dense, TFLOP/s | we found none | we found none | {{ gpu.bf16_tflops:.0f}} |
 #
 # Without a dense peak there is no ridge to compare. Newer chips than these are sold. *Measured here*, on {{ gpu.name }}: the bus carries
@@ -182,6 +182,7 @@ record(
 # That runs MLX's CPU back end and makes the graphs. On a Mac, `pip install mlx` is all that the GPU needs. These made the record:
 #
 # /// text | apple.compilers
+# fold: "Compilers and their versions"
 # ///
 #
 # **Where the course teaches it:** what a step must read, [the floor of a step](../one_token.py#the-floor-of-a-step-by-hand); what a bus carries,
@@ -190,7 +191,7 @@ record(
 # [shorter weights](../workshops/w4_serving.py#shorter-weights).
 #
 # /// exercise | Seventy billion on a laptop | 4 minutes
-# A laptop with an M4 Max has 128 GB at 546 GB/s [^wccftech-m4-max]. You want a model of 70 billion weights. Does it fit in bf16? In mxfp4, with its scales? And
+# A laptop with an M4 Max has 128 GB at 546 GB/s [^macrumors-m4-max]. You want a model of 70 billion weights. Does it fit in bf16? In mxfp4, with its scales? And
 # what is the floor of a token, where it fits?
 # /// answer
 # In bf16 it has 140 GB: it does not fit. In mxfp4 a weight has 4.25 bits, and all have {{ laptop.gb:.1f}} GB: it fits, with room for a cache.

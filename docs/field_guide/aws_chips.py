@@ -11,11 +11,10 @@
 # By the end of this page you can
 #
 # - follow numbers through a systolic array, cycle by cycle, and count the cells that idle;
-# - say what one reader costs such a chip, and what it waits for;
-# - tell which NeuronCore is in which chip, and which `pip install` is a trap.
+# - say what such a chip waits for with one reader, and which `pip install` is a trap.
 #
 # **In one sentence:** a NeuronCore is a grid of 128 × 128 multipliers in which one matrix stays while the other flows through, three helpers for
-# what is no multiply, and memory on the chip in which nothing lies unless a program put it there.
+# what is no multiply, and memory on the chip that programs fill.
 #
 # /// figure | docs/assets/figures/neuron_core.svg
 # alt: "SBUF, memory on the chip, feeds rows of A into a grid of four by four cells, slanted: in cycle 5 the cells work on rows 1, 2 and 3, and some have left or not begun. Sums come out below into PSUM. Beside it are three more engines: Vector for sums and maxima, Scalar for exp and GELU, GpSimd for the rest."
@@ -85,12 +84,12 @@ record(
 # ## Follow three rows
 #
 # A grid of 4 × 4 holds B. Three rows of A pass. The digit in a cell is the row on which it works, a dot is an idle cell. In each cycle a number
-# of A goes one cell to the right, and a sum one cell down. Row by row it comes in slanted, so that the two meet.
+# of A goes one cell to the right, and a sum one cell down; rows come in slanted, so that the two meet.
 #
 # /// text | small.grids
 # ///
 #
-# All that a cell needs comes from its neighbours. No number is fetched twice, no register file is asked, and that is what the array saves. But it
+# All that a cell needs comes from its neighbours: no register file is asked, and that is what the array saves. But it
 # fills and empties like a tube: these {{ small.cycles:.0f}} cycles have work for {{ small.share:.0%}} of the cells.
 #
 # /// predict | On a real one, 128 × 128, one single row passes, as in decode with one reader. What part of the cells' cycles is in use?
@@ -111,12 +110,11 @@ record(
 # ///
 #
 # A program says it in two instructions: *load stationary*, a tile of up to 128 × 128, and *multiply moving*, up to 512 rows [^neuron-nki-arch].
-# In Neuron's words a vector times a matrix wants the matrix to stay.
 
 # %% [markdown]
 # ## What does one reader wait for?
 #
-# So with one row the array is nearly idle. Is that what makes decode slow? A tile of weights has {{ tile.kib:.0f}} KiB in bf16. A core has half
+# So with one row the array is nearly idle. Does that make decode slow? A tile of weights has {{ tile.kib:.0f}} KiB in bf16. A core has half
 # of the chip's HBM, {{ tile.hbm:.0f}} GB/s.
 #
 # /// predict | One row passes a tile in {{ trainium1.cycles_at_least:.0f}} cycles of {{ trainium1.clock_ghz:.1f}} GHz, {{ row.array_ns:.0f}} ns. What does the core wait for?
@@ -124,35 +122,38 @@ record(
 # - [row.hbm_ns <= 1.5 * row.array_ns and row.array_ns <= 1.5 * row.hbm_ns] Both take about as long
 # - [row.array_ns > 1.5 * row.hbm_ns] The array: it idles in nearly all its cells
 # /// reveal
-# {{ row.hbm_ns:.0f}} ns does the tile need from HBM. So the idle cells cost nothing: up to {{ row.even:.0f}} rows a tile, bytes decide. That is
-# the ridge once more, found from a tile.
+# {{ row.hbm_ns:.0f}} ns does the tile need from HBM. So idle cells cost nothing: up to {{ row.even:.0f}} rows a tile, bytes decide. That is the
+# ridge once more.
 #
 # *Measured here*, on {{ w4.gpu.name }}, it is the same: [one row](../workshops/w4_serving.py#shorter-weights) times a grid of 28672 × 4096 in
-# bf16 takes {{ w4.few.bf16.m1.us:.0f}} µs, 32 rows {{ w4.few.bf16.m32.us:.0f}} µs. Tensor cores idle, and HBM is at work.
+# bf16 takes {{ w4.few.bf16.m1.us:.0f}} µs, 32 rows {{ w4.few.bf16.m32.us:.0f}} µs.
 # ///
 
 # %% [markdown]
-# ## Which core is in which chip?
+# ## What do you write?
+#
+# The Neuron SDK is the software for all these chips: PyTorch and JAX on top, a compiler and a runtime, and NKI, in which you write kernels with those
+# two instructions [^neuron-sdk].
+#
+# ### Which core is in which chip? {.beyond}
 #
 # The number counts generations of the core, not of the chip. NeuronCore-v2, of which most pages on the web speak, is in Trainium and Inferentia2
 # [^neuron-nki-arch]; v3 is in Trainium2, eight of them [^neuron-trainium2]; v4 is in Trainium3 [^neuron-trainium3]. From Trainium2 to Trainium3
 # the peak in bf16 stays nearly what it was: what grows is memory, and the peak in 8 bits [^neuron-trainium3].
-#
-# The Neuron SDK is the software for all of them: PyTorch and JAX on top, a compiler and a runtime, and NKI, in which you write kernels with those
-# two instructions [^neuron-sdk].
 
 # %% [markdown]
 # ## When it wins, when it trips
 #
-# - **It wins** in large multiplies, one behind the other: weights stay, and loading the next ones is hidden.
-# - **It wins** if your machines are AWS's anyway: nobody else sells these chips.
+# - **It wins** in large multiplies, one behind the other: loading the next weights is hidden.
 # - **It trips** over small tiles: a K of 64 leaves half of the grid without weights.
-# - **It trips** over softmax and norms: those are three other engines, and the compiler must keep all four busy.
+# - **It trips** over *a better price than a GPU's*: such a sum is of one model, one batch and one year. Divide both prices of an hour by your
+#   own tokens ([the calculator](choosing.py#4-what-does-a-token-cost) does).
+# - **It trips** over softmax and norms: the compiler must keep all four engines busy.
 
 # %% [markdown]
 # ## The numbers that matter
 #
-# Dense peaks of one chip, as AWS prints them; the last row is the data sheet of our own card.
+# Dense peaks of one chip, as AWS prints them; the last row is our own card's sheet.
 #
 # /// table
 # columns: ["one chip, and its NeuronCore", "bf16, TFLOP/s", "HBM, GB/s", "HBM, GiB", "ridge in bf16, FLOP/B"]
@@ -172,8 +173,6 @@ record(
 # PYTHONPATH=src python -m course_chips.systolic 3 4 4
 # PYTHONPATH=src python -m course_chips.cited trainium2 trainium3
 # ```
-#
-# The first draws the cycles of any small product. The second prints figures of this page with their sources.
 #
 # **Where the course teaches it:** the same array in code of a compiler, [TPU](tpu.py); tiles that stay,
 # [L4](../lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory); few rows and many weights,

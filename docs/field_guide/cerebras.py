@@ -2,7 +2,7 @@
 # id: field_cerebras
 # title: "Cerebras: one wafer, one chip"
 # nav: Cerebras
-# description: "What a chip of a whole wafer does with a model: 44 GB of SRAM beside 900 000 cores, what still takes time when bytes cost nothing, and what it costs to stream weights through the door. Cited."
+# description: "What a chip of a whole wafer does with a model: SRAM beside every core, what still takes time when bytes cost nothing, and what it costs to stream weights through the door. Cited."
 # ---
 
 # %% [markdown]
@@ -88,8 +88,7 @@ record(
 # - [said.of_floor < 0.03] Less than 3 %
 # /// reveal
 # {{ said.of_floor:.1%}}. At that rate [^register-wafer] a token takes {{ said.token_us:.0f}} µs, {{ said.layer_us:.0f}} µs for each of 32 layers.
-# What takes so long is not said. But no layer can begin before the one before it has ended, and in each a sum over many cores has to travel from
-# neighbour to neighbour.
+# What takes so long is not said. But layers wait for one another, and in each a sum over many cores has to travel from neighbour to neighbour.
 #
 # /// table
 # columns: ["one reader of the 8B shape, 16 bits", "tokens/s", "of the byte floor"]
@@ -100,8 +99,8 @@ record(
 # ///
 # ///
 #
-# Learn both halves. On our card bytes decide, and little is left to gain. Where bytes cost nothing, a token is done sooner, if the claim is
-# right, and yet it is far from its floor: *something else has become the bottleneck*. Ask for it before you quote a bandwidth.
+# On our card bytes decide. Where bytes cost nothing, a token is done sooner, if the claim is right, and yet it is far from its floor:
+# *something else has become the bottleneck*. Ask for it before you quote a bandwidth.
 
 # %% [markdown]
 # ## When it does not fit
@@ -134,8 +133,9 @@ record(
 # {{ 1000 * gpu.bf16_tflops / gpu.gb_per_s:.0f}}. A batch of training has that many tokens, a chat has not: streaming is a way to train.
 # ///
 #
-# Several machines then work on parts of one batch. SwarmX sends all of them the same weights and adds up their gradients [^argonne-cerebras]. You
-# write no code for that. But it is data parallelism, with the same sums to exchange as anywhere.
+# Several machines share one batch. SwarmX sends all of them the same weights and adds up their gradients [^argonne-cerebras].
+# So *linear scaling without distributed training* is half true: you write no code for it, but it is data parallelism, with the same sums to
+# exchange as anywhere.
 
 # %% [markdown]
 # ## When it wins, when it trips

@@ -11,11 +11,9 @@
 # By the end of this page you can
 #
 # - ask four questions in an order that saves work, and stop at the first *no*;
-# - work out the price of a million tokens from bytes and from your own prices;
-# - say which of a vendor's numbers decide, and which do not.
+# - work out the price of a million tokens from bytes and from your own prices.
 #
-# **In one sentence:** ask what your job waits for and whether it fits, then whether your code runs there, and only then divide by a
-# price.
+# **In one sentence:** ask what your job waits for, whether it fits, and whether your code runs there; only then divide by a price.
 #
 # /// figure | docs/assets/figures/four_questions.svg
 # alt: "Four questions from top to bottom. First, what does the job wait for: bytes, arithmetic, or a reply in time. Second, does it fit: weights and caches, on how many chips; third, does your code run there, and who mends it when it is slow; a no to one of these leads to the next chip. Fourth, what does a token cost: all costs, over tokens that came out."
@@ -23,8 +21,8 @@
 # ///
 #
 # /// callout | trip
-# *Cited*: a vendor or somebody else says so. *Computed*: arithmetic with cited numbers; a **floor**, which nobody beats and hardly
-# anybody reaches. *Measured here*: on our own card, {{ gpu.name }}. Prices are yours: none on this page is anybody's offer.
+# *Cited*: somebody says so. *Computed*: arithmetic with cited numbers; a **floor**, which nobody beats. *Measured here*: on our own card,
+# {{ gpu.name }}. No price on this page is anybody's offer.
 # ///
 
 # %% tags=["fold"]
@@ -47,32 +45,35 @@ record(
 # %% [markdown]
 # ## 1. What does the job wait for?
 #
-# [Count its bytes and its operations](../lectures/l1_what_a_gpu_is.py#the-first-roofline) and divide. Left of a chip's ridge the job waits
-# for bytes, and only bandwidth helps. Right of it, it waits for arithmetic.
+# [Count its bytes and its operations](../lectures/l1_what_a_gpu_is.py#the-first-roofline) and divide: left of a chip's ridge it is bytes.
 #
 # | the job | waits for | so compare |
 # | --- | --- | --- |
-# | training, or reading prompts | arithmetic | dense peaks, in the format that you use |
+# | training, or reading prompts | arithmetic | dense peaks |
 # | writing tokens for a few readers | bytes | bandwidths |
-# | one small answer, at once, all day | its own latency | what is left of a microsecond: not a big chip at all |
+# | one small answer, at once | its own latency | microseconds: no big chip at all |
 #
 # ## 2. Does it fit?
 #
-# Add weights and caches, and divide by nine tenths of a chip's memory; the rest is for all else. An LPU of Groq's first generation has 80 TB/s, and all of its memory
-# is SRAM on the chip: 230 MB [^techpowerup-groq].
+# Add weights and caches, and divide by nine tenths of a chip's memory. An LPU of Groq's first generation has 80 TB/s, and 230 MB of SRAM
+# is all of its memory [^techpowerup-groq].
 #
 # /// predict | Our model of 8 billion weights, in 16 bits, takes {{ 2 * stored.m8:.0f}} GB. How many such chips hold it?
 # - [lpus < 8] Fewer than 8
 # - [8 <= lpus < 32] 8 or more, and fewer than 32
 # - [lpus >= 32] 32, or more
 # /// reveal
-# {{ lpus:.0f}}, *computed*, before there is a cache. Such a machine buys speed for one reader with many chips. Whether that
-# is dear depends on how many readers it has, and question 4 asks just that.
+# {{ lpus:.0f}}, *computed*, before there is a cache. Whether that is dear depends on how many readers come: question 4.
 # ///
 #
 # ## 3. Does your code run there?
 #
-# Two things are hidden in this question: the **ecosystem**, and your **team**.
+# Two things are hidden in this question. The **ecosystem**: which languages and libraries lead to that chip. And your **team**: ask who, by
+# name, has found a slow kernel there. If nobody has, add months of somebody's pay to the price, and take the chip where
+# [the loop of a profiler](../lectures/l7_profiling.py#the-loop) is known to you. A port that stays far from its floor eats up what a cheap
+# chip saves: see the exercise.
+#
+# ### What you write for each {.beyond}
 #
 # | chip | you write | what you give up |
 # | --- | --- | --- |
@@ -85,20 +86,12 @@ record(
 #
 # All but the first two are **ASICs** in the narrow sense: chips for one kind of work, planned by a compiler. A chip of your own is the
 # last row of such a table, with a compiler that you write as well.
-#
-# And the team: ask who, by name, has found a slow kernel on that chip. If nobody has, add months of somebody's pay to the price, and
-# take the chip where [the loop of a profiler](../lectures/l7_profiling.py#the-loop) is known to you. A port that stays far from its floor
-# eats up what a cheap chip saves; the exercise below has the sum.
 
 # %% [markdown]
 # ## 4. What does a token cost?
 #
-# **Cost of ownership** means everything that you pay until the chip is gone: the chip and its host, electricity and cooling, the hours in
-# which nobody asks it anything, and people. Divide by the tokens that came out. Rent is the same sum, done by somebody else.
-#
-# Take our engine. {{ engine.queue.seats:.0f}} people share a step, and on {{ gpu.name }} a step takes
-# {{ engine.took.bus.decode:.1f}} ms, where its byte floor is {{ engine.step_floor_ms:.1f}} ms. Say that an hour of the card costs
-# {{ engine.price.card_hour:.2f}} and a kilowatt hour {{ engine.price.electricity:.2f}}.
+# **Cost of ownership** is all that you pay until the chip is gone: chip and host, electricity and cooling, hours in which nobody asks it
+# anything, and people. Divide by the tokens that came out.
 #
 # /// define | paid.rent = million * engine.price.card_hour / engine.price.hour / engine.rate.bus
 # unit: "1"
@@ -110,23 +103,27 @@ record(
 # what: price of the electricity of a million tokens at the assumed price of a kilowatt hour, our engine with continuous batching
 # ///
 #
+# /// when | engine.queue.seats > 0
+# Take our engine. {{ engine.queue.seats:.0f}} people share a step, which takes {{ engine.took.bus.decode:.1f}} ms on {{ gpu.name }}; its byte
+# floor is {{ engine.step_floor_ms:.1f}} ms. Say that an hour of the card costs {{ engine.price.card_hour:.2f}} and a kilowatt hour
+# {{ engine.price.electricity:.2f}}.
+#
 # /// predict | Beside the rent there is electricity. How much is that, of the price of its tokens?
 # - [paid.power < 0.1 * paid.rent] Less than a tenth of the rent
 # - [0.1 * paid.rent <= paid.power < 0.5 * paid.rent] A tenth of the rent, or more, and less than half of it
 # - [paid.power >= 0.5 * paid.rent] Half of the rent, or more
 # /// reveal
-# A million tokens cost {{ paid.rent:.2f}} for hours of the card and {{ paid.power:.3f}} for electricity. Of the {{ paid.rent:.2f}},
-# {{ paid.rent * engine.step_floor_ms / engine.took.bus.decode:.2f}} are for the time that bytes need in a step, and the rest for all other
-# time.
+# A million tokens cost {{ paid.rent:.2f}} for hours of the card, of which bytes need
+# {{ paid.rent * engine.step_floor_ms / engine.took.bus.decode:.2f}}, and {{ paid.power:.3f}} for electricity.
 # ///
 #
 # /// claim | paid.power < 0.06 * paid.rent
-# So at these prices time is what you pay for. That makes better kernels worth money, and an idle hour as dear as a busy one.
+# So at these prices time is what you pay for: better kernels are worth money, and an idle hour is as dear as a busy one.
 # /// otherwise
 # At these prices electricity is no small part.
 # ///
 #
-# Now with your own prices, for a chip that you think of. It begins near our engine.
+# Now with your own prices. It begins near our engine.
 #
 # /// explorable | token_price
 # ask: "Put in your own two prices. What makes a token cheaper: more readers, shorter weights, another chip, or a fuller day?"
@@ -173,41 +170,44 @@ record(
 #   "tokens/s": "{rate}"
 #   "a million tokens": "{bill}"
 #   "J a token": "{joules}"
-# caption: "*Computed*, but for what says *measured*. Cited: each chip's peak, bandwidth, memory and power, in the table below. Assumed: all knobs, room in each memory for all else, no prompts, caches in 16 bits, products at the bf16 peak, no power in idle hours. If you rent, electricity is in the rent: put 0."
+# caption: "*Computed*, but for what says *measured*. Cited: the chips, in the tables below. Assumed: all knobs, room for all else, no prompts, caches in 16 bits, products at the bf16 peak, no power in idle hours. If you rent, electricity is in the rent: put 0."
 # ///
 #
-# Two things to try. Turn the readers to 1. Then take 64 readers with 4096 tokens each, and a 7B of the older kind in place of the 8B: it
-# keeps the keys of all its heads.
+# Turn the readers to 1. Then take 64 readers with 4096 tokens each, and the older 7B, which keeps the keys of all its heads.
+# /// otherwise
+# Of our engine there are no numbers on {{ gpu.name }} yet, and the calculator begins with them: the switch at the head of this page leads to
+# a card that has them. By hand it goes like this: bytes of a step over bandwidth is its floor, floor over the share that you reach is its time, and time
+# times the price of a second, over the tokens of a step, is what one costs.
+# ///
 
 # %% [markdown]
 # ## When it wins, when it trips
 #
-# - **The rule wins** when you know the job: how many readers, how long their texts, how fast they read.
-# - **It trips** over a peak *with sparsity*: halve it, or find the dense one.
-# - **It trips** over a floor taken for a forecast. A step of our engine, whose every line we know, is at
-#   {{ engine.step_floor_ms / engine.took.bus.decode:.0%}} of it.
+# - **The rule wins** when you know the job: how many readers, how long their texts.
+# - **It trips** over a peak *with sparsity*: find the dense one.
+# - **It trips** over a floor taken for a forecast. Ask what share of its floor some kernel of yours has
+#   reached, and take that.
 # - **It trips** where several chips share a model: the floor knows nothing of [the link](../experts_on_two_cards.py#what-the-link-gives).
-# - **It trips** over empty hours: they are paid, and no token comes out.
 
 # %% [markdown]
 # ## The numbers that matter
 #
-# One chip each, dense, in bf16 (fp16 for Groq), as vendors print it and others have collected it, read in November 2026. Power is
-# what the vendor allows it; an empty cell is one that we could not read at first or second hand.
+# One chip each, dense, in bf16 (fp16 for Groq), read in November 2026. An empty cell is one that we could not read.
 #
 # | one chip | TFLOP/s | memory, GB | GB/s | ridge, FLOP/B | W |
 # | --- | ---: | ---: | ---: | ---: | ---: |
 # | H200 [^nvidia-h200] | {{ peak.h200:.0f}} | {{ memory.h200:.0f}} | {{ bandwidth.h200:.0f}} | {{ 1000 * peak.h200 / bandwidth.h200:.0f}} | {{ watts.h200:.0f}} |
 # | MI300X [^bekman-accelerators] | {{ peak.mi300x:.0f}} | {{ memory.mi300x:.0f}} | {{ bandwidth.mi300x:.0f}} | {{ 1000 * peak.mi300x / bandwidth.mi300x:.0f}} | {{ watts.mi300x:.0f}} |
-# | Gaudi 3 [^bekman-accelerators] [^kaplan-gaudi3] | {{ peak.gaudi3:.0f}} | {{ memory.gaudi3:.0f}} | {{ bandwidth.gaudi3:.0f}} | {{ 1000 * peak.gaudi3 / bandwidth.gaudi3:.0f}} | {{ watts.gaudi3:.0f}} |
-# | Trainium2 [^neuron-trainium2] | {{ peak.trainium2:.0f}} | {{ memory.trainium2:.0f}} | {{ bandwidth.trainium2:.0f}} | {{ 1000 * peak.trainium2 / bandwidth.trainium2:.0f}} | |
-# | TPU v6e [^google-tpu-v6e] | {{ peak.tpu_v6e:.0f}} | {{ memory.tpu_v6e:.0f}} | {{ bandwidth.tpu_v6e:.0f}} | {{ 1000 * peak.tpu_v6e / bandwidth.tpu_v6e:.0f}} | |
 # | Groq LPU [^techpowerup-groq] | {{ peak.groq:.0f}} | {{ memory.groq:.2f}} | {{ bandwidth.groq:.0f}} | {{ 1000 * peak.groq / bandwidth.groq:.1f}} | |
 #
+# /// when | engine.queue.seats > 0
 # *Measured here*, on {{ gpu.name }}: our engine writes {{ engine.rate.bus:,.0f}} tokens/s at {{ engine.token.bus:.2f}} J a token, and the
 # step of [one token](../one_token.py#five-kernels-a-layer) {{ one_token.rate.our_step:.0f}} tokens/s for one reader.
+# /// otherwise
+# *Measured here*, on {{ gpu.name }}: nothing of this yet.
+# ///
 #
-# ### The other ten, and two remarks {.beyond}
+# ### The others, and two remarks {.beyond}
 #
 # Intel's white paper prints a larger peak for Gaudi 3, at a higher clock than the shipped card's; this row has the shipped one. A model
 # reads {{ read.m8:.1f}} billion weights a step and keeps {{ cache.m8:.0f}} KiB a token as an 8B [^meta-llama31], and {{ cache.m7:.0f}} KiB as an
@@ -215,6 +215,9 @@ record(
 #
 # | one chip | TFLOP/s | memory, GB | GB/s | ridge, FLOP/B | W |
 # | --- | ---: | ---: | ---: | ---: | ---: |
+# | Gaudi 3 [^bekman-accelerators] [^kaplan-gaudi3] | {{ peak.gaudi3:.0f}} | {{ memory.gaudi3:.0f}} | {{ bandwidth.gaudi3:.0f}} | {{ 1000 * peak.gaudi3 / bandwidth.gaudi3:.0f}} | {{ watts.gaudi3:.0f}} |
+# | Trainium2 [^neuron-trainium2] | {{ peak.trainium2:.0f}} | {{ memory.trainium2:.0f}} | {{ bandwidth.trainium2:.0f}} | {{ 1000 * peak.trainium2 / bandwidth.trainium2:.0f}} | |
+# | TPU v6e [^google-tpu-v6e] | {{ peak.tpu_v6e:.0f}} | {{ memory.tpu_v6e:.0f}} | {{ bandwidth.tpu_v6e:.0f}} | {{ 1000 * peak.tpu_v6e / bandwidth.tpu_v6e:.0f}} | |
 # | H100 [^nvidia-h100] | {{ peak.h100:.0f}} | {{ memory.h100:.0f}} | {{ bandwidth.h100:.0f}} | {{ 1000 * peak.h100 / bandwidth.h100:.0f}} | {{ watts.h100:.0f}} |
 # | B200 [^nvidia-b200] | {{ peak.b200:.0f}} | {{ memory.b200:.0f}} | {{ bandwidth.b200:.0f}} | {{ 1000 * peak.b200 / bandwidth.b200:.0f}} | {{ watts.b200:.0f}} |
 # | A100 [^nvidia-a100] | {{ peak.a100:.0f}} | {{ memory.a100:.0f}} | {{ bandwidth.a100:.0f}} | {{ 1000 * peak.a100 / bandwidth.a100:.0f}} | {{ watts.a100:.0f}} |
@@ -228,15 +231,12 @@ record(
 #
 # ## What to type
 #
-# On a card of your own, this measures the engine, with its power, and puts your card's numbers in place of ours:
-#
 # ```
 # nox -s docs -- --page docs/an_engine.py
 # ```
 #
 # **Where the course teaches it:** [what a reply costs](../an_engine.py#what-a-reply-costs),
-# [the floor of a step](../an_engine.py#the-floor-of-a-step), [who pays](../workshops/w4_serving.py#who-pays), and
-# [the first roofline](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
+# [the floor of a step](../an_engine.py#the-floor-of-a-step), and [who pays](../workshops/w4_serving.py#who-pays).
 #
 # /// exercise | Half the price | 5 minutes
 # An offer: an hour of chip B costs {{ offer.price:.0%}} of an hour of your chip A. B has {{ offer.bandwidth:.0%}} of A's bandwidth, and your

@@ -10,21 +10,20 @@
 #
 # By the end of this page you can
 #
-# - do an AllReduce with a pencil, and say how many bytes each card sends and how many rounds it takes;
-# - choose between a ring and a tree by the size of the message;
-# - say what a fat tree and a rail are, and work out from a published run how often a job of yours will be interrupted.
+# - do an AllReduce with a pencil, and choose between a ring and a tree;
+# - say what a rail is, and work out how often a job of yours will be interrupted.
 #
-# **In one sentence:** with n cards each sends nearly twice the message, however many they are; what grows with n is the
-# number of beginnings, and the number of things that break.
+# **In one sentence:** each of n cards sends nearly twice the message, whatever n is; what grows is the number of beginnings, and of things
+# that break.
 #
 # /// figure | docs/assets/figures/rails.svg
 # alt: "A fat tree with rails. Below, four machines, each with two cards, 0 and 1. All cards 0 are joined to one leaf switch, rail 0, all cards 1 to another, rail 1. Each leaf is joined to both spine switches above. In a machine, a thick line, NVLink, joins the two cards."
-# caption: "From card 0 to card 0 of another machine it is one switch. From card 0 to card 1 elsewhere it is three, or NVLink, the short thick line, and then one."
+# caption: "From card 0 to card 0 elsewhere it is one switch; to card 1 it is three, or NVLink, the short thick line, and then one."
 # ///
 #
 # /// callout | trip
-# **We have no cluster.** *Cited*: somebody's paper, manual or measurement, with its source. *Worked out*: from those, or with a pencil.
-# *Measured here*: a single link between two cards, {{ gpu.name }}.
+# **We have no cluster.** *Cited*: somebody else says so. *Worked out*: from that, or with a pencil. *Measured here*: a single link between two
+# cards, {{ gpu.name }}.
 # ///
 
 # %% tags=["fold"]
@@ -108,8 +107,8 @@ record(
 # %% [markdown]
 # ## A ring by hand
 #
-# Four cards have four numbers each. Every card shall have the sums: 10, 100, 1000 and 10000. That is an **AllReduce**, and it ends each step of
-# training: the numbers are gradients.
+# Four cards have four numbers each. Every card shall have the sums: 10, 100, 1000 and 10000. That is an **AllReduce**. It ends each step of
+# training.
 #
 # In a **ring** each card sends one number to the card on its right, in every round, and adds what comes from the left. Card c begins with its number c, and goes on
 # with the sum that it has just made. After three rounds every sum is complete somewhere:
@@ -117,9 +116,9 @@ record(
 # /// text | after.three
 # ///
 #
-# In three more rounds the complete sums travel around the ring, and every card keeps a copy.
+# In three more rounds they travel around the ring, and every card keeps a copy.
 #
-# /// predict | So with n cards a ring takes 2(n − 1) rounds, {{ ring.rounds:.0f}} here. In a tree each card sends all its numbers to a parent, which adds them up, and then the sums come down again. How many rounds does it take?
+# /// predict | So a ring takes 2(n − 1) rounds, {{ ring.rounds:.0f}} here. In a tree each card sends all its numbers to a parent, which adds them up, and then the sums come down. How many rounds is that?
 # - [tree.rounds < ring.rounds] Fewer
 # - [tree.rounds >= ring.rounds] As many, or more
 # /// reveal
@@ -135,6 +134,9 @@ record(
 # ///
 #
 # No way can send less than 2(n − 1)/n, as long as only cards add [^nccl-tests-performance]. So with {{ many.cards:,.0f}} cards, each sends {{ many.share:.3f}} times the message.
+# You will read of a ring's latency as 2(n − 1)/n times that of a message. It is 2(n − 1) times: only the bytes are shared out.
+#
+# ### Beginnings, or bytes? {.beyond}
 #
 # /// predict | {{ many.cards:,.0f}} cards add up 1 MB in a ring, over adapters of {{ road.ndr:.0f}} GB/s. Assume {{ begin.one:.0f}} µs from a card's order to the first byte. Where does most of the time go?
 # - [begin.ring > 2 * bytes.small] Into beginnings
@@ -144,22 +146,23 @@ record(
 # Into beginnings: {{ many.ring:,.0f}} of them, {{ begin.ring:.0f}} ms, and {{ bytes.small:.2f}} ms for the bytes. A tree has {{ many.tree:.0f}} rounds, {{ begin.tree:.1f}} ms. For the gradients
 # of a whole layer of Llama 3.1 70B, {{ bytes.layer_gb:.2f}} GB, the bytes alone take {{ bytes.layer:.0f}} ms.
 # ///
-#
-# You will read of a ring's latency as 2(n − 1)/n times that of a message. It is 2(n − 1) times: only the bytes are shared out.
 
 # %% [markdown]
 # ## The network
 #
-# **InfiniBand** is a network whose adapters read and write memory by themselves, without the processor at the other end (*RDMA*).
-# Ethernet does it too, under the name *RoCE*. Rates are in *bits*: a port of the generation NDR has 400 Gb/s, one of XDR 800 Gb/s [^bekman-clusters].
-# Divide by eight: NDR carries {{ road.ndr:.0f}} GB/s each way, where NVLink 4 carries {{ road.nvlink:.0f}}.
-#
-# So a good AllReduce goes over that road last. Add up inside each machine, over NVLink; then every card exchanges its eighth with the
-# cards of the same number elsewhere; then spread the sums inside. From one machine with eight B200 to four of them, the bus bandwidth of very large messages
-# fell by half, though the road between them is 18 times narrower; that of 32 KiB fell to a 120th [^bekman-clusters].
+# **InfiniBand** is a network whose adapters read and write memory by themselves (*RDMA*); Ethernet does it as *RoCE*. Rates are in *bits*, so divide by eight: NDR carries {{ road.ndr:.0f}} GB/s each way, where
+# NVLink 4 carries {{ road.nvlink:.0f}}. A good AllReduce goes over that road last. Add up inside each machine, over NVLink; then every card
+# exchanges its eighth with the cards of the same number elsewhere; then spread the sums inside.
 #
 # **Topology** is who is joined to whom. In a **fat tree** leaf switches join machines, and spine switches join leaves, with as many links up as
-# down. A **rail** is a leaf for all cards of the same number. In NVIDIA's plan for H100 a rail joins 32 machines, one switch apart, and only
+# down. A **rail** is a leaf for all cards of the same number.
+#
+# ### Two networks that others built {.beyond}
+#
+# From one machine with eight B200 to four of them, the bus bandwidth of very large messages
+# fell by half, though the road between them is 18 times narrower; that of 32 KiB fell to a 120th [^bekman-clusters].
+#
+# In NVIDIA's plan for H100 a rail joins 32 machines, one switch apart, and only
 # what leaves the rail crosses the spine [^nvidia-superpod-h100].
 #
 # The tree is not always fat to the top. Llama 3's cluster had 16 cards to a rack and 3072 to a pod, with full rates inside a pod. Between its
@@ -168,7 +171,7 @@ record(
 # %% [markdown]
 # ## Faults: something breaks
 #
-# A step of training ends when the last card has added up. So when one card stops, all stop. Meta published a table of what
+# When one card stops, all stop. Meta published what
 # interrupted Llama 3 405B in {{ job.days:.0f}} days on {{ job.cards:,.0f}} H100: {{ job.all:.0f}} unexpected interruptions, and 47 planned ones [^llama3].
 #
 # /// predict | One card alone would have been interrupted once in {{ job.years:.1f}} years. How often was the job?
@@ -177,6 +180,9 @@ record(
 # - [job.hours < 6] More often than every 6 hours
 # /// reveal
 # Every {{ job.hours:.1f}} hours. The years are divided by {{ job.cards:,.0f}}.
+# ///
+#
+# ### What broke, and a slip in the table {.beyond}
 #
 # | cause | interruptions [^llama3] |
 # | --- | ---: |
@@ -186,18 +192,17 @@ record(
 # | switch or cable | 35 |
 # | maintenance of the host | 32 |
 # | all else, six silently wrong results among it | 78 |
-# ///
 #
-# **A slip in the table.** The paper prints 30.1 % for the 148, and 58.7 % for all that GPUs caused [^llama3]. By its own counts it is {{ job.of_faulty:.1%}}, and
+# The paper prints 30.1 % for the 148, and 58.7 % for all that GPUs caused [^llama3]. By its own counts it is {{ job.of_faulty:.1%}}, and
 # {{ job.by_cards:.0f}} of {{ job.all:.0f}}, {{ job.of_cards:.1%}}. That is one such event in {{ job.card_years:.1f}} years of a card.
 
 # %% [markdown]
 # ## When it wins, when it trips
 #
-# - **A ring wins** for large messages, **a tree** for small ones and many cards. Better still: gather small messages into large ones.
-# - **It trips** over *bus bandwidth* as a wire's speed: where a machine adds up first, it is not [one link's](interconnects.py#what-to-type).
+# - **A ring wins** for large messages, **a tree** for small ones and many cards.
+# - **It trips** over *bus bandwidth*, which is not [one link's](interconnects.py#what-to-type) where a machine adds up first.
 # - **It trips** over jobs that ignore the topology, such as tensor parallelism across machines.
-# - **It trips** over one slow card. Nothing fails, and thousands wait [^llama3].
+# - **It trips** over one slow card: thousands wait [^llama3].
 # - **It trips** over somebody else's rate. By Llama's, a job of 1024 cards is interrupted every {{ job.thousand:.0f}} hours; on Meta's research clusters,
 #   with A100, it was every 7.9 hours [^kokolis2025].
 
@@ -209,9 +214,8 @@ record(
 # | NVLink 4, a card | {{ road.nvlink:.0f}} | [^bekman-links] |
 # | InfiniBand NDR, a port | {{ road.ndr:.0f}} | 400 Gb/s over 8 [^bekman-clusters] |
 # | InfiniBand XDR, a port | {{ 2 * road.ndr:.0f}} | 800 Gb/s over 8 [^bekman-clusters] |
-# | DGX H100, the machine | {{ 8 * road.ndr:.0f}} | eight ports of NDR [^bekman-clusters] |
 #
-# *Measured here*, on {{ gpu.name }}: NVLink between two cards carries {{ two_card_experts.carried.one_way:.0f}} GB/s one way. No network, and no AllReduce.
+# *Measured here*, on {{ gpu.name }}: NVLink between two cards carries {{ two_card_experts.carried.one_way:.0f}} GB/s one way.
 #
 # ## What to type
 #
@@ -219,11 +223,10 @@ record(
 # NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING torchrun --nproc_per_node=8 train.py
 # ```
 #
-# NCCL then prints which way it took, for which size. This page's ring and tree are in `src/course_chips/all_reduce.py`.
+# NCCL then prints which way it took. This page's ring and tree are in `src/course_chips/all_reduce.py`.
 #
-# **Where the course teaches it:** [experts on two cards](../experts_on_two_cards.py#three-ways-to-travel), where the rows travel and the host
-# waits; [one number from many](../lectures/l3_memory.py#one-number-from-many), the same sum inside a card; [Interconnects](interconnects.py),
-# the roads inside a machine.
+# **Where the course teaches it:** [experts on two cards](../experts_on_two_cards.py#three-ways-to-travel);
+# [one number from many](../lectures/l3_memory.py#one-number-from-many), the same sum inside a card; [Interconnects](interconnects.py).
 #
 # /// exercise | How often do you save? | 6 minutes
 # A checkpoint stops the job for 30 seconds. The job is interrupted every {{ job.hours:.1f}} hours, and then what was done since the last

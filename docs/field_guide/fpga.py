@@ -44,6 +44,8 @@ record(
 # hls4ml writes such C++ from a module of PyTorch:
 #
 # /// source | src/course_chips/fpga_circuits.py#circuits
+# fold: The modules
+# size: true
 # ///
 #
 # All sizes are part of it: 16 × 16 times 16 × 16. The top of what it writes is short. `#pragma HLS` are orders to the tool.
@@ -78,6 +80,8 @@ record(
 # at the end of the scale: {{ fpga.ran.fits.saturating:.3f}}. That costs parts, so it is not the default.
 # ///
 #
+# ### Cutting off always goes down {.beyond}
+#
 # Now random numbers, and none of the {{ fpga.ran.types.default.answers:.0f}} sums is near 32. The default type also **truncates**: it cuts off the bits that do
 # not fit, behind each of 16 products.
 #
@@ -86,8 +90,8 @@ record(
 # - [0.25 * fpga.ran.types.default.answers <= fpga.ran.types.default.too_low <= 0.75 * fpga.ran.types.default.answers] About half of them
 # - [fpga.ran.types.default.too_low > 0.75 * fpga.ran.types.default.answers] Nearly all of them
 # /// reveal
-# {{ fpga.ran.types.default.too_low:.0f}}. Cutting off always goes down, so errors add up: the mean error is {{ fpga.ran.types.default.mean:.4f}}, about eight
-# steps, half a step for each product.
+# {{ fpga.ran.types.default.too_low:.0f}}. Cutting off always goes down, so errors add up: the mean error is {{ fpga.ran.types.default.mean:.4f}}, or
+# {{ abs(1024 * fpga.ran.types.default.mean):.1f}} steps: about half a step for each product.
 #
 # /// table
 # turned: true
@@ -162,6 +166,7 @@ record(
 # That writes, compiles and runs all circuits of this page with the `g++` of your machine. These made them:
 #
 # /// text | fpga.compilers
+# fold: "Compilers and their versions"
 # ///
 #
 # **Where the course teaches it:** what a shorter number costs, [shorter numbers](../lectures/l6_tensor_cores.py#shorter-numbers); what

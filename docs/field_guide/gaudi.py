@@ -107,16 +107,14 @@ record(
 #
 # NVIDIA's boxes have a switch. There a card may send all its bandwidth, {{ two_card_experts.sheet.link:.0f}} GB/s each way [^bekman-network], to
 # any one neighbour, and a ring loses nothing. *Measured here*: one copy over that link, on {{ two_card_experts.gpu.name }}, gets
-# {{ two_card_experts.carried.one_way:.0f}} GB/s. Two Gaudis by themselves have {{ pair:.0f}} at best. So for two chips alone, look at the pair;
-# for all eight, at the sum.
+# {{ two_card_experts.carried.one_way:.0f}} GB/s. Two Gaudis by themselves have {{ pair:.0f}} at best.
 
 # %% [markdown]
 # ## Which engine waits?
 #
 # A tensor core sits in a multiprocessor, beside the threads that feed it. An MME stands for itself; softmax, norms and activations are the TPCs'
 # work [^gaudi-architecture]. Both run at once if the graph compiler, which fuses and pipelines [^gaudi-software], cuts the work into slices: the
-# TPCs have one while the MMEs multiply the next. Two engines with equally much to do need the time of both without slices, and with n slices (n +
-# 1) / n of one.
+# TPCs have one while the MMEs multiply the next.
 #
 # In attention, each score costs two products of 128 long: 512 operations on the MMEs. These do {{ per_vector:.0f}} operations while the TPCs do
 # one.
@@ -134,17 +132,16 @@ record(
 # ## When it wins, when it trips
 #
 # - **It wins** where Ethernet is what you have: no second network, no switch in the box.
-# - **It wins** where much memory in one chip counts: it has {{ gaudi3.memory_gb:.0f}} GB [^kaplan-gaudi3].
+# - **It wins** by its memory: it has {{ gaudi3.memory_gb:.0f}} GB [^kaplan-gaudi3].
 # - **It trips** over operations that the compiler has no kernel for: then somebody writes one for the TPC.
+# - **It trips** over *a better price than an H100's*: that is of one job and one year. The
+#   [calculator](choosing.py#4-what-does-a-token-cost) has both chips, and takes your prices.
 # - **It trips** over traffic between two chips of a box: a seventh of the roads is theirs.
-# - **Mind the date.** The software was called SynapseAI, and its documents are still at that address, under the name *Intel Gaudi software*
-#   [^gaudi-software]. The chip that was to follow, Falcon Shores, has been cancelled; of the one after, Intel has published nothing yet
-#   [^bekman-accelerators].
+# - **Mind the date.** The software was called SynapseAI, and is now *Intel Gaudi software* [^gaudi-software]. Falcon Shores, which was to follow, has
+#   been cancelled [^bekman-accelerators].
 
 # %% [markdown]
 # ## The numbers that matter
-#
-# Dense peaks of one chip; the last column is the data sheet of our own card.
 #
 # | one chip | Gaudi 3, 2024 | {{ gpu.name }} |
 # | --- | ---: | ---: |

@@ -11,13 +11,12 @@
 # By the end of this page you can
 #
 # - work out how many chips a model needs when its weights must lie on them, and what that buys;
-# - say why more readers help such a chip so little, and a GPU so much;
-# - name what a GPU has of both ideas, with our own measurements.
+# - say why more readers help such a chip so little, and what a GPU has of its ideas.
 #
 # **In one sentence:** an LPU, Groq's *language processing unit*, keeps its share of the weights in SRAM right beside its multipliers, has no
 # other memory, and does in every cycle what a compiler wrote down beforehand.
 #
-# SRAM is the memory of which caches, registers and shared memory are made. HBM is DRAM: far denser, and beside the chip.
+# SRAM is what caches and registers are made of. HBM is DRAM: far denser, and beside the chip.
 #
 # /// figure | docs/assets/figures/weights_in_chips.svg
 # alt: "Above, a GPU: all weights lie in HBM beside the chip and cross over in every step; on the chip a scheduler and caches decide while it runs. Below, five LPUs in a row: each has its share of the weights in SRAM above its multipliers, only what stands for the token travels on, and a timetable says beforehand which chip works when."
@@ -81,6 +80,12 @@ record(
 # - [small.chips >= 50] 50 or more
 # /// reveal
 # {{ small.chips:.0f}}. A model of 70 billion weights needs {{ large.chips:.0f}}. Each reader's keys and values want room as well.
+# ///
+#
+# *Weights in SRAM remove the bottleneck of memory*, you read everywhere. It is true, and it leaves out the price, which is the number of chips.
+# And once a chip reads all it has in {{ small.together_us:.1f}} µs, something else is the bottleneck: hops, and arithmetic.
+#
+# ### In a queue, or all at once {.beyond}
 #
 # /// table
 # columns: ["weights in two bytes", GB, chips, "read in a queue, µs", "read all at once, µs", "our card's HBM, µs"]
@@ -89,10 +94,6 @@ record(
 #   - ["the multiplies of 70B", "{{ large.gb:.0f}}", "{{ large.chips:.0f}}", "{{ large.queue_us:,.0f}}", "{{ large.together_us:.1f}}", "{{ 1000000 * large.gb / gpu.gb_per_s:,.0f}}"]
 # caption: "Bytes over bandwidth, worked out from printed figures: nobody can read faster. In a queue each chip has some layers and waits for the one before it; all at once, each has a slice of every layer. Hops between chips cost extra."
 # ///
-# ///
-#
-# *Weights in SRAM remove the bottleneck of memory*, you read everywhere. It is true, and it leaves out the price, which is the column of chips.
-# And once a chip reads all it has in {{ small.together_us:.1f}} µs, something else is the bottleneck: hops, and arithmetic.
 
 # %% [markdown]
 # ## How many readers share a step?
@@ -163,16 +164,13 @@ record(
 # ## When it wins, when it trips
 #
 # - **It wins** where one reader waits for one token after another, and every millisecond counts.
-# - **It wins** where the same time in every run is worth more than a good average.
-# - **It trips** over size: a longer context or a larger model is more chips, not a slower step.
+# - **It trips** over size: a longer context or a larger model is more chips.
 # - **It trips** over price for each token, if few readers come: hundreds of chips are paid for, whoever reads.
 # - **Mind the date.** In 2026 NVIDIA has the rights to Groq's designs, and sells a later LPU in racks of {{ groq_3.in_a_rack:.0f}}, beside GPUs
-#   that read the prompt [^register-lpx]. Page after page on the web still describes the first chip.
+#   that read the prompt [^register-lpx].
 
 # %% [markdown]
 # ## The numbers that matter
-#
-# Dense peaks of one chip, as they are printed; the last column is the data sheet of our own card.
 #
 # | one chip | LPU, 2024 [^techpowerup-groq] | Groq 3 LPU, 2026 [^register-lpx] | {{ gpu.name }} |
 # | --- | ---: | ---: | ---: |
@@ -190,8 +188,6 @@ record(
 # ```
 # PYTHONPATH=src python -m course_chips.cited groq_lpu groq_3
 # ```
-#
-# That prints each figure of this page with its source and its date.
 #
 # **Where the course teaches it:** how far memory is, [L3](../lectures/l3_memory.py#how-far-is-it); orders on one sheet,
 # [L2](../lectures/l2_the_cuda_model.py#many-orders-written-once-graphs); a step and its floor,

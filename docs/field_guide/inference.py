@@ -11,8 +11,7 @@
 # By the end of this page you can
 #
 # - name the three ways to a cheaper token, and say which of them your server has room for;
-# - foresee what batching brings, and what it takes from each reader;
-# - say why a chip at the edge has one reader, and what follows.
+# - foresee what batching brings, and what it takes from each reader.
 #
 # **In one sentence:** a token costs its share of what a step reads, so share the step, shrink what it reads, or write more than one token for
 # each reading.
@@ -81,10 +80,11 @@ record(
 # to {{ million * engine.price.card_hour / engine.price.hour / (1000 * w4.bus.rows / together_ms):.2f}}.
 # ///
 #
-# What it takes from each reader is the difference: they wait longer for a token. And it ends, for three reasons. Each reader brings a cache of
-# their own, which nobody shares. At {{ 1000 * gpu.bf16_tflops / gpu.gb_per_s:.0f}} rows the weights reach this card's ridge. And memory fills up.
+# But each waits longer for a token. And it ends, for three reasons. Each reader brings a cache of their own. At {{ 1000 * gpu.bf16_tflops / gpu.gb_per_s:.0f}} rows the weights reach this card's ridge. And memory fills up.
 #
-# A batch must also be *kept* full. That is a matter of scheduling and not of hardware.
+# ### A batch must be kept full {.beyond}
+#
+# That is a matter of scheduling and not of hardware.
 #
 # /// claim | engine.rate.bus > 2 * engine.rate.coach
 # With the same kernels and the same queue, our engine writes {{ engine.rate.bus:,.0f}} tokens/s when people get on and off at each step, and
@@ -114,14 +114,16 @@ record(
 # - [drafts.tokens >= 3] 3, or more
 # /// reveal
 # {{ drafts.tokens:.2f}}: the sum of 1 + p + … + p⁴, *computed*. A guess that is refused takes all behind it along.
-#
-# And what does it cost? Its rows. One reader with {{ drafts.count:.0f}} guesses has {{ drafts.count + 1:.0f}} rows, fewer than the
-# {{ w4.bus.rows:.0f}} above, whose step took {{ together_ms / alone_ms:.2f}} times as long. So before the guesses' own time the gain would be
-# {{ drafts.tokens * alone_ms / together_ms:.1f}} times or more, if fewer rows take no longer. {{ w4.bus.rows:.0f}} readers would have
-# {{ w4.bus.rows * (drafts.count + 1):.0f}} rows, near the ridge: there is little left to give away.
 # ///
 #
 # From which batch on it is a loss, with the draft's own steps, is [a question of W6](../workshops/w6_frontier.py#from-which-batch-on-is-it-a-loss).
+#
+# ### What a guess costs {.beyond}
+#
+# A verification has more rows than a step. One reader with {{ drafts.count:.0f}} guesses has {{ drafts.count + 1:.0f}} rows, fewer than the
+# {{ w4.bus.rows:.0f}} above, whose step took {{ together_ms / alone_ms:.2f}} times as long. So before the guesses' own time the gain would be
+# {{ drafts.tokens * alone_ms / together_ms:.1f}} times or more, if fewer rows take no longer. {{ w4.bus.rows:.0f}} readers would have
+# {{ w4.bus.rows * (drafts.count + 1):.0f}} rows, near the ridge: there is little left to give away.
 #
 # ## At the edge
 #
@@ -134,10 +136,10 @@ record(
 # ## When it wins, when it trips
 #
 # - **Bandwidth wins** for answers, **peaks win** for prompts, **capacity wins** for batches: it decides how many may share.
-# - **It trips** over prices per hour. Two cards with the same price have different tokens, and so has one card at noon and at night.
+# - **It trips** over prices per hour. One card has other tokens at noon than at night.
 # - **It trips** where somebody waits for a first token: [three numbers](../an_engine.py#three-numbers-and-who-needs-them), and one change
 #   moves them apart.
-# - **It trips** where you add the three ways up. A full batch has no idle arithmetic to sell to a draft, and hides what four bits save.
+# - **It trips** where you add the three ways up. A full batch has no idle arithmetic to sell to a draft.
 #
 # ## The numbers that matter
 #
@@ -155,12 +157,12 @@ record(
 # ///
 #
 # A token of the bus takes {{ engine.token.bus:.2f}} J, one of the coach {{ engine.token.coach:.2f}} J: empty seats save
-# little power. For other chips, look up [the floors](which_gpu.py#seven-cards-four-jobs). A shape is that of Llama 3.1 [^meta-llama31] or, for the
-# 7B, of Llama 2 [^verl-llama2].
+# little power. Other chips have [floors](which_gpu.py#seven-cards-four-jobs). The shape is that of Llama 3.1 [^meta-llama31] or, for a 7B, of
+# Llama 2 [^verl-llama2].
 #
 # ## What to type
 #
-# A server of ours answers, on a card or without one; and on a card, this measures all five rows anew:
+# A server of ours answers, on a card or without one; the second measures all five rows anew:
 #
 # ```
 # nox -s serve-model -- "def main(" "A list is"

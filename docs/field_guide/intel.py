@@ -54,6 +54,8 @@ record(
 # The kernel is in OpenCL C, the plainest there is: a *work item*, OpenCL's word for a thread of CUDA's, has one number of C.
 #
 # /// source | src/course_chips/opencl/multiply_plain.cl
+# fold: The kernel
+# size: true
 # ///
 #
 # For Xe-HPC ocloc puts {{ hpc.multiply_plain.lanes:.0f}} work items into one thread. Each is a *lane*, all of them are a **sub-group**, Intel's warp.
@@ -63,12 +65,11 @@ record(
 # - [0.05 * hpc.multiply_plain.lines <= hpc.multiply_plain.sums <= 0.4 * hpc.multiply_plain.lines] A tenth or so
 # - [hpc.multiply_plain.sums > 0.4 * hpc.multiply_plain.lines] Half of them, or more
 # /// reveal
-# {{ hpc.multiply_plain.sums:.0f}}. It stands at the end of these lines:
+# {{ hpc.multiply_plain.sums:.0f}}. Nearly everything before it works out addresses, which have 64 bits.
 #
 # /// text | hpc.multiply_plain.excerpt
+# fold: "The lines that end in it; `shl … 16` makes a float32 of a bfloat16"
 # ///
-#
-# `shl … 16` makes a float32 of a bfloat16. Nearly everything else works out addresses, which have 64 bits.
 # ///
 #
 # ## A product of matrices, or none
@@ -76,6 +77,8 @@ record(
 # Our second kernel asks for the matrix unit by the compiler's own name for it:
 #
 # /// source | src/course_chips/opencl/multiply_dpas.cl#kernel
+# fold: That kernel
+# size: true
 # ///
 #
 # For Xe-HPC the call became {{ hpc.multiply_dpas.products:.0f}} instruction, with sums in float32 and A and B in bf16:
@@ -128,8 +131,8 @@ record(
 #
 # - **It wins** where the width of a warp is in your way: ask for 16 lanes with `intel_reqd_sub_group_size`, and you get 16.
 # - **It trips** over code that believes in 32. The compiler may give it 16, and tells nobody.
-# - **It trips** over the toolchain. The public compiler that we could install without a card knows one name for the matrix unit on one of
-#   two chips, and its own disassembler does not find its library. The text on this page is a dump of the compiler's.
+# - **It trips** over the toolchain. The public compiler knows one name for the matrix unit on one of two chips, and its own disassembler
+#   does not find its library.
 # - *Gaudi* is another machine of Intel's, and no GPU: it has a place of its own in [the map](index.md#the-map).
 
 # %% [markdown]
@@ -138,7 +141,7 @@ record(
 # | one card | Max 1550, Xe-HPC [^lockwood-pvc] | {{ gpu.name }} |
 # | --- | ---: | ---: |
 # | cores | 128 [^lockwood-pvc] | {{ gpu.sms:.0f}} |
-# | matrix engines in a core | 8 [^lockwood-pvc] | 4 |
+# | matrix engines in a core | 8 [^lockwood-pvc] | [one a quarter](silicon.md) |
 # | HBM, GB/s | {{ max1550.gb_per_s:.0f}} | {{ gpu.gb_per_s:.0f}} |
 # | HBM, GB | {{ max1550.gb:.0f}} | |
 # | bf16, dense, TFLOP/s | no sheet that we could open | {{ gpu.bf16_tflops:.0f}} |
@@ -157,6 +160,7 @@ record(
 # On Debian 12 that installs the compiler, compiles for both, and rewrites the records that this page reads. These made them:
 #
 # /// text | hpc.compilers
+# fold: "Compilers and their versions"
 # ///
 #
 # **Where the course teaches it:** what lanes do together, [a warp at a fork](../lectures/l2_the_cuda_model.py#a-warp-at-a-fork); one

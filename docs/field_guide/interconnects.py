@@ -11,15 +11,14 @@
 # By the end of this page you can
 #
 # - name the road that bytes take from one place in a machine to another, and its rate;
-# - say whether a printed rate counts one direction or both;
-# - work out how long the cards of a machine need to add up what each of them has, and whether arithmetic can hide it.
+# - work out how long cards need to add up what each has, and whether arithmetic can hide it.
 #
 # **In one sentence:** each step away from a card's own memory is a narrower road, first NVLink, then PCIe, then the network, so
 # split a job where the fewest bytes must cross.
 #
 # /// figure | docs/assets/figures/roads_in_a_machine.svg
 # alt: "A machine. On top the host's memory and a network adapter, both on PCIe, drawn as a thin bar with thin lines down to four cards. Each card has its own memory, HBM. Below, thick lines, NVLink, lead from each card to one wide box, NVSwitch."
-# caption: "Machines with eight cards are built alike; four are drawn. Between two cards without NVLink, bytes go up over PCIe and down again."
+# caption: "Four of eight cards are drawn. Without NVLink, bytes go up over PCIe and down again."
 # ///
 #
 # /// callout | trip
@@ -105,7 +104,7 @@ record(
 # ///
 # ///
 #
-# On a machine of the same kind others measured 396 GB/s for a pair, 784 GB/s both ways together, and 55 GB/s over PCIe [^bekman-links].
+# Others measured 396 GB/s for such a pair, and 55 GB/s over PCIe [^bekman-links].
 
 # %% [markdown]
 # ## An all-reduce, worked out
@@ -113,8 +112,7 @@ record(
 # Cut the matrices of a layer into {{ cards:.0f}} parts, one for each card: **tensor parallelism**. Then every card ends up with a part of
 # each sum. An **all-reduce** adds the parts up and gives every card the total. NVIDIA's library for this and its relatives is **NCCL**.
 #
-# The best that {{ cards:.0f}} cards can do alone is to send {{ share:.2f}} times the size of the result each; [Clusters](clusters.py#a-ring-by-hand)
-# shows why, with a pencil. Our layer is one of Llama 3.1 with 70 billion weights: {{ weights:.0f}} million weights, and a row of 8192 numbers
+# The best that {{ cards:.0f}} cards can do alone is to send {{ share:.2f}} times the size of the result [each](clusters.py#a-ring-by-hand). Our layer is one of Llama 3.1 with 70 billion weights: {{ weights:.0f}} million weights, and a row of 8192 numbers
 # for each token [^meta-llama31]. It has two all-reduces, one behind attention and one behind the feed-forward block. For a prompt of
 # {{ tokens:,.0f}} tokens in bf16 the result has {{ message:.0f}} MB, so each card sends {{ sent:.0f}} MB each time.
 #
@@ -129,6 +127,9 @@ record(
 # - [layer.pcie5 > 2 * math_ms] More than twice that
 # /// reveal
 # {{ layer.pcie5:.1f}} ms. Arithmetic can hide some of it, if there is any that needs no sum of the others. For the rest all cards wait.
+# ///
+#
+# ### Five roads {.beyond}
 #
 # /// table
 # columns: ["the road", "GB/s, one way", "two all-reduces, ms", "over the arithmetic"]
@@ -139,7 +140,6 @@ record(
 #   - ["NVLink 4, H100 and H200", "{{ road.nvlink4:.0f}}", "{{ layer.nvlink4:.2f}}", "{{ layer.nvlink4 / math_ms:.1f}}"]
 #   - ["NVLink 5, B200", "{{ road.nvlink5:.0f}}", "{{ layer.nvlink5:.2f}}", "{{ layer.nvlink5 / math_ms:.1f}}"]
 # caption: "Worked out: bytes over the sheet's rate, with 8 cards, and the same arithmetic in each row, that of our card at its peak [^bekman-links]."
-# ///
 # ///
 #
 # ## And a single token? {.beyond}
@@ -154,8 +154,7 @@ record(
 # - **NVLink wins** where every layer needs the sums of all cards. That is why tensor parallelism stays inside one machine.
 # - **PCIe is enough** where cards hand over seldom. Cut the model *between* layers, and a row of {{ row_kb:.0f}} kB for each token crosses once, not twice a layer.
 # - **It trips** over a rate that counts both ways, and over ordinary host memory: look at the last row of the measured table.
-# - **It trips** for a single pair where there is no switch: two of AMD's MI300X have 64 GB/s between them, of 448 GB/s that leave each card [^bekman-links].
-# - **It trips** over the way. Behind two processors PCIe takes a detour; the command below tells.
+# - **It trips** for a single pair without a switch: two of AMD's MI300X have 64 GB/s between them, of 448 GB/s that leave each [^bekman-links].
 
 # %% [markdown]
 # ## The numbers that matter
@@ -166,8 +165,7 @@ record(
 # | NVLink 3, 4, 5 | {{ road.nvlink3:.0f}}, {{ road.nvlink4:.0f}}, {{ road.nvlink5:.0f}} | {{ two_card_experts.carried.one_way:.0f}} |
 # | PCIe 4, 5, 16 lanes | {{ road.pcie4:.0f}}, {{ road.pcie5:.0f}} | {{ l2.bus.pinned_in:.1f}} in, {{ l2.bus.pinned_out:.1f}} out |
 #
-# *Measured here* are copies, between two cards and from one to its host. NCCL's own all-reduce we have not timed. The tables are as of August 2026 [^bekman-links]: NVLink 6 and PCIe 6
-# were announced for cards, and it was not confirmed that one could be bought.
+# *Measured here* are copies. NCCL's own all-reduce we have not timed. The tables are as of August 2026 [^bekman-links].
 #
 # ## What to type
 #
@@ -176,8 +174,7 @@ record(
 # nox -s docs -- --page docs/experts_on_two_cards.py
 # ```
 #
-# The first says what joins each pair: `NV18` are 18 NVLinks, `PIX` is at most one PCIe bridge, `SYS` a way from one processor to the other [^bekman-links]. The second
-# measures the table's NVLink rows anew, on a machine with two cards.
+# The first says what joins each pair: `NV18` are 18 NVLinks, `PIX` is at most one PCIe bridge, `SYS` a way from one processor to the other [^bekman-links].
 #
 # **Where the course teaches it:** [what the link gives](../experts_on_two_cards.py#what-the-link-gives), with
 # [three ways to travel](../experts_on_two_cards.py#three-ways-to-travel); [the way in](../lectures/l2_the_cuda_model.py#the-way-in) over PCIe.

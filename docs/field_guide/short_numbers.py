@@ -75,7 +75,7 @@ record(
 # %% [markdown]
 # ## What may be short
 #
-# Training is a long sum: step after step adds a small number to each weight.
+# Training is a long sum of small numbers, for each weight.
 #
 # /// predict | A weight of 1 gets {{ updates:,.0f}} updates of 0.001 each, and is kept in bf16. What is it afterwards?
 # - [kept.bf16 < 1.25] Still about 1
@@ -95,11 +95,10 @@ record(
 # | the two averages that Adam keeps | fp32 | they are sums, too |
 # | softmax, norms, the loss | fp32 | they are reductions, which often need its range [^torch-amp] |
 #
-# With these types a weight takes {{ each_bytes:.0f}} bytes: 2 and 2 for the short copy and the gradient, three times 4 for the rest. 70 billion weights are {{ model_tb:.2f}} TB. PyTorch's autocast makes the short
-# copy in passing and keeps the gradient long: 4 and 4 and 8, which is as much.
+# With these types a weight takes {{ each_bytes:.0f}} bytes: 2 and 2 for the short copy and the gradient, three times 4 for the rest. 70 billion weights are {{ model_tb:.2f}} TB.
 #
 # **Loss scaling.** fp16 has ten bits of fraction and few of exponent. A gradient of 0.00000001 becomes {{ lost:.0f}}. Multiply the loss by 65536, and all gradients are as much
-# larger; afterwards divide. `GradScaler` does that, and lets a step go by in which something became infinite [^torch-amp]. bf16 has the exponent of fp32, so it needs none.
+# larger; afterwards divide. `GradScaler` does that, and skips a step in which something became infinite [^torch-amp]. bf16 has the exponent of fp32, so it needs none.
 
 # %% [markdown]
 # ## Eight bits that lose
@@ -140,21 +139,22 @@ record(
 # ///
 # ///
 #
-# The cure is to make the rows short where they are made: in the norm or the gate before the multiply, while they are in registers.
+# The cure is to make the rows short where they are made, in the norm or the gate before, while they are in registers.
 #
-# **Widened first.** Worse is to store eight bits and multiply sixteen, with a kernel of its own between: it reads one byte of each weight and writes two, and the multiply reads these.
+# ### Widened first, and what others found {.beyond}
+#
+# Worse is to store eight bits and multiply sixteen, with a kernel of its own between: it reads one byte of each weight and writes two, and the multiply reads these.
 # Five bytes instead of two: {{ weights.widened:.0f}} MB instead of {{ weights.sixteen:.0f}}. A kernel that [widens in registers](../workshops/w4_serving.py#shorter-weights) moves {{ weights.eight:.0f}} MB.
 #
-# **As others found it.** On an RTX 3090 somebody's LLaMA-7B took 33 ms in fp16, and 155 ms with LLM.int8() [^bnb-347]. Its author: the kernels were made for training; small
+# On an RTX 3090 somebody's LLaMA-7B took 33 ms in fp16, and 155 ms with LLM.int8() [^bnb-347]. Its author: the kernels were made for training; small
 # matrices do not fill the card, and quantising costs too much beside them [^bnb-511]. And on Blackwell's cards vLLM has no INT8 at all; it says to take FP8 [^vllm-int8].
 
 # %% [markdown]
 # ## When it wins, when it trips
 #
-# - **bf16 wins** in training: no loss scaling, and nothing to tune.
+# - **bf16 wins** in training: no loss scaling.
 # - **Eight bits win** with many rows, where arithmetic decides, and with few, where the rows are made short in passing.
 # - **It trips** over a scale for a whole tensor, and one large number in it: see the exercise.
-# - **It trips** over layers that are small. Each has its own beginnings and ends, and few bytes to save.
 # - **It trips** over an error that nobody looked at. Ask for [bytes and error](../workshops/w4_serving.py#what-the-bits-cost) together.
 
 # %% [markdown]
@@ -181,7 +181,7 @@ record(
 # With `torch.float16` instead, put `torch.amp.GradScaler` around the last two lines.
 #
 # **Where the course teaches it:** [shorter numbers](../lectures/l6_tensor_cores.py#shorter-numbers), their error and what they buy; [shorter
-# weights](../workshops/w4_serving.py#shorter-weights), in a server; [the transformer engine](ampere_ada_hopper.py), which chooses scales.
+# weights](../workshops/w4_serving.py#shorter-weights), in a server; [the transformer engine](ampere_ada_hopper.py).
 #
 # /// exercise | One large number | 5 minutes
 # Four numbers: 0.1, 0.3, 1.0 and 60. They share a scale.

@@ -12,7 +12,7 @@
 #
 # - time a piece of work with two events, and name two things that are in that time beside the work;
 # - make one stream wait for another, without the host;
-# - choose between Nsight Systems, Nsight Compute and PyTorch's profiler by your question.
+# - choose a profiler by your question.
 #
 # **In one sentence:** an event is a mark that the card stamps with its own clock when it has done all that stands before it in the
 # stream, and a timeline is what you get when every kernel has two such stamps.
@@ -23,8 +23,8 @@
 # ///
 #
 # /// callout | trip
-# *Cited*: a manual says so, and its source stands beside it. *Measured here*: on our own card, {{ gpu.name }}, by the lessons. We ran no Nsight Systems: its
-# commands below are cited, and the timeline is PyTorch's.
+# *Cited*: a manual says so. *Measured here*: on our own card, {{ gpu.name }}, by the lessons. We ran no Nsight Systems: its commands are
+# cited, and the timeline is PyTorch's.
 # ///
 
 # %% tags=["fold"]
@@ -72,6 +72,11 @@ record(
 # - *Gaps.* If the host is late with its next order, the card waits, and the marks count it.
 # - *Neighbours.* What other streams do between the two marks is not yours, and slows yours down; NVIDIA warns of it [^cuda-event-time].
 #
+# So to time a kernel, give its orders ahead: [how we measure](../how_we_measure.py#the-clock) keeps the card busy until all marks are
+# written.
+#
+# ### And in a whole step? {.beyond}
+#
 # /// predict | One token of our plain model takes the card {{ l7.step.plain.us / 1e3:.0f}} ms, from its first kernel to its last, while a profiler watches. That is what two events around it would say. In how much of that time does the card work?
 # - [l7.step.plain.share > 0.7] In most of it
 # - [0.3 <= l7.step.plain.share <= 0.7] In about half
@@ -80,9 +85,6 @@ record(
 # {{ l7.step.plain.share:.0%}}. The rest are gaps, in which the host writes orders. No pair of events shows that. [A timeline does](../lectures/l7_profiling.py#gaps-between-the-kernels): with one
 # sheet of orders, a CUDA graph, as many kernels were done in {{ l7.step.graph.us / 1e3:.0f}} ms.
 # ///
-#
-# So to time a kernel, give its orders ahead: [how we measure](../how_we_measure.py#the-clock) keeps the card busy until all marks are
-# written.
 
 # %% [markdown]
 # ## One stream waits for another
@@ -98,17 +100,17 @@ record(
 #     grey(frame)
 # ```
 #
-# Without that line it is a race, and often a right answer: the worst kind. And the way back needs one, too: the next copy into `frame`
-# must wait until `grey` has read it.
+# Without that line it is a race, and often a right answer: the worst kind. The way back needs one, too: the next copy must wait until `grey` has
+# read.
 
 # %% [markdown]
 # ## When it wins, when it trips
 #
-# - **Two events win** for a piece of work that you know, again and again: they cost next to nothing.
-# - **A timeline wins** when you do not know where the time goes: gaps, copies, a stream that waits for another.
+# - **Two events win** for a piece of work that you know.
+# - **A timeline wins** when you do not know where the time goes.
 # - **Counters win** when one kernel is slow, and you ask why. Nsight Compute runs it several times to read them all.
 # - **It trips** over the first call, which compiles, and over a cache that is still warm.
-# - **It trips** over the watcher. A profiler of timelines makes each order dearer: trust shares and order, and take times with events.
+# - **It trips** over the watcher. A profiler makes each order dearer: take times with events.
 
 # %% [markdown]
 # ## The numbers that matter
@@ -129,8 +131,8 @@ record(
 # nsys stats step.nsys-rep
 # ```
 #
-# The first traces CUDA's orders, your own marks and the operating system [^carilli-nsys]; the second prints sums of what it saw [^nsys-analysis]. Give names to your
-# regions with `torch.cuda.nvtx.range_push("attention")` and `range_pop()`, warm up before, and watch a few steps, not an hour.
+# The first traces CUDA's orders, your marks and the system [^carilli-nsys]; the second prints sums [^nsys-analysis]. Name your
+# regions with `torch.cuda.nvtx.range_push("attention")` and `range_pop()`, and watch a few steps, not an hour.
 #
 # **Where the course teaches it:** [two things at once](../lectures/l2_the_cuda_model.py#two-things-at-once-streams), [gaps between the
 # kernels](../lectures/l7_profiling.py#gaps-between-the-kernels), and [the clock](../how_we_measure.py#the-clock).

@@ -163,6 +163,7 @@ record(
 # That compiles for all four and rewrites the records that this page reads. These made them:
 #
 # /// text | v5e.compilers
+# fold: "Compilers and their versions"
 # ///
 #
 # **Where the course teaches it:** tiles that stay while others pass by, [rung 3 of the ladder](../lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory);

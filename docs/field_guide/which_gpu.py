@@ -186,7 +186,7 @@ record(
 # reaches {{ one_token.prefill.compiled.of_peak:.0%}} of the peak. On another card the shares will be others. Take the same share for both
 # cards of a comparison, and say so.
 #
-# ## Seven cards, four jobs
+# ## Seven cards, four jobs {.beyond}
 #
 # All of it for one card, at its floor. Prompts and training leave attention's own products out. Training with Adam in mixed precision keeps 16
 # bytes a weight, before activations: weights and gradients in bf16, and in fp32 a copy and two running means.
@@ -211,7 +211,7 @@ record(
 # Look down a column: the order of the cards may change with the job.
 # ///
 #
-# ### With 70 billion weights {.beyond}
+# ### With 70 billion weights
 #
 # Now *does it fit* decides. Cards that hold the model alone need no links; the others need fast ones, and this table has none in it.
 #
@@ -238,7 +238,7 @@ record(
 #
 # **Where the course teaches it:** [the first roofline](../lectures/l1_what_a_gpu_is.py#the-first-roofline),
 # [operations for each byte](../workshops/w4_serving.py#operations-for-each-byte), and two cards whose clocks were asked,
-# [side by side](../two_cards.md#where-it-shows).
+# [side by side](../two_cards.md#where-it-shows), with ten of our kernels [predicted](../two_cards.md#ten-kernels-predicted) from one card for the other.
 #
 # /// exercise | A card for one desk | 4 minutes
 # You want a 7B for yourself alone, on an A10G or an RTX 4090. In 16 bits their floors are {{ one.m7.a10g:.1f}} and

@@ -174,6 +174,12 @@ QUOTES = """
 # It is ahead.
 # ///
 #
+# /// when | w1.m > 0
+# This card was asked.
+# /// otherwise
+# Nobody asked this card.
+# ///
+#
 # /// chart | bars
 # title: "Bars"
 # alt: Bars.
@@ -190,6 +196,8 @@ def test_a_number_that_this_card_has_not_measured_is_a_dash_and_the_page_says_wh
     has_all, _, text = said(root, BESIDE, "w2")
     assert "dashes" not in text
     assert ">2000</a>" in text
+    assert "This card was asked" in text
+    assert "Nobody" not in text
 
     beside.unlink()
     write(root, "docs/w3.py", PAGE.lstrip().replace("id: w1", "id: w3"))
@@ -203,6 +211,7 @@ def test_a_number_that_this_card_has_not_measured_is_a_dash_and_the_page_says_wh
     link = '<a href="../w2.html" data-edition="h200">the same page of the H200</a>'
     assert f"A dash (—) stands for a number that the H100 has not measured. It is on {link}." in text
     assert "It is ahead" not in text
+    assert "Nobody asked this card" in text
     assert "<svg" not in text
     assert "1000" not in text
 

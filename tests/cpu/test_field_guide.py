@@ -22,48 +22,63 @@ PAGES = sorted(path.stem for path in GUIDE.glob("*.py"))
 
 # --- the map --------------------------------------------------------------------------------------
 
-# The topics, and what has to be found under each: products, words of its description.
+# The topics, a line of the list that asked for the guide each, and what that line names: products, and words of its
+# description. Each has to be spoken of on the topic's own page.
 TOPICS = {
-    "Ampere, Ada and Hopper": "A100, H100, H200, RTX 4090, FP8, NVLink, transformer engine",
-    "TPU": "systolic array, XLA, JAX, compiled anew, topology",
-    "Why a GPU at all": "latency, throughput, CPU",
-    "A GPU in silicon": "multiprocessor, tensor core, roofline",
-    "The multiprocessor": "warp, register, block",
-    "Accelerators side by side": "Trainium, Groq, Cerebras, Gaudi, Apple",
-    "Apple's unified memory": "MLX, llama.cpp, Neural Engine",
-    "AWS's own chips": "Trainium, Inferentia, NeuronCore, Neuron SDK",
-    "Groq": "LPU, SRAM",
-    "Cerebras": "wafer",
-    "Intel Gaudi": "Gaudi, RoCE, SynapseAI",
-    "FPGAs": "HLS, Vitis AI",
-    "A rule for choosing an accelerator": "Trainium, Gaudi, Groq, ASICs, cost of ownership, ecosystem, team",
-    "Which GPU for which work": "A10G, training, inference",
-    "Hardware for inference": "cost per token, batching, edge, speculative decoding",
-    "The whole road": "GPU, CUDA",
-    "Your first kernel": "CUDA, Triton",
-    "The CUDA model": "launch, nvcc, cpp_extension",
-    "Threads, warps, blocks, grids": "thread, warp, block, grid",
-    "Streams": "stream, events, double buffering",
-    "Divergence": "warp, fork, shuffle",
-    "Triton": "softmax, tl.dot",
-    "A fused bias and GELU": "bias, GELU, Triton",
-    "Memory spaces, which are not five": "register, shared, local, constant, L2",
-    "The memory hierarchy": "L1, L2, HBM, latency",
-    "Coalescing and bank conflicts": "neighbour, bank, **pad",
-    "Memory of a model": "KV cache, page",
-    "Interconnects in a machine": "PCIe, NVLink, NVSwitch",
-    "Clusters": "InfiniBand, AllReduce, topology, faults",
-    "The roofline": "roofline, ridge",
-    "Occupancy's trap": "occupancy",
-    "Vectors, unrolling, ILP": "float4, in flight, unrolling",
-    "Tiling": "tile, cp.async, convolution",
-    "Programming tensor cores": "WMMA, mma.sync, tl.dot, idle",
-    "Precision on tensor cores": "BF16, FP8, TF32, mixed-precision training",
-    "Quantised kernels": "W4A16, FP8, INT8",
-    "Fusion": "torch.compile, Inductor",
-    "FlashAttention": "online softmax, FlashAttention-2",
-    "Kernels in a framework": "Triton, torch.compile, CUTLASS",
-    "Profiling": "Nsight Compute, torch.profiler, Nsight Systems",
+    "Ampere, Ada and Hopper": (
+        "A100, H100, H200, RTX 4090, NVLink, transformer engine, FP8, "
+        "Ampere, Ada, Hopper, training, inference"
+    ),
+    "TPU": "systolic array, XLA, JAX, topology, pod, compiled anew",
+    "Why a GPU at all": "latency, throughput, CPU, SIMT",
+    "A GPU in silicon": "multiprocessor, tensor core, roofline, shared memory, HBM, L2",
+    "The multiprocessor": "scheduler, warp, register, shared memory, block, occupancy",
+    "Accelerators side by side": "TPU, Trainium, LPU, WSE, Gaudi, Apple",
+    "Apple's unified memory": "unified memory, MLX, llama.cpp, Neural Engine, CPU, one reader",
+    "AWS's own chips": "Trainium, Inferentia, NeuronCore-v2, Neuron SDK, compiler, price",
+    "Groq": "language processing unit, SRAM, compiler, timetable",
+    "Cerebras": "wafer, communication, linear, training",
+    "Intel Gaudi": "TPC, RoCE, SynapseAI, H100, price",
+    "FPGAs": "HLS, Vitis AI, microsecond, quantiser, wires, GPU",
+    "A rule for choosing an accelerator": (
+        "NVIDIA, TPU, Trainium, Gaudi, Groq, ASICs, cost of ownership, ecosystem, team, waits for"
+    ),
+    "Which GPU for which work": "A10G, L40S, RTX 4090, A100, H100, training, inference",
+    "Hardware for inference": "cost per token, batching, edge, speculative decoding, engine",
+    "The whole road": "GPU, CUDA, custom silicon, framework, distributed, memory",
+    "Your first kernel": "CUDA, Triton, thread, coalesc, divergence, Nsight",
+    "The CUDA model": "host, launch, nvcc, cpp_extension",
+    "Threads, warps, blocks, grids": "thread, warp, block, grid, two and three dimensions, occupancy",
+    "Streams": "stream, copies, event, double buffering, training, hide",
+    "Divergence": "warp, fork, shuffle, both sides",
+    "Triton": "softmax, tl.dot, layer norm, attention, tile",
+    "A fused bias and GELU": "bias, GELU, Triton, CUDA, error, block",
+    "Memory spaces, which are not five": "register, shared, local, constant, global, L1, L2, multiply, latency",
+    "The memory hierarchy": "register, shared memory, L1, L2, HBM, latency, bandwidth",
+    "Coalescing and bank conflicts": "coalesc, bank, pad, transpose",
+    "Memory of a model": "KV cache, PagedAttention, HBM, DRAM, quantis",
+    "Interconnects in a machine": "PCIe, NVLink, NVSwitch, tensor parallelism, NCCL",
+    "Clusters": "InfiniBand, AllReduce, topology, NVLink, interrupt, faulty",
+    "The roofline": "intensity, ridge, compute, memory",
+    "Occupancy's trap": "occupancy, register, block, places",
+    "Vectors, unrolling, ILP": "float4, in flight, unrolling, instruction-level parallelism, schedul",
+    "Tiling": "tile, cp.async, convolution, attention, shared memory, HBM, double buffering",
+    "Programming tensor cores": "WMMA, mma.sync, tl.dot, CUTLASS, idle, shape",
+    "Precision on tensor cores": "BF16, FP16, FP8, TF32, mixed-precision training",
+    "Quantised kernels": "W4A16, FP8, INT8, INT4, FP16, BF16",
+    "Fusion": "torch.compile, Inductor, Triton, HBM",
+    "FlashAttention": "online softmax, FlashAttention-2, FlashAttention-3, HBM, N × N, IO",
+    "Kernels in a framework": "Triton, torch.compile, CUTLASS, FlashAttention, XLA, fus",
+    "Profiling": "Nsight Compute, torch.profiler, Nsight Systems, stall, roofline",
+}
+# What else was asked for by name, and the page that speaks of it.
+ALSO = {
+    "amd.py": "gfx942, gfx950, MFMA",
+    "blackwell.py": "B200, sm_100, sm_120",
+    "intel.py": "ocloc, sub-group",
+    "timelines.py": "Nsight Systems, event",
+    "convolution.py": "tile, convolution",
+    "short_numbers.py": "mixed-precision training, INT8, loss scaling",
 }
 # What still has neither a page nor a lesson. These two may only shrink.
 AWAITED: set[str] = set()
@@ -89,6 +104,28 @@ def items(text):
     return found
 
 
+LINK = re.compile(r"\[[^\]]*\]\([^)]*\)|\[\^[\w.-]+\]")
+NO_PROSE = re.compile(
+    r"^```.*?^```$|^#+ .*?$|^/// (?!predict|exercise).*?$|^\w+: .*?$", re.DOTALL | re.MULTILINE
+)
+END = re.compile(r"(?<=[.?!;])\s+|\n\s*\n|\n(?=[-|] |\d\. )")
+
+
+def sentences(path, root=ROOT):
+    """What a page says in words, a sentence or a row of a table each: links, headings, code and captions left out."""
+    page = read_page(path, root)
+    text = "\n\n".join(cell.source for cell in page.cells if cell.kind == "markdown")
+    text = LINK.sub("", re.sub(r"\{\{.*?\}\}", "0", NO_PROSE.sub("", text), flags=re.DOTALL))
+    said = (" ".join(one.replace("*", "").split()).casefold() for one in END.split(text))
+    return [one for one in said if len(re.findall(r"\w+", one)) > 2]
+
+
+def unsaid(path, words, root=ROOT):
+    """Those of some words that no sentence of a page has."""
+    said = sentences(path, root)
+    return [word for word in words if not any(word.casefold() in one for one in said)]
+
+
 def source(link):
     return (GUIDE / link.partition("#")[0]).resolve()
 
@@ -110,16 +147,16 @@ def faults(text, pages=PAGES, to_come=TO_COME):
             yield f"{title}: has a page and is awaited, or neither"
         for missing in (one for one in links if not source(one).is_file()):
             yield f"{title}: there is no {missing}"
-        texts = {one: source(one).read_text().casefold() for one in links if source(one).is_file()}
-        own_page, read = texts.get(link, ""), " ".join(texts.values())
-        for word in (one.strip() for one in TOPICS[title].split(",")):
-            if word in awaited:
-                if not any(word.casefold() in said.casefold() for said in words):
-                    yield f"{title}: {word} is awaited, and the map does not say so"
-                if word.casefold() in own_page:
-                    yield f"{title}: {word} is awaited, and its page speaks of it"
-            elif word.casefold() not in read:
-                yield f"{title}: no page that it leads to speaks of {word}"
+        own_page = source(link).read_text().casefold() if link and source(link).is_file() else ""
+        wanted = [one.strip() for one in TOPICS[title].split(",")]
+        for word in (one for one in wanted if one in awaited):
+            if not any(word.casefold() in said.casefold() for said in words):
+                yield f"{title}: {word} is awaited, and the map does not say so"
+            if word.casefold() in own_page:
+                yield f"{title}: {word} is awaited, and its page speaks of it"
+        if own_page:
+            for word in unsaid(source(link), [one for one in wanted if one not in awaited]):
+                yield f"{title}: no sentence of its page speaks of {word}"
 
 
 MAP = (GUIDE / "index.md").read_text(encoding="utf-8")
@@ -141,13 +178,41 @@ def test_every_topic_and_every_product_has_its_page_a_lesson_or_is_said_to_come(
         ("[**Groq**](groq.py)", "**Groq**", "Groq: has a page and is awaited, or neither"),
         ("[**Cerebras**](cerebras.py)", "[**Cerebra**](cerebras.py)", "Cerebras: is in the map or in this list alone"),
         ("[**TPU**](tpu.py)", "[**TPU**](gpu.py)", "TPU: there is no gpu.py"),
-        ("[**FPGAs**](fpga.py)", "[**FPGAs**](groq.py)", "FPGAs: no page that it leads to speaks of Vitis AI"),
+        ("[**FPGAs**](fpga.py)", "[**FPGAs**](groq.py)", "FPGAs: no sentence of its page speaks of Vitis AI"),
     ],
 )  # fmt: skip
 def test_a_fault_in_the_map_is_seen(old, new, fault):
     assert old in MAP
     found = list(faults(MAP.replace(old, new)))
     assert fault in [line.partition("#")[0] for line in found]
+
+
+@pytest.mark.parametrize("name", ALSO)
+def test_what_else_was_asked_for_by_name_has_its_page(name):
+    assert unsaid(GUIDE / name, [word.strip() for word in ALSO[name].split(",")]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("fpga.py", "**Vitis AI** is AMD's other way", "[Vitis AI](apple.py) is AMD's other way"),
+        ("whole_road.md", "All this is the layer below the framework", "[All this is below the framework](tpu.py)"),
+        ("streams.md", "An *event* is a mark", "## An event is a mark"),
+    ],
+)  # fmt: skip
+def test_a_word_of_a_link_or_a_heading_is_no_sentence(tmp_path, name, old, new):
+    """A page that only leads to what it was asked for is seen."""
+    text = (GUIDE / name).read_text(encoding="utf-8")
+    assert old in text
+    page = tmp_path / "docs" / name
+    page.parent.mkdir()
+    page.write_text(text)
+    word = {"fpga.py": "Vitis AI", "whole_road.md": "framework", "streams.md": "another stream can wait"}[
+        name
+    ]
+    assert unsaid(page, [word], tmp_path) == []
+    page.write_text(text.replace(old, new))
+    assert unsaid(page, [word], tmp_path) == [word]
 
 
 def test_a_page_that_no_topic_leads_to_and_a_product_that_has_come_are_seen():
@@ -388,6 +453,23 @@ def test_pages_of_the_guide_measure_nothing():
         page = read_page(GUIDE / f"{name}.py", ROOT)
         assert page.runs, name
         assert not page.measures, name
+
+
+def test_the_guide_is_rendered_within_seconds(our_course, capsys):
+    course, rendered = our_course
+    took = {page.path: rendered[page.id].seconds for page in course.pages if "field_guide" in page.path.parts}
+    assert len(took) > len(TOPICS)
+    assert min(took.values()) > 0
+    with capsys.disabled():
+        print(f"\nfield guide: {len(took)} pages rendered in {sum(took.values()):.1f} s")
+    assert sum(took.values()) < 8  # of the processor: less than four on a machine that does nothing else
+
+
+def test_a_page_is_read_in_a_few_minutes(our_course):
+    course, rendered = our_course
+    pages = [page for page in course.pages if "field_guide" in page.path.parts and page.id != "field_guide"]
+    took = {page.path.stem: rendered[page.id].minutes[0].rounded()["reading"] for page in pages}
+    assert {name: minutes for name, minutes in took.items() if not 3 <= minutes <= 7} == {}
 
 
 KNOWN = tomllib.loads((ROOT / "docs/bibliography.toml").read_text(encoding="utf-8"))

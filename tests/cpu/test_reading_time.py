@@ -9,6 +9,7 @@ from course_site.pages import blocks
 from course_site.pages.blocks import DirectiveError
 from course_site.pages.headings import beyond_the_core, headings, unmarked
 from course_site.pages.page import Cell, Page
+from course_site.site import callouts
 from course_site.site.render import optional_sections, reading_time
 from course_site.site.render.page import BLOCKS, RULE, _minutes
 from course_site.site.render.reading_time import Minutes
@@ -57,6 +58,10 @@ def test_what_a_cell_printed_is_read_as_words():
 
 def test_a_picture_takes_half_a_minute():
     assert shown("slot0of_ptoken", {"slot0of_ptoken": "<figure><svg></svg></figure>"}) == Minutes(reading=0.5)
+
+
+def test_the_icon_of_a_callout_takes_no_time():
+    assert shown("slot0of_ptoken", {"slot0of_ptoken": callouts.icon("trip")}) == Minutes()
 
 
 def test_a_diff_counts_its_lines_where_it_stands_open():

@@ -366,6 +366,17 @@ def test_a_recorded_text_stands_as_it_is(tmp_path, monkeypatch):
     )
 
 
+def test_a_recorded_text_may_be_folded(tmp_path, monkeypatch):
+    page = PAGE.replace(
+        "# /// claim", '# /// text | said.it\n# fold: "What it <said>"\n# ///\n#\n# /// claim', 1
+    )
+    said = {"said": {"it": {"kind": "text", "value": WRITTEN}}}
+    course, rendered = render(repository(tmp_path, monkeypatch, page, {**NAMES, **said}))
+    assert course.problems == []
+    head = '<details class="fold" markdown="1">\n<summary>What it &lt;said&gt;</summary>'
+    assert f"{head}\n\n```` {{ .text .output .no-copy }}\n{WRITTEN}````\n\n</details>" in rendered.markdown
+
+
 def test_what_is_no_text_or_may_not_be_published_is_refused(tmp_path, monkeypatch):
     page = PAGE.replace("# /// claim", "# /// text | NAME\n# ///\n#\n# /// claim", 1)
     said = {"path": {"kind": "text", "value": "read /home/me/file"}}

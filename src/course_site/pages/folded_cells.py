@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import sys
 from collections.abc import Iterator
 
@@ -24,6 +25,7 @@ _OF_A_VALUE = frozenset({"items", "keys", "values", "append"})
 _TEACHES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Assert)
 
 
+@functools.lru_cache(maxsize=512)  # a page that shows parts of another one asks again for each
 def folded(page: Page) -> frozenset[Cell]:
     """Return the code cells that a page shows folded."""
     harness: set[str] = set()  # its names, from the cell that imports them on

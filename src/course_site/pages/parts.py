@@ -6,11 +6,12 @@ the next.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 
 from course_site.pages.blocks import Block, DirectiveError, parse, walk_blocks
 from course_site.pages.fences import lines
-from course_site.pages.headings import heading_lines, headings, section_at
+from course_site.pages.headings import heading_lines, headings
 from course_site.pages.page import Page
 
 # What can stand on a page of its own: who asks a question, or shows code, leads to the page that does.
@@ -57,14 +58,24 @@ def part_of(argument: str, which: int, pages: Mapping[str, Page]) -> tuple[Page,
 
 def _below(page: Page, anchor: str) -> Iterable[Block]:
     """Yield the blocks between a heading and the next one, those inside of others too."""
-    for number, cell in enumerate(page.cells):
+    for section, text in _sections(page):
+        if section == anchor:
+            yield from walk_blocks(parse(text))
+
+
+@functools.lru_cache(maxsize=512)
+def _sections(page: Page) -> list[tuple[str, str]]:
+    """Return the prose of a page in pieces, each with the anchor of the heading below which it stands."""
+    anchors, found, above = ["", *headings(page)], [], 0
+    for cell in page.cells:
         if cell.kind != "markdown":
             continue
-        start = 0  # of what was not parsed yet: a section begins and ends amid a cell
-        for at in [*_headings_in(cell.source), len(cell.source)]:
-            if section_at(page, number, start) == anchor:
-                yield from walk_blocks(parse(cell.source[start:at]))
-            start = at
+        start = 0  # a section begins and ends amid a cell
+        for at in _headings_in(cell.source):
+            found.append((anchors[above], cell.source[start:at]))
+            start, above = at, above + 1
+        found.append((anchors[above], cell.source[start:]))
+    return found
 
 
 def _headings_in(text: str) -> list[int]:

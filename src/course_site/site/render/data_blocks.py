@@ -22,10 +22,10 @@ from course_site.pages.urls import address_from
 from course_site.site.course import Problem
 from course_site.site.editions import SIDE_BY_SIDE
 from course_site.site.render.code import what_no_output_has
-from course_site.site.render.writer import Writer, div
+from course_site.site.render.writer import Writer, details, div
 from course_site.values import claims
 from course_site.values.condition_text import in_words
-from course_site.values.values import Define, ExpressionError, NotHere, Scope, evaluate, parse
+from course_site.values.values import Define, ExpressionError, NotHere, NotMeasuredYet, Scope, evaluate, parse
 
 # Where readers are told what happens to a sentence whose condition is false.
 WHEN_A_CLAIM_FAILS = "docs/how_we_measure.py#when-a-sentence-fails"
@@ -106,9 +106,14 @@ def _mark(writer: Writer, verdict: claims.Verdict) -> str:
 
 
 def when(writer: Writer, block: Block) -> str:
-    """Prose that depends on a recorded fact."""
-    true = _asked(claims.is_so, writer, block)
-    if true is None:
+    """Prose that depends on a recorded fact; where this card has not measured it, the `otherwise` stands."""
+    if not writer.has_numbers:
+        return ""
+    try:
+        true = claims.is_so(block.argument, writer.scope)
+    except NotMeasuredYet:
+        true = False
+    except NotHere:
         return ""
     shown, other = block.body, block.parts.get("otherwise", [])
     writer.of_one_card([block.argument], " ".join(text for text in [*shown, *other] if isinstance(text, str)))
@@ -217,15 +222,21 @@ def _filled(writer: Writer, item: Any) -> Any:
 
 
 def text(writer: Writer, block: Block) -> str:
-    """Return a recorded text as it stands, line by line: nothing in it is taken for Markdown, HTML or a value."""
-    read(block.text, {})
+    """Return a recorded text as it stands, line by line: nothing in it is taken for Markdown, HTML or a value.
+
+    `fold` is what a reader unfolds to see it.
+    """
+    settings = read(block.text, {"fold?": TEXT})
     found = evaluate(block.argument, writer.scope).value
     if not isinstance(found, str):
         raise DirectiveError("is not text: show a number with {{ … }}")
     writer.of_one_card([block.argument], found)
     for wrong in what_no_output_has(found):
         writer.problem(f"/// text | {block.argument}: has {wrong!r} in it, which nobody may publish")
-    return fenced(found.strip("\n"), ".text .output .no-copy")
+    shown = fenced(found.strip("\n"), ".text .output .no-copy")
+    return (
+        details("fold", html.escape(writer.plain(settings["fold"])), shown) if "fold" in settings else shown
+    )
 
 
 _COLUMN: dict[str, Shape] = {"label": CELL, "value": TEXT, "format?": WORD}

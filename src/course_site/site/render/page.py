@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
+import time
 from collections.abc import Iterator, Mapping
 
 from course_site.lint import covers, predictions
@@ -107,7 +108,7 @@ def render_course(course: Course) -> dict[str, Rendered]:
     """Render every page, by its id; what is wrong is noted in `course.problems`."""
     # A page may quote what another one defines, so all definitions come before any prose.
     writers = define_course(course)
-    rendered = {writer.page.id: _render(writer) for writer in writers}
+    rendered = {writer.page.id: _timed(writer) for writer in writers}
     for writer in writers:
         for whole in writer.roads:
             whole.fill(rendered)
@@ -129,6 +130,13 @@ def render_again(course: Course, page: Page, others: Mapping[str, Rendered]) -> 
     for whole in writer.roads:
         whole.fill({**others, page.id: rendered})
     return rendered
+
+
+def _timed(writer: Writer) -> Rendered:
+    began = time.thread_time()
+    out = _render(writer)
+    out.seconds = time.thread_time() - began
+    return out
 
 
 def _render(writer: Writer) -> Rendered:

@@ -145,6 +145,8 @@ def _of_block(name: str, count: int) -> Minutes:
 
 
 def _of_slot(raw: str, said: str, is_folded: bool) -> Iterator[_Piece]:
+    if raw.startswith("<svg") and "aria-hidden" in raw.partition(">")[0]:
+        return  # an icon beside words
     if "<svg" in raw:
         yield _Piece(Minutes(reading=PICTURE), is_folded)
     elif told := _LINES.search(raw.partition(">")[0]):

@@ -61,6 +61,7 @@ class Rendered:
         shown: every value expression on the page with the text it became.
         road: HTML that stands above the page, "" for a page off the road.
         minutes: what it asks of its reader, shown and folded.
+        seconds: of the processor that it took to render.
     """
 
     markdown: str = ""
@@ -72,6 +73,7 @@ class Rendered:
     cited: list[str] = field(default_factory=list)
     road: str = ""
     minutes: tuple[Minutes, Minutes] = (Minutes(), Minutes())
+    seconds: float = field(default=0.0, compare=False)
 
     def fill(self, content: str) -> str:
         """Swap the tokens in HTML (or Markdown) for what they stand for."""
