@@ -13,9 +13,16 @@ def least(stages):
 FOUR = 2 ** math.ceil(math.log2(least(4)))  # that divides the batch
 EIGHT = 2 ** math.ceil(math.log2(least(8)))
 
+assert EIGHT == BATCH
 ANSWERS = {
     "How many micro-batches?": (
-        *(3, 3, least(4), BATCH, FOUR, BATCH // FOUR),
-        *(7, 7, EIGHT, BATCH // EIGHT),
-    )
+        3,
+        3,
+        least(4),
+        FOUR,
+        BATCH // FOUR,
+        7,
+        7,
+        BATCH // EIGHT,
+    ),
 }
