@@ -146,7 +146,7 @@ record(
 # A tile in shared memory lets a warp read a row of x, and write a row of y, with the change of direction between: {{ sent.tiled:.0f}} bytes for {{ needed:.0f}}. What it does not change is the least traffic at HBM; counted there, the plain kernel moves {{ l3.counted.turn.naive.gb:.2f}} GB and the tiled one
 # {{ l3.counted.turn.tiled.gb:.2f}}, not {{ asked.naive / asked.tiled:.0f}} times as much, for L2 puts most sectors together. What was lost was lost on the way to L2.
 #
-# The new fault is the column of the tile: 32 words apart is always the same bank, {{ queue.tiled:.0f}} turns in place of {{ queue.row:.0f}}. A row of 33 words mends it, or the column `c ^ r`, which wastes no word.
+# The new fault is the column of the tile: 32 words apart is always the same bank, {{ queue.tiled:.0f}} turns in place of {{ queue.row:.0f}}. A row of 33 words mends it, and so does a swizzle, which wastes no word.
 # ///
 #
 # ## What could not run here
