@@ -204,7 +204,7 @@ record(
 # Llama 2 7B on one A100 of 80 GB, its weights in four bits. (1) How much room is left for the cache? (2) How many sequences of 2048 tokens fit? (3) Why does a server with continuous batching make more of them than one with static batches?
 # /// answer
 # 1. The grids take {{ bytes.plain:.1f}} GB at four bits. With a scale of 16 bits for each 128 weights, and embedding and head in 16 bits, it is {{ bytes.weights:.1f}} GB. Keep a tenth of the card free for activations and graphs: {{ bytes.room:.0f}} GB are left.
-# 2. A token takes 2 · 32 · 32 · 128 · 2 bytes, {{ bytes.token:.0f}} KiB, since all heads have keys of their own; 2048 tokens take {{ bytes.sequence:.2f}} GB. So {{ fit.reserved:.0f}} fit, {{ bytes.all:.0f}} if nothing is kept free. Half the bits for the cache would double that; heads that share keys would bring more.
+# 2. A token takes 2 · 32 · 32 · 128 · 2 bytes, {{ bytes.token:.0f}} KiB, since all heads have keys of their own; 2048 tokens take {{ bytes.sequence:.2f}} GB. So {{ fit.reserved:.0f}} fit, {{ bytes.all:.0f}} if nothing is kept free. With shorter numbers in the cache, or with heads that share keys, more would fit.
 # 3. A static batch ends with its longest answer. In the queue above, on {{ fit.reserved:.0f}} seats, {{ seats.static:.0%}} of the seats have somebody in them, in the mean over all steps. With continuous batching it is {{ seats.continuous:.0%}}, and {{ gain:.1f}} times fewer steps. Where all answers are equally long the factor is {{ no_gain:.1f}}:
 #    nothing to gain. Our engine, on its own queue and a card, gained {{ engine.gain_last:.1f}} times.
 # ///
