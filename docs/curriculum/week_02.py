@@ -41,9 +41,9 @@
 # - What are threads, blocks and grids, and how do they come to the hardware? [Who am I?](../lectures/l2_the_cuda_model.py#who-am-i) and [how large is a block?](../lectures/l2_the_cuda_model.py#how-large-is-a-block)
 # - How large is shared memory, and how much nearer than global memory? [How far is it?](../lectures/l3_memory.py#how-far-is-it) A trip takes {{ l3.hop.shared:.0f}} ticks in place of {{ l3.hop.hbm:.0f}}, on {{ gpu.name }}.
 # - Why does it matter which neighbours ask? Coalescing: [ask for neighbours](../lectures/l3_memory.py#ask-for-neighbours).
-# - What limits occupancy, and is more of it better? [Occupancy's trap](../field_guide/occupancy.md).
+# - How do registers and shared memory limit occupancy, the warps that are there at once, and is more of it better? [Occupancy's trap](../field_guide/occupancy.md).
 # - What is a bank conflict? [Thirty-two windows](../lectures/l3_memory.py#thirty-two-windows).
-# - What do L1 and L2 do? [How far is it?](../lectures/l3_memory.py#how-far-is-it) and [memory spaces](../field_guide/memory_spaces.md), for nothing can be declared in them.
+# - What do the caches L1 and L2 do? [How far is it?](../lectures/l3_memory.py#how-far-is-it) and [memory spaces](../field_guide/memory_spaces.md), for nothing can be declared in them.
 #
 # /// idea | Is a cache a better shared memory, since you need not manage it?
 # Both are cut from one memory of the multiprocessor. A cache keeps what was asked for lately, in lines, and throws out what it likes. Shared memory keeps what you put there, where you put it, until you are done, and the whole block can
@@ -88,12 +88,12 @@ def turns(words):
     return int(np.bincount(np.unique(words) % 32).max())
 
 
-# y[n, m] = x[m, n]: the lane counts along n, for some row m = 5 and from n = 64 on.
+# y[n, m] = x[m, n]: lanes count along n, in a row m, from n = 64 on.
 m, n = 5, 64 + LANE
 asked = {
     "read": sectors(m * N + n),  # neighbours in x
     "naive": sectors(n * N + m),  # a row of y apart
-    "tiled": sectors(n[0] * N + 32 + LANE),  # a row of the tile becomes a row of y
+    "tiled": sectors(n[0] * N + 32 + LANE),  # a row of y
 }
 column = 3  # of a tile of 32 by 32 words
 queue = {
@@ -113,8 +113,8 @@ record(
 )
 
 # %% [markdown]
-# /// predict | The plain transpose of [L3](../lectures/l3_memory.py#the-obvious-kernel) reads rows and writes columns. How many times as long does it take as a copy of the same bytes?
-# First say how many sectors its 32 lanes write to. Then guess.
+# /// predict | A plain transpose reads rows and writes columns. How many times as long does it take as a copy of the same bytes?
+# It is [the obvious kernel](../lectures/l3_memory.py#the-obvious-kernel). First say how many sectors its 32 lanes write to. Then guess.
 #
 # - [l3.turn.naive.us / l3.copy.ours.us < 1.5] About as long: the bytes are the same
 # - [1.5 <= l3.turn.naive.us / l3.copy.ours.us < 4] Two or three times

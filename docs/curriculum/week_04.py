@@ -53,7 +53,7 @@
 # ///
 #
 # /// idea | What does MLA keep in place of keys and values?
-# *MLA*, multi-head latent attention, keeps one short list for each token, a *latent*, from which the keys and values of all heads can be made. DeepSeek-V2 keeps 512 numbers, and 64 more for one key that is rotated
+# *MLA*, multi-head latent attention, keeps one short list for each token, a *latent*, from which the keys and values of all heads can be made: a low-rank compression. DeepSeek-V2 keeps 512 numbers, and 64 more for one key that is rotated
 # by its place and shared by all heads, where plain attention with 128 heads of 128 would keep 2 · 128 · 128 [^deepseek2024v2]. Often you read that the cache is 64 times smaller. That forgets the rotated key:
 # with it the factor is {{ kept.mha / kept.mla:.1f}}. And unlike a shared head, the latent is read for scores *and* for values, so there is no factor 2. [W4](../workshops/w4_serving.py#does-decode-always-wait-for-bytes) says what that does to decode.
 # ///
@@ -69,7 +69,7 @@
 #
 # ## Do
 #
-# In W1 you type the loop for one head, without a mask. Here is what a model of today needs: a causal mask, and groups of query heads that share a head of keys. It takes a few lines more. Here it is held against plain
+# W1's loop in NumPy is for one head, without a mask. Here is what a model of today needs: a causal mask, and groups of query heads that share a head of keys. It takes a few lines more. It is held against plain
 # attention in float64, in place of PyTorch's `scaled_dot_product_attention`: two programs in one type could share a fault of rounding, and float64 shows it. It also counts what it fetches.
 
 # %%
@@ -78,21 +78,17 @@ from course_kernels.measure import quantity, record
 
 
 def flash(Q, K, V, rows, keys):
-    """Causal attention of H heads that share G heads of keys; Q is [H, N, D], K and V are [G, N, D]."""
+    """Causal: Q is [H, N, D], K and V are [G, N, D]; H / G heads share one."""
     H, N, D = Q.shape
     G = len(K)
     O, held, fetched = np.empty_like(Q), 0, 0
-    groups = Q.reshape(
-        G, H // G, N, D
-    )  # query heads that share a key head, together
+    groups = Q.reshape(G, H // G, N, D)  # those that share, together
     for g in range(G):
-        for i in range(0, N, rows):  # a tile of queries of all heads of the group
+        for i in range(0, N, rows):  # a tile of queries, of all of a group
             q = groups[g, :, i : i + rows] / np.float32(np.sqrt(D))
             m = np.full((*q.shape[:2], 1), -np.inf, Q.dtype)
             l, acc = np.zeros_like(m), np.zeros_like(q)
-            for j in range(
-                0, min(i + rows, N), keys
-            ):  # skip what is above the diagonal
+            for j in range(0, min(i + rows, N), keys):  # skip above the diagonal
                 k, v = K[g, j : j + keys], V[g, j : j + keys]
                 s = q @ k.T  # [H / G, rows, keys]
                 row = i + np.arange(q.shape[1])[:, None]
@@ -130,7 +126,7 @@ larger = flash(Q, K, V, rows=128, keys=64)
 wider = flash(Q, K, V, rows=64, keys=128)
 
 WIDTH = 128  # numbers of a head
-tile = {  # bytes of what lies in shared memory, however long the text is
+tile = {  # bytes in shared memory, however long the text is
     "ours": 2 * 16 * WIDTH * 4,  # keys and values, 16 of each, fp32
     "tuned": 3 * 2 * 64 * WIDTH * 2,  # three pairs of tiles of 64, bf16
     "second": (128 + 2 * 64) * WIDTH * 2,  # 128 queries, 64 keys and values
@@ -184,7 +180,7 @@ record(
 # ///
 #
 # /// exercise | The mask that is not needed | 3 minutes
-# The loop masks every tile. Which tiles need no mask, and which line tells? And why can no row meet a first tile in which all is masked?
+# The loop masks every tile. Which tiles need no mask? And why can no row meet a first tile in which all is masked?
 # /// answer
 # Those whose last column does not come after their first row. Fast kernels have two loops, one without the mask and a short one with it. The first tile begins with the first column, which every row may see.
 # With a [window](../workshops/w1_flash_attention.py#before-you-leave-the-table) that is no longer so.

@@ -43,7 +43,7 @@
 #
 # - Why do prefill and decode wait for different things? [Two rhythms](../workshops/w4_serving.py#two-rhythms-in-one-kitchen) and [operations for each byte](../workshops/w4_serving.py#operations-for-each-byte). *Prefill is compute-bound, decode is memory-bound* is right as long as prompts are long and groups of heads small: [when it is not](../workshops/w4_serving.py#does-decode-always-wait-for-bytes).
 # - Time to first token (TTFT) and time per output token (TPOT): who needs which? [Three numbers](../an_engine.py#three-numbers-and-who-needs-them).
-# - What is continuous batching? [The coach and the bus](../workshops/w4_serving.py#the-coach-and-the-bus).
+# - What is continuous batching, or iteration-level scheduling? [The coach and the bus](../workshops/w4_serving.py#the-coach-and-the-bus).
 # - How does PagedAttention find a key by a block table? [Reserved, or a page at a time](../workshops/w4_serving.py#reserved-or-a-page-at-a-time) and [follow the table](../workshops/w4_serving.py#follow-the-table). It is virtual memory for the cache.
 #
 # /// idea | Do pages limit fragmentation to less than 4 %?
@@ -87,7 +87,7 @@
 # *At which batch does arithmetic take over?* The question sounds as if it came between 1 and 64. By the pencil a grid of weights crosses the ridge at {{ w4.crosses:.0f}} rows, by the clock at {{ w4.turns:.0f}}: [the crossing, measured](../workshops/w4_serving.py#the-crossing-measured). So none of these batches is there, and attention over a cache
 # never gets there by adding readers. What ends the growth is room.
 #
-# The first token is another matter, since a queue stands before it. Here are 128 requests on 16 seats, all there from the beginning:
+# The first token is another matter, since a queue stands before it. Here are {{ engine.queue.count:.0f}} requests on {{ engine.queue.seats:.0f}} seats, all there from the beginning, in static batches (the coach) and in continuous ones (the bus):
 #
 # /// part | docs/an_engine.py#the-race | table
 # ///
@@ -103,7 +103,7 @@ from course_kernels.measure import quantity, record
 LAYERS, HEADS, HEAD, WIDTH, HIDDEN, WORDS = 32, 32, 128, 4096, 11008, 32000
 CARD, KEPT_FREE, LONGEST, PAGE = 80e9, 0.1, 2048, 16
 
-token = 2 * LAYERS * HEADS * HEAD * 2  # bytes in the cache: Llama 2 shares no heads
+token = 2 * LAYERS * HEADS * HEAD * 2  # bytes in the cache: no heads shared
 grids = LAYERS * (4 * WIDTH * WIDTH + 3 * WIDTH * HIDDEN)
 # Four bits and a scale of 16 for every 128 weights; embedding and head in 16 bits.
 weights = grids * (4 + 16 / 128) / 8 + 2 * 2 * WORDS * WIDTH
@@ -205,13 +205,13 @@ record(
 # /// answer
 # 1. The grids take {{ bytes.plain:.1f}} GB at four bits. With a scale of 16 bits for each 128 weights, and embedding and head in 16 bits, it is {{ bytes.weights:.1f}} GB. Keep a tenth of the card free for activations and graphs: {{ bytes.room:.0f}} GB are left.
 # 2. A token takes 2 · 32 · 32 · 128 · 2 bytes, {{ bytes.token:.0f}} KiB, since all heads have keys of their own; 2048 tokens take {{ bytes.sequence:.2f}} GB. So {{ fit.reserved:.0f}} fit, {{ bytes.all:.0f}} if nothing is kept free. With shorter numbers in the cache, or with heads that share keys, more would fit.
-# 3. A static batch ends with its longest answer. In the queue above, on {{ fit.reserved:.0f}} seats, {{ seats.static:.0%}} of the seats have somebody in them, in the mean over all steps. With continuous batching it is {{ seats.continuous:.0%}}, and {{ gain:.1f}} times fewer steps. Where all answers are equally long the factor is {{ no_gain:.1f}}:
+# 3. A static batch ends with its longest answer. In the queue above, on {{ fit.reserved:.0f}} seats, {{ seats.static:.0%}} of the seats have somebody in them, in the mean over all steps. With continuous batching it is {{ seats.continuous:.0%}}. So static batches take {{ gain:.1f}} times as many steps. Where all answers are equally long the factor is {{ no_gain:.1f}}:
 #    nothing to gain. Our engine, on its own queue and a card, gained {{ engine.gain_last:.1f}} times.
 # ///
 #
 # ## What could not run here
 #
-# vLLM and SGLang were not run: their steps are captured for many sizes and use more kernels than ours, so their steps may be shorter. The shape of the table would be the same: many more tokens in a second, steps that grow slowly, and a first token that waits for its turn. On your own card, with random weights, type
+# vLLM and SGLang were not run: their steps are captured for many sizes, with kernels that ours lacks, and may be shorter. The shape of the table would be the same: many more tokens in a second, steps that grow slowly, and a first token that waits for its turn. On your own card, with random weights, type
 #
 # ```
 # nox -s serve-model -- "def main(" "A list is" --pages 24

@@ -36,8 +36,8 @@
 # ## Ideas
 #
 # /// idea | What is a track?
-# *A, serving*: make one model answer faster on one card, by shorter weights, continuous batching and drafts, one after the other. *B, a kernel*: attention in Triton, from 512 to 8192 tokens, against PyTorch's, under its roofline. *C, an audit*: train a model of a billion parameters on four
-# cards with DDP, ZeRO-2 and ZeRO-3, and find what the links cost.
+# *A, serving*: make one model answer faster on one card, by shorter weights (quantization), continuous batching and drafts (speculative decoding), one after the other. *B, a kernel*: attention in Triton, from 512 to 8192 tokens, against PyTorch's, under its roofline. *C, an audit*: train a model of a billion parameters on four
+# cards with DDP, and with ZeRO-2 and ZeRO-3, which PyTorch calls FSDP, and find the dominant bottleneck of the links.
 # ///
 #
 # /// idea | Why a baseline before anything else?
@@ -110,7 +110,7 @@
 # /// part | docs/workshops/w1_flash_attention.py#two-roofs | chart
 # ///
 #
-# **Against whom?** The baseline, and two engines of PyTorch's `scaled_dot_product_attention`, in the same rounds, in TFLOP/s:
+# **Against whom?** The baseline, and two engines of PyTorch's `scaled_dot_product_attention` (SDPA), in the same rounds, in TFLOP/s:
 #
 # | N | plain | **our loop** | SDPA flash | SDPA cuDNN |
 # | ---: | ---: | ---: | ---: | ---: |
