@@ -60,6 +60,7 @@
 # - [w6.paid.b1 > w4.faster and w6.paid.b1 > engine.gain_last] The drafts
 # /// reveal
 # Weights {{ w4.faster:.1f}} times, batches {{ engine.gain_last:.1f}} times, drafts {{ w6.paid.b1:.2f}} times.
+# ///
 #
 # **Right?** Each kernel was checked against float64 before its clock ran. The engine's tokens were compared with the plain model's on a small trained model: [are they the right tokens?](../an_engine.py#are-they-the-right-tokens) Four bits change the answers, and [what they cost](../workshops/w4_serving.py#what-the-bits-cost) is a question that no clock answers.
 #
@@ -92,7 +93,6 @@
 # That gain is computed from measured steps; no such pair of models was run. And the steps were not taken on top of each other: our engine has no weights of four bits.
 #
 # **Next:** the engine runs the plain step, {{ engine.took.bus.decode:.1f}} ms, with three kernels swapped. The five kernels a layer cannot handle pages yet.
-# ///
 #
 # ### Track B: an attention kernel
 #
@@ -102,6 +102,7 @@
 # - [w1.flash.n8192.tflops / w1.materialised.n8192.tflops >= 8] 8 times or more
 # /// reveal
 # {{ w1.flash.n8192.tflops / w1.materialised.n8192.tflops:.1f}} times.
+# ///
 #
 # **Right?** At N = 1000, no multiple of a tile, causal and full, against float64: the worst element is {{ w1.right_bf16.causal.flash.error:.0e}} off in bf16, PyTorch's own {{ w1.right_bf16.causal.sdpa_flash.error:.0e}}.
 #
@@ -129,7 +130,6 @@
 # **What lost?** Against cuDNN it reaches {{ w1.flash_over_cudnn.full:.2f}} of the speed at N = 16384, and {{ w1.flash_over_cudnn.causal:.2f}} if causal. And at d = 64 a score has half the multiplying and the same exponential: {{ w1.d64.flash.of_peak:.0%}} of peak there.
 #
 # **Next:** warps that only fetch. It was tried, and reaches {{ w1.specialised.n16384.of_peak:.0%}}: [what is still lost](../workshops/w1_flash_attention.py#what-is-still-lost).
-# ///
 #
 # ### Track C: an audit of training on four cards
 #
@@ -209,6 +209,7 @@ for way in (ddp, zero_2, zero_3):
         "keeps": quantity(keeps / P),
     }
 
+# %% tags=["fold"]
 PSI, EACH, PEAK, MFU = 1e9, 4096, 989.4e12, 0.4  # a billion; tokens of a card
 OF_MODEL = {"ddp": 16, "zero_2": 2 + 14 / CARDS, "zero_3": 16 / CARDS}  # bytes each
 ROADS = {"nvlink": 450e9, "pcie": 63e9}  # bytes in a second, one way
@@ -247,8 +248,9 @@ record(
 # - [books.zero_3.sent / books.ddp.sent >= 1.8] Twice as many, or more
 # /// reveal
 # {{ books.zero_3.sent / books.ddp.sent:.1f}} times. Lists often say *all-gather before the forward pass, reduce-scatter after the backward pass*, which would be as many as DDP. But weights that were dropped after the forward pass must come once more for the backward pass.
+# ///
 #
-# **Right?** After {{ steps:.0f}} steps the weights of the three ways are {{ apart:.0e}} apart. Adam works on each number alone, so it does not matter who holds it. With a norm of all gradients, to clip them, that would end: it needs one more sum over all cards.
+# **Right?** After {{ steps:.0f}} steps the weights of the three ways are {{ apart:g}} apart. Adam works on each number alone, so it does not matter who holds it. With a norm of all gradients, to clip them, that would end: it needs one more sum over all cards.
 #
 # **Of what peak?** Two peaks: arithmetic for the work, the links for what is sent. For a billion parameters, 16 bytes each: weights and gradients in bf16, and for Adam weights and two averages in fp32:
 #
@@ -267,7 +269,6 @@ record(
 # **What lost?** Whatever does not grow with bytes: each layer of ZeRO-3 is gathered by itself, and every message has a beginning. [Clusters](../field_guide/clusters.py#a-ring-by-hand) has the rounds. No hiding was measured, and no activations counted.
 #
 # **Next:** two cards, one trace: does the gather of the next layer lie beside the work of this one?
-# ///
 #
 # ## Milestone
 #
@@ -281,18 +282,20 @@ record(
 #
 # ## A checklist to print
 #
-# Print this page, or copy the list. A report is done when each line has a yes.
+# Print this page, or copy the list. A report is done when each box is ticked.
 #
-# - ☐ A baseline, with its profile: PyTorch's profiler, or Nsight.
-# - ☐ Which roof binds, and what percent of it, before the first step.
-# - ☐ The answer is right: on which sizes, against which truth, worst element.
-# - ☐ Each step with a number before and a number after, in the same conditions.
-# - ☐ For each step a sentence: why it helped, by the roofline.
-# - ☐ At least one step that did not help, and why.
-# - ☐ Against whom: the first draft, the library, the floor.
-# - ☐ Who did what, and whose mistake showed how.
-# - ☐ The command that runs it again, on which card, with which versions.
-# - ☐ One thing that you would do next with more time or hardware, and what it can bring at most.
+# | | in the report |
+# | --- | --- |
+# | ☐ | A baseline, with its profile: PyTorch's profiler, or Nsight. |
+# | ☐ | Which roof binds, and what percent of it, before the first step. |
+# | ☐ | The answer is right: on which sizes, against which truth, worst element. |
+# | ☐ | Each step with a number before and a number after, in the same conditions. |
+# | ☐ | For each step a sentence: why it helped, by the roofline. |
+# | ☐ | At least one step that did not help, and why. |
+# | ☐ | Against whom: the first draft, the library, the floor. |
+# | ☐ | Who did what, and whose mistake showed how. |
+# | ☐ | The command that runs it again, on which card, with which versions. |
+# | ☐ | One thing that you would do next with more time or hardware, and what it can bring at most. |
 #
 # ## What could not run here
 #
