@@ -26,7 +26,7 @@
 #
 # - What is a ridge point? [Week 1](index.md#week-1), or [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
 # - Which seven grids of weights does a layer multiply with? [One token](../one_token.py#what-it-weighs).
-# - Which roads lie between a multiplier and HBM? [Week 2](index.md#week-2), or [L3](../lectures/l3_memory.py#how-far-is-it).
+# - Which roads lie between a multiplier and HBM? [Week 2](week_02.py), or [L3](../lectures/l3_memory.py#how-far-is-it).
 #
 # ## Read
 #
@@ -162,4 +162,4 @@ record(
 #
 # ## What next
 #
-# [Week 4](index.md#week-4) asks what attention's square costs in bytes, and how to leave it unwritten.
+# [Week 4](week_04.py) asks what attention's square costs in bytes, and how to leave it unwritten.
