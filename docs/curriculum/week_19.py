@@ -65,8 +65,8 @@
 # ///
 #
 # /// idea | How near to CUDA is HIP, and what does hipify do?
-# Near in words: `hipMalloc`, `hipMemcpyAsync`, the same `<<<…>>>`, the same `threadIdx`. hipify exchanges the names in a text of CUDA C++. It does not exchange what names cannot say: PTX in `asm`, a mask of 32 bits, the number 32 for a warp. A wavefront of AMD's
-# CDNA chips has 64 lanes, and [a sum by shuffles](../field_guide/amd.py#what-to-type) that counts on 32 loses half of them. And it does not read Triton at all: Triton has a back end of its own for these cards.
+# Near in words: `hipMalloc`, `hipMemcpyAsync`, the same `<<<…>>>`, the same `threadIdx`. hipify exchanges the names in a text of CUDA C++. It does not exchange what names cannot say: PTX in `asm`, a mask of 32 bits, the number 32 for a warp. What we call a warp is a `wavefront` there. On AMD's
+# CDNA chips it has 64 lanes, and [a sum by shuffles](../field_guide/amd.py#what-to-type) that counts on 32 loses half of them. And it does not read Triton at all: Triton has a back end of its own for these cards.
 # ///
 #
 # /// idea | Is an MI300X's memory one with the host's?
@@ -157,7 +157,7 @@ record(
 # ///
 #
 # That is your first note for a port: **lanes**. The second is **layout**. For gfx942 B is read from shared memory two bytes at a time, {{ gfx942.multiply_triton.two_byte_reads:.0f}} such reads, since it lies the wrong way round; gfx950 has a read that turns it, and
-# {{ gfx950.multiply_triton.two_byte_reads:.0f}} of those. [AMD's page](../field_guide/amd.py#what-its-compiler-makes-of-our-multiply) has both listings. In the kernel by hand B is turned on its way in: that is the second thing in the difference above.
+# {{ gfx950.multiply_triton.two_byte_reads:.0f}} reads of two bytes. [AMD's page](../field_guide/amd.py#what-its-compiler-makes-of-our-multiply) has both listings. In the kernel by hand B is turned on its way in: that is the second thing in the difference above.
 #
 # And a TPU? There is nothing to rename: no threads, no shared memory, no barrier. [The loop over tiles](../field_guide/tpu.py#what-its-compiler-makes-of-our-multiply) is written anew, in Pallas.
 #

@@ -2,6 +2,8 @@
 
 STAGES = 3  # as k05_triton asks for it
 IN_THE_LOOP = 1
-AHEAD = STAGES - IN_THE_LOOP  # steps whose tiles are there when nothing is left to fetch
+AHEAD = (
+    STAGES - IN_THE_LOOP
+)  # steps whose tiles are there when nothing is left to fetch
 
 ANSWERS = {"Count before you compile": (IN_THE_LOOP + AHEAD, STAGES, AHEAD)}
