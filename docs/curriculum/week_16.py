@@ -26,7 +26,7 @@
 #
 # - What is `wgmma`, and where do its operands lie? [L6](../lectures/l6_tensor_cores.py#wgmma-leave-it-in-shared-memory).
 # - What does *bytes in flight* mean? [L3](../lectures/l3_memory.py#how-many-must-be-walking).
-# - What do CUTLASS's words for a Hopper kernel mean? [Week 15](index.md#week-15), or [W3](../workshops/w3_abstraction_ladder.py#cutlass-word-for-word).
+# - What do CUTLASS's words for a Hopper kernel mean? [Week 15](week_15.py), or [W3](../workshops/w3_abstraction_ladder.py#cutlass-word-for-word).
 #
 # ## Read
 #
