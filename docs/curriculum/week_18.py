@@ -89,6 +89,7 @@ record(
         "warps": quantity(THREADS / LANES / SCHEDULERS),
     },
     peak=quantity(989.4, "TFLOP/s", how="given"),
+    sheet={"mhz": quantity(1830, "MHz", how="given")},  # what that peak is drawn for
 )
 
 # %% [markdown]
@@ -156,13 +157,13 @@ record(
 # ## Milestone
 #
 # /// exercise | Where is the rest of the peak? | 10 minutes
-# k04's tensor cores were at work in {{ l6.tensor.wgmma.busy:.1%}} of the ticks, and the profiler counted a clock of {{ l6.tensor.wgmma.clock:.0f}} MHz. For cuBLAS it was {{ l6.tensor.cublas.busy:.1%}} and {{ l6.tensor.cublas.clock:.0f}} MHz. The sheet's peak is drawn for {{ l6.sheet.mhz:.0f}} MHz. Work out a
+# k04's tensor cores were at work in {{ l6.tensor.wgmma.busy:.1%}} of the ticks, and the profiler counted a clock of {{ l6.tensor.wgmma.clock:.0f}} MHz. For cuBLAS it was {{ l6.tensor.cublas.busy:.1%}} and {{ l6.tensor.cublas.clock:.0f}} MHz. The sheet's peak is drawn for {{ sheet.mhz:.0f}} MHz [^lockwood-h100]. Work out a
 # percentage of peak for each from these numbers alone, compare it with the clock's, {{ l6.climb.wgmma.of_peak:.1%}} and {{ l6.climb.cublas.of_peak:.1%}}, and say of each what it lacks: ticks, or clock?
 # /// answer
-# Share of ticks times share of clock. k04: {{ l6.tensor.wgmma.busy:.1%}} × {{ l6.tensor.wgmma.clock / l6.sheet.mhz:.1%}} = {{ l6.tensor.wgmma.busy * l6.tensor.wgmma.clock / l6.sheet.mhz:.1%}}. cuBLAS: {{ l6.tensor.cublas.busy:.1%}} × {{ l6.tensor.cublas.clock / l6.sheet.mhz:.1%}} =
-# {{ l6.tensor.cublas.busy * l6.tensor.cublas.clock / l6.sheet.mhz:.1%}}. Both are a little above what was timed: profiler and race are different runs, the race has cold caches, and its clock may be another.
+# Share of ticks times share of clock. k04: {{ l6.tensor.wgmma.busy:.1%}} × {{ l6.tensor.wgmma.clock / sheet.mhz:.1%}} = {{ l6.tensor.wgmma.busy * l6.tensor.wgmma.clock / sheet.mhz:.1%}}. cuBLAS: {{ l6.tensor.cublas.busy:.1%}} × {{ l6.tensor.cublas.clock / sheet.mhz:.1%}} =
+# {{ l6.tensor.cublas.busy * l6.tensor.cublas.clock / sheet.mhz:.1%}}. Both are a little above what was timed: profiler and race are different runs, the race has cold caches, and its clock may be another.
 #
-# k04 lacks ticks: {{ 1 - l6.tensor.wgmma.busy:.0%}} of them are idle, and the clock takes {{ 1 - l6.tensor.wgmma.clock / l6.sheet.mhz:.0%}}. cuBLAS lacks clock: {{ 1 - l6.tensor.cublas.busy:.0%}} idle, and {{ 1 - l6.tensor.cublas.clock / l6.sheet.mhz:.0%}} for the clock, which
+# k04 lacks ticks: {{ 1 - l6.tensor.wgmma.busy:.0%}} of them are idle, and the clock takes {{ 1 - l6.tensor.wgmma.clock / sheet.mhz:.0%}}. cuBLAS lacks clock: {{ 1 - l6.tensor.cublas.busy:.0%}} idle, and {{ 1 - l6.tensor.cublas.clock / sheet.mhz:.0%}} for the clock, which
 # [power](../workshops/w2_hopper.py#power-decides) took from it. So a better order of waits can help k04, and for cuBLAS nearly only less power can. The percentage of peak alone would have told you neither.
 # ///
 #
