@@ -157,11 +157,11 @@ record(
 # ///
 #
 # So double buffering is enough exactly as long as a trip is no longer than a step. Four buffers cost shared memory and nothing else, and forgive a trip of three steps. What the ring cannot buy back: on the card a step of k08 took
-# {{ w2.step.roles:.0f}} cycles, though [nobody waited for a tile](../workshops/w2_hopper.py#two-timelines). The rest of the way to peak is in W2's [last rungs](../workshops/w2_hopper.py#blocks-that-stay).
+# {{ w2.step.roles:.0f}} cycles, though [nobody waited for a tile](../workshops/w2_hopper.py#two-timelines). What is left on the way to peak is in W2, from [blocks that stay](../workshops/w2_hopper.py#blocks-that-stay) on.
 #
 # ## Milestone
 #
-# The usual year has its milestone a week later, after attention. This one is from this week's hands-on.
+# The milestone of weeks 15 to 17 stands in week 17. This one is from the task above.
 #
 # /// exercise | A smaller tile | 10 minutes
 # A pair of tiles takes 48 KiB for 128 × 256 × 64, and a block may have 227 KiB. How many buffers fit, and how long a trip do they forgive? Now take tiles of 128 × 128 × 64: 32 KiB, and half of the products. How many fit, and how long a trip do *they*

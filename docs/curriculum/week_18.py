@@ -44,8 +44,8 @@
 # - Which four bounds are there, and how do you tell them apart? [Four kinds of bound](../lectures/l7_profiling.py#four-kinds-of-bound): memory, compute, latency, launches.
 # - What does a timeline show that counters cannot? [Gaps between the kernels](../lectures/l7_profiling.py#gaps-between-the-kernels), and several streams on the page about [timelines](../field_guide/timelines.py#one-stream-waits-for-another).
 #
-# /// idea | What does `ncu --set full` do?
-# A *set* is a list of sections, a section a list of counters. *Full* is all that fit most questions, and since a card can read only a few at a time, the kernel is [run many times over](../lectures/l7_profiling.py#what-the-profiler-changes). So take one launch, past the warm-up, and take times from a clock. Unless you say
+# /// idea | What does a capture with ncu's full set collect?
+# You ask for it with `--set full`. A *set* is a list of sections, a section a list of counters. *Full* is all that fit most questions, and since a card can read only a few at a time, the kernel is [run many times over](../lectures/l7_profiling.py#what-the-profiler-changes). So take one launch, past the warm-up, and take times from a clock. Unless you say
 # `--clock-control none`, the clock is held at a fixed rate, and the card is not the one that you race on.
 # ///
 #
@@ -89,7 +89,9 @@ record(
         "warps": quantity(THREADS / LANES / SCHEDULERS),
     },
     peak=quantity(989.4, "TFLOP/s", how="given"),
-    sheet={"mhz": quantity(1830, "MHz", how="given")},  # what that peak is drawn for
+    sheet={
+        "mhz": quantity(1830, "MHz", how="given")
+    },  # what that peak is drawn for
 )
 
 # %% [markdown]
@@ -139,7 +141,7 @@ record(
 # instruction, times {{ l6.tensor.wgmma.issue:.2f}} instructions a tick, are {{ six * l6.tensor.wgmma.issue:.2f}} warps. The largest number of the table is the largest of a small rest.
 # ///
 #
-# Which is it, then? We have not counted it, and say so. But there is a suspect: Hopper has one more reason, *warpgroup arrive*, for a warp that stands at `WARPGROUP.ARRIVE` or at the wait for its products, and k04's loop has both. `--set full` lists it. Write your guess in ink, then look.
+# Which is it, then? We have not counted it, and say so. But there is a suspect: Hopper has one more reason, *warpgroup arrive*, by its description for a warp that stands at `WARPGROUP.ARRIVE` or at the wait for its products, and k04's loop [has both](../workshops/w2_hopper.py#the-sheet). `--set full` lists it. Write your guess in ink, then look.
 #
 # **One change.** k04's warps carry the tiles themselves, beside their products. [k06](../workshops/w2_hopper.py#one-order-for-a-whole-tile) leaves that to TMA: {{ w2.code.wgmma.LDGSTS:.0f}} lines of `LDGSTS` before and {{ w2.code.tma.LDGSTS:.0f}} after. To be honest, its tile is half as wide, too.
 #
@@ -158,7 +160,7 @@ record(
 #
 # /// exercise | Where is the rest of the peak? | 10 minutes
 # k04's tensor cores were at work in {{ l6.tensor.wgmma.busy:.1%}} of the ticks, and the profiler counted a clock of {{ l6.tensor.wgmma.clock:.0f}} MHz. For cuBLAS it was {{ l6.tensor.cublas.busy:.1%}} and {{ l6.tensor.cublas.clock:.0f}} MHz. The sheet's peak is drawn for {{ sheet.mhz:.0f}} MHz [^lockwood-h100]. Work out a
-# percentage of peak for each from these numbers alone, compare it with the clock's, {{ l6.climb.wgmma.of_peak:.1%}} and {{ l6.climb.cublas.of_peak:.1%}}, and say of each what it lacks: ticks, or clock?
+# percentage of peak for each from these numbers alone, compare it with what was timed, {{ l6.climb.wgmma.of_peak:.1%}} and {{ l6.climb.cublas.of_peak:.1%}}, and say of each what it lacks: ticks, or clock?
 # /// answer
 # Share of ticks times share of clock. k04: {{ l6.tensor.wgmma.busy:.1%}} × {{ l6.tensor.wgmma.clock / sheet.mhz:.1%}} = {{ l6.tensor.wgmma.busy * l6.tensor.wgmma.clock / sheet.mhz:.1%}}. cuBLAS: {{ l6.tensor.cublas.busy:.1%}} × {{ l6.tensor.cublas.clock / sheet.mhz:.1%}} =
 # {{ l6.tensor.cublas.busy * l6.tensor.cublas.clock / sheet.mhz:.1%}}. Both are a little above what was timed: profiler and race are different runs, the race has cold caches, and its clock may be another.
