@@ -1,0 +1,178 @@
+# ---
+# id: week_18
+# title: "Week 18: profiling"
+# nav: "18 · Profiling"
+# description: "A report on one multiply: forecast, counters, and what the six stalls that everybody looks at leave out; one change, and the number that must move if it was the right one."
+# ---
+
+# %% [markdown]
+# # Week 18: profiling
+#
+# /// week
+# ///
+#
+# By the end of this week you can
+#
+# - write a report on a kernel that somebody else can check: forecast, counters, one change, the counter that must move;
+# - say whether the stalls in a table are all of the waiting, with one subtraction;
+# - take a percentage of peak apart, into idle ticks and a low clock.
+#
+# ## Why this week
+#
+# A time says that a kernel is slow, a profiler offers hundreds of numbers that say why, and most of them are true and beside the point. The question stays the course's: what percent of peak, and why not more? This week you
+# answer it from counters, and find out when a table of stalls has not told you.
+#
+# ## Before you begin
+#
+# - What is a roofline, and on which side of the ridge is a large multiply? [Week 1](index.md#week-1), or [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
+# - What does a warp wait for in a multiply with `wgmma`? [Week 16](week_16.py), or [W2](../workshops/w2_hopper.py#find-the-waits).
+# - Why is the guess written down before anything is measured? [L7](../lectures/l7_profiling.py#the-loop).
+#
+# ## Read
+#
+# /// reading
+# nvidia-ncu-guide: "Its chapters on metrics and on replay, and the list of stall reasons as a dictionary beside [ours](../stall_reasons.py). Names have changed over the years: look up each in the guide of *your* version."
+# nsight-roofline: "Take how a roofline is made from counters, level by level. It is of 2020 and for scientific codes: before you put a kernel in bf16 on such a chart, ask whose roof is drawn, the tensor cores' or the plain lanes'."
+# nsys-guide: "Not seen by us. You need three of its many options: what to trace, from when to when, and a file. [Timelines](../field_guide/timelines.py) has the commands, and what to look for in the picture."
+# ///
+#
+# ## Ideas
+#
+# - What is *speed of light* in a report? [The second turn](../lectures/l7_profiling.py#the-second-turn-is-the-road-full-of-the-right-things): two percentages of the most that is possible, and why a full road need not be a good one.
+# - What does *memory workload* tell? Sectors per request in [the first turn](../lectures/l7_profiling.py#the-first-turn-do-neighbouring-lanes-read-neighbours), conflicts of banks in [thirty-two windows](../lectures/l3_memory.py#thirty-two-windows). *Global load efficiency* is a word of an older profiler,
+#   and sectors per request have taken its place.
+# - Which four bounds are there, and how do you tell them apart? [Four kinds of bound](../lectures/l7_profiling.py#four-kinds-of-bound): memory, compute, latency, launches.
+# - What does a timeline show that counters cannot? [Gaps between the kernels](../lectures/l7_profiling.py#gaps-between-the-kernels), and several streams on the page about [timelines](../field_guide/timelines.py#one-stream-waits-for-another).
+#
+# /// idea | What does a capture with ncu's full set collect?
+# You ask for it with `--set full`. A *set* is a list of sections, a section a list of counters. *Full* is all that fit most questions, and since a card can read only a few at a time, the kernel is [run many times over](../lectures/l7_profiling.py#what-the-profiler-changes). So take one launch, past the warm-up, and take times from a clock. Unless you say
+# `--clock-control none`, the clock is held at a fixed rate, and the card is not the one that you race on.
+# ///
+#
+# /// idea | What is a stall reason, and what are its names?
+# In each tick each resident warp can go on, or has one reason why not. *Long scoreboard*: it waits for HBM or L2; in older texts that is *memory dependency*. *MIO throttle*: the queue of orders to shared memory is full. *No instruction*: the next lines of code are not there yet. [The
+# dictionary](../stall_reasons.py#all-at-a-glance) has fourteen, each with a kernel that was made to cause it.
+# ///
+#
+# /// idea | What do scheduler statistics tell?
+# An SM has four schedulers, and each can issue one instruction a tick: four is the theoretical most of *instructions per cycle*, IPC. *Issued* is how many it was. *Active* warps are there, *eligible* ones could go on now. Few active: occupancy. Many active and none eligible: all wait, so look at the stalls.
+# But a low IPC is no fault in itself: cuBLAS, at {{ l6.climb.cublas.of_peak:.0%}} of peak, issues in {{ l6.tensor.cublas.issue:.0%}} of the ticks, since one of its orders is a lot of work.
+# ///
+#
+# ## Do
+#
+# Profile a multiply with WGMMA, name the stall, change one thing, and profile again. Here it is k04, [L6's kernel](../lectures/l6_tensor_cores.py#wgmma-leave-it-in-shared-memory), and not k08 of week 16, since k04 is the one whose counters are on record.
+# On a card you would type this, with a file that calls `k04_wgmma.gemm` a few times:
+#
+# ```
+# ncu --set full --clock-control none --kernel-name regex:gemm_wgmma --launch-skip 2 --launch-count 1 -o report python mine.py
+# ```
+#
+# **Forecast.** 4096 each way, bf16.
+
+# %%
+from course_kernels.measure import quantity, record
+
+N, NUMBER = 4096, 2  # each way; bytes of a number
+flops, least = 2 * N**3, 3 * N * N * NUMBER
+THREADS, LANES, SCHEDULERS = (
+    256,
+    32,
+    4,
+)  # a block of k04, and one block fits on an SM
+
+record(
+    hand={
+        "intensity": quantity(flops / least, "FLOP/B"),
+        "mb": quantity(least / 1e6, "MB"),
+        "floor": quantity(1e6 * flops / 989.4e12, "µs"),
+        "warps": quantity(THREADS / LANES / SCHEDULERS),
+    },
+    peak=quantity(989.4, "TFLOP/s", how="given"),
+    sheet={
+        "mhz": quantity(1830, "MHz", how="given")
+    },  # what that peak is drawn for
+)
+
+# %% [markdown]
+# {{ hand.mb:.0f}} MB at least and {{ hand.intensity:.0f}} FLOP/B, where the ridge of this card is at {{ 1000 * gpu.bf16_tflops / gpu.gb_per_s:.0f}}: compute binds. At the H100's dense peak of {{ peak:.1f}} TFLOP/s [^lockwood-h100] the floor is {{ hand.floor:.0f}} µs.
+#
+# **Measured.** {{ l6.climb.wgmma.us:.0f}} µs, {{ l6.climb.wgmma.of_peak:.1%}} of peak.
+#
+# **Counted.** First the roads. On the way from HBM it moves {{ (l6.counted.wgmma.read_bytes + l6.counted.wgmma.write_bytes) / 1e6:.0f}} MB, so its point on the roofline is further left than by hand, and still right of the ridge. So the question is for the tensor cores.
+#
+# /// predict | In what share of the ticks were k04's tensor cores at work?
+# - [l6.tensor.wgmma.busy < 0.45] Less than half
+# - [0.45 <= l6.tensor.wgmma.busy < 0.75] Between a half and three quarters
+# - [l6.tensor.wgmma.busy >= 0.75] Nearly all: it is a kernel of tensor cores
+# /// reveal
+# {{ l6.tensor.wgmma.busy:.0%}}. For the rest they had no order.
+# ///
+#
+# So the warps were late with their orders. What did they wait for? The record of L6 has the six reasons that people look at first: HBM or L2, shared memory, its queue, a barrier, the arithmetic unit, and a product in flight. Many a report names the largest
+# of them and stops.
+#
+# /// define | six = l6.stall.wgmma.pantry + l6.stall.wgmma.tray + l6.stall.wgmma.counter + l6.stall.wgmma.barrier + l6.stall.wgmma.mill + l6.stall.wgmma.order
+# unit: "1"
+# what: ticks that the warps of a scheduler wait, for six reasons together, for each instruction of k04
+# ///
+#
+# /// define | explained = six * l6.tensor.wgmma.issue / (hand.warps - l6.tensor.wgmma.issue)
+# unit: "1"
+# what: the part of all waiting of k04's warps that six stall reasons account for
+# ///
+#
+# /// predict | What part of all the waiting do these six account for?
+# - [explained >= 0.75] Nearly all
+# - [0.35 <= explained < 0.75] A half or so
+# - [explained < 0.35] A third at most
+# /// reveal
+# {{ explained:.0%}}. **The dominant stall is not in this table:**
+#
+# /// table
+# turned: true
+# columns: [k04, HBM or L2, shared memory, its queue, barrier, the arithmetic unit, a product in flight, "all six"]
+# rows:
+#   - ["ticks for each instruction issued", "{{ l6.stall.wgmma.pantry:.2f}}", "{{ l6.stall.wgmma.tray:.2f}}", "{{ l6.stall.wgmma.counter:.2f}}", "{{ l6.stall.wgmma.barrier:.2f}}", "{{ l6.stall.wgmma.mill:.2f}}", "{{ l6.stall.wgmma.order:.2f}}", "{{ six:.2f}}"]
+# caption: "NVIDIA's names: long scoreboard, short scoreboard, MIO throttle, barrier, math pipe throttle, GMMA."
+# ///
+#
+# One subtraction shows it. A scheduler has {{ hand.warps:.0f}} warps of k04, and issues in {{ l6.tensor.wgmma.issue:.0%}} of the ticks, so in each tick {{ hand.warps - l6.tensor.wgmma.issue:.2f}} warps wait, on average, for some reason or other. The six together, {{ six:.2f}} for each
+# instruction, times {{ l6.tensor.wgmma.issue:.2f}} instructions a tick, are {{ six * l6.tensor.wgmma.issue:.2f}} warps. The largest number of the table is the largest of a small rest.
+# ///
+#
+# Which is it, then? We have not counted it, and say so. But there is a suspect: Hopper has one more reason, *warpgroup arrive*, by its description for a warp that stands at `WARPGROUP.ARRIVE` or at the wait for its products, and k04's loop [has both](../workshops/w2_hopper.py#the-sheet). `--set full` lists it. Write your guess in ink, then look.
+#
+# **One change.** k04's warps carry the tiles themselves, beside their products. [k06](../workshops/w2_hopper.py#one-order-for-a-whole-tile) leaves that to TMA: {{ w2.code.wgmma.LDGSTS:.0f}} lines of `LDGSTS` before and {{ w2.code.tma.LDGSTS:.0f}} after. To be honest, its tile is half as wide, too.
+#
+# **The counter that must move.** In bursts k06 has {{ w2.burst.nn.n4096.tma / w2.burst.nn.n4096.wgmma:.2f}} times the speed of k04. If the clock stayed, its tensor cores must be at work in {{ l6.tensor.wgmma.busy * w2.burst.nn.n4096.tma / w2.burst.nn.n4096.wgmma:.0%}} of the ticks in place of {{ l6.tensor.wgmma.busy:.0%}}. Nobody has
+# read that counter yet: it is a forecast with a number in it, and your card can prove it wrong.
+#
+# Three changes that *were* counted on both sides are the turns of [L7](../lectures/l7_profiling.py#the-first-turn-do-neighbouring-lanes-read-neighbours), on a kernel of another kind. Each has its two reports there, as files for Nsight Compute, and you need no card to open them.
+#
+# | turn | counter | before | after | times the speed |
+# | --- | --- | ---: | ---: | ---: |
+# | first | sectors of a request | {{ l7.sectors.thread:.1f}} | {{ l7.sectors.warp:.1f}} | {{ l7.race.thread.us / l7.race.warp.us:.1f}} |
+# | second | GB read from HBM | {{ l7.counted.warp.read_bytes / 1e9:.2f}} | {{ l7.counted.chip.read_bytes / 1e9:.2f}} | {{ l7.race.warp.us / l7.race.chip.us:.1f}} |
+# | third | occupancy | {{ l7.warps.chip:.0%}} | {{ l7.warps.registers:.0%}} | {{ l7.race.chip.us / l7.race.registers.us:.1f}} |
+#
+# ## Milestone
+#
+# /// exercise | Where is the rest of the peak? | 10 minutes
+# k04's tensor cores were at work in {{ l6.tensor.wgmma.busy:.1%}} of the ticks, and the profiler counted a clock of {{ l6.tensor.wgmma.clock:.0f}} MHz. For cuBLAS it was {{ l6.tensor.cublas.busy:.1%}} and {{ l6.tensor.cublas.clock:.0f}} MHz. The sheet's peak is drawn for {{ sheet.mhz:.0f}} MHz [^lockwood-h100]. Work out a
+# percentage of peak for each from these numbers alone, compare it with what was timed, {{ l6.climb.wgmma.of_peak:.1%}} and {{ l6.climb.cublas.of_peak:.1%}}, and say of each what it lacks: ticks, or clock?
+# /// answer
+# Share of ticks times share of clock. k04: {{ l6.tensor.wgmma.busy:.1%}} × {{ l6.tensor.wgmma.clock / sheet.mhz:.1%}} = {{ l6.tensor.wgmma.busy * l6.tensor.wgmma.clock / sheet.mhz:.1%}}. cuBLAS: {{ l6.tensor.cublas.busy:.1%}} × {{ l6.tensor.cublas.clock / sheet.mhz:.1%}} =
+# {{ l6.tensor.cublas.busy * l6.tensor.cublas.clock / sheet.mhz:.1%}}. Both are a little above what was timed: profiler and race are different runs, the race has cold caches, and its clock may be another.
+#
+# k04 lacks ticks: {{ 1 - l6.tensor.wgmma.busy:.0%}} of them are idle, and the clock takes {{ 1 - l6.tensor.wgmma.clock / sheet.mhz:.0%}}. cuBLAS lacks clock: {{ 1 - l6.tensor.cublas.busy:.0%}} idle, and {{ 1 - l6.tensor.cublas.clock / sheet.mhz:.0%}} for the clock, which
+# [power](../workshops/w2_hopper.py#power-decides) took from it. So a better order of waits can help k04, and for cuBLAS nearly only less power can. The percentage of peak alone would have told you neither.
+# ///
+#
+# ## What could not run here
+#
+# No new profile was taken for this page: k04's counters are from L6's record, and k06's have never been read. On a Hopper card with unlocked counters you would see *warpgroup arrive* in the list of stalls, and whether our suspect is the one. If the counters are locked, [leave a stage out](../lectures/l7_profiling.py#without-counters).
+#
+# ## What next
+#
+# [Week 19](week_19.py) takes the same questions to cards of which we have no counters at all.
