@@ -211,4 +211,4 @@ record(
 #
 # ## What next
 #
-# [Week 2](index.md#week-2) writes a kernel, and meets the memory that the slope of this drawing stands for.
+# [Week 2](week_02.py) writes a kernel, and meets the memory that the slope of this drawing stands for.

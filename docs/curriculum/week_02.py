@@ -24,7 +24,7 @@
 #
 # ## Before you begin
 #
-# - What is a floor, and what is percent of peak? [Your first kernel](../start_here.py#the-floor-by-hand), or [Week 1](index.md#week-1).
+# - What is a floor, and what is percent of peak? [Your first kernel](../start_here.py#the-floor-by-hand), or [Week 1](week_01.py).
 # - What are the two roofs of a card? [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
 # - Do you read C? If not, [C for Python people](../c_for_python_people.py#the-same-thing-twice) has all that you need.
 #

@@ -24,7 +24,7 @@
 #
 # ## Before you begin
 #
-# - What is a ridge point? [Week 1](index.md#week-1), or [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
+# - What is a ridge point? [Week 1](week_01.py), or [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
 # - Which seven grids of weights does a layer multiply with? [One token](../one_token.py#what-it-weighs).
 # - Which roads lie between a multiplier and HBM? [Week 2](week_02.py), or [L3](../lectures/l3_memory.py#how-far-is-it).
 #

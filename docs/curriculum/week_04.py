@@ -216,4 +216,4 @@ record(
 #
 # ## What next
 #
-# [Week 5](index.md#week-5) keeps the operations and shortens the numbers.
+# [Week 5](week_05.py) keeps the operations and shortens the numbers.

@@ -134,7 +134,7 @@ record(
 #
 # ## Milestone
 #
-# The milestone comes with [week 6](index.md#week-6): a card, a 7B in four bits, and how many readers fit. This one is yours until then.
+# The milestone comes with [week 6](week_06.py): a card, a 7B in four bits, and how many readers fit. This one is yours until then.
 #
 # /// exercise | Two scales by hand | 10 minutes
 # Take the seven small numbers and the outlier. With one scale of 60 / 127, what does 0.3 become, and what 0.2? Then give the small ones a scale of their own, 0.4 / 127: what does 0.3 become now, and how many bits does the second scale cost each of the eight numbers, if it has 16?
@@ -149,4 +149,4 @@ record(
 #
 # ## What next
 #
-# [Week 6](index.md#week-6) puts many readers on one card.
+# [Week 6](week_06.py) puts many readers on one card.

@@ -26,7 +26,7 @@
 #
 # - How many bytes does a token leave in the cache? [Week 3](week_03.py#ideas), or [W4](../workshops/w4_serving.py#what-a-server-must-remember).
 # - Which heads count in it? [Week 4](week_04.py#ideas).
-# - What does rounding to four bits do to bytes, and to answers? [Week 5](index.md#week-5), or [what the bits cost](../workshops/w4_serving.py#what-the-bits-cost).
+# - What does rounding to four bits do to bytes, and to answers? [Week 5](week_05.py), or [what the bits cost](../workshops/w4_serving.py#what-the-bits-cost).
 # - What is the ridge of a card? [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
 #
 # ## Read
@@ -220,4 +220,4 @@ record(
 #
 # ## What next
 #
-# [Week 7](index.md#week-7) gives one model to several cards.
+# [Week 7](week_07.py) gives one model to several cards.

@@ -24,9 +24,9 @@
 #
 # ## Before you begin
 #
-# - What is a block, and what happens past the end of the list? [Week 2](index.md#week-2), or [L2](../lectures/l2_the_cuda_model.py#who-am-i).
+# - What is a block, and what happens past the end of the list? [Week 2](week_02.py), or [L2](../lectures/l2_the_cuda_model.py#who-am-i).
 # - Why do neighbouring lanes want neighbouring addresses? [L3](../lectures/l3_memory.py#ask-for-neighbours).
-# - What is arithmetic intensity? [Week 1](index.md#week-1), or [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
+# - What is arithmetic intensity? [Week 1](week_01.py), or [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
 #
 # ## Read
 #

@@ -135,4 +135,4 @@ record(
 #
 # ## What next
 #
-# [Week 11](index.md#week-11) puts pictures into the prompt. If you came for kernels, [week 13](index.md#week-13) goes below Triton.
+# [Week 11](week_11.py) puts pictures into the prompt. If you came for kernels, [week 13](week_13.py) goes below Triton.

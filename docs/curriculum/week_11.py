@@ -25,7 +25,7 @@
 #
 # - How many operations is a token, and how many bytes of cache? [Week 3](week_03.py#ideas).
 # - What are prefill and decode, and what does each wait for? [W4](../workshops/w4_serving.py#two-rhythms-in-one-kitchen).
-# - Why does a reader's cache decide how many fit? [Week 6](index.md#week-6).
+# - Why does a reader's cache decide how many fit? [Week 6](week_06.py).
 #
 # ## Read
 #
@@ -162,4 +162,4 @@ record(
 #
 # ## What next
 #
-# [Week 12](index.md#week-12) closes the first part with work of your own.
+# [Week 12](week_12.py) closes the first part with work of your own.

@@ -26,8 +26,8 @@
 #
 # - How is a report of five lines written, and how is it marked? [The capstone](../capstone.py#five-lines).
 # - Track A: what is in a step of a server? [Week 6](week_06.py), and [one token](../one_token.py#the-floor-of-a-step-by-hand).
-# - Track B: can you write the loop without looking? [Week 4](week_04.py#do), and [Week 9](index.md#week-9) for Triton.
-# - Track C: who sends what to whom? [Week 8](index.md#week-8), and [a ring by hand](../field_guide/clusters.py#a-ring-by-hand).
+# - Track B: can you write the loop without looking? [Week 4](week_04.py#do), and [Week 9](week_09.py) for Triton.
+# - Track C: who sends what to whom? [Week 8](week_08.py), and [a ring by hand](../field_guide/clusters.py#a-ring-by-hand).
 #
 # ## Read
 #
@@ -303,4 +303,4 @@ record(
 #
 # ## What next
 #
-# [Week 13](index.md#week-13) goes below Triton: what 32 lanes can say to each other.
+# [Week 13](week_13.py) goes below Triton: what 32 lanes can say to each other.

@@ -108,4 +108,4 @@ record(
 #
 # ## What next
 #
-# [Week 15](index.md#week-15) writes such pipelines as layouts, with CuTe.
+# [Week 15](week_15.py) writes such pipelines as layouts, with CuTe.

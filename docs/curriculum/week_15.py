@@ -26,7 +26,7 @@
 #
 # - What is a block tile, and why is there one? [L4](../lectures/l4_the_gemm_ladder.py#the-words-for-tiles).
 # - What does a layout (4, 8) : (8, 1) do with a coordinate? [W3](../workshops/w3_abstraction_ladder.py#a-layout-is-a-measuring-cup), with a lab.
-# - Which copies run beside the work since Ampere? [Week 14](index.md#week-14), or [L6](../lectures/l6_tensor_cores.py#mmasync-no-waiting).
+# - Which copies run beside the work since Ampere? [Week 14](week_14.py), or [L6](../lectures/l6_tensor_cores.py#mmasync-no-waiting).
 #
 # ## Read
 #

@@ -179,4 +179,4 @@ record(
 #
 # ## What next
 #
-# [Week 17](index.md#week-17) puts a softmax between two such products.
+# [Week 17](week_17.py) puts a softmax between two such products.

@@ -23,8 +23,8 @@
 #
 # ## Before you begin
 #
-# - What are TMA, WGMMA and ping-pong? [Week 16](index.md#week-16), or [W2](../workshops/w2_hopper.py#roles).
-# - How does FlashAttention go through its tiles? [Week 4](index.md#week-4), or [W1](../workshops/w1_flash_attention.py#the-whole-algorithm-in-numpy).
+# - What are TMA, WGMMA and ping-pong? [Week 16](week_16.py), or [W2](../workshops/w2_hopper.py#roles).
+# - How does FlashAttention go through its tiles? [Week 4](week_04.py), or [W1](../workshops/w1_flash_attention.py#the-whole-algorithm-in-numpy).
 # - What is E4M3? [W5](../workshops/w5_blackwell.py#numbers-as-messages).
 #
 # ## Read
@@ -169,4 +169,4 @@ record(
 #
 # ## What next
 #
-# [Week 18](index.md#week-18) takes such a kernel apart with a profiler.
+# [Week 18](week_18.py) takes such a kernel apart with a profiler.

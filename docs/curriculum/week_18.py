@@ -24,7 +24,7 @@
 #
 # ## Before you begin
 #
-# - What is a roofline, and on which side of the ridge is a large multiply? [Week 1](index.md#week-1), or [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
+# - What is a roofline, and on which side of the ridge is a large multiply? [Week 1](week_01.py), or [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
 # - What does a warp wait for in a multiply with `wgmma`? [Week 16](week_16.py), or [W2](../workshops/w2_hopper.py#find-the-waits).
 # - Why is the guess written down before anything is measured? [L7](../lectures/l7_profiling.py#the-loop).
 #

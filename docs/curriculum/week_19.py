@@ -26,7 +26,7 @@
 #
 # - What do the 32 lanes of a warp do together? [L2](../lectures/l2_the_cuda_model.py#a-warp-at-a-fork).
 # - What does one instruction of a tensor core multiply? [L6](../lectures/l6_tensor_cores.py#a-tiny-matmul-in-one-instruction).
-# - Which decisions does Triton leave to its compiler? [Week 10](index.md#week-10), or [W3](../workshops/w3_abstraction_ladder.py#who-decides).
+# - Which decisions does Triton leave to its compiler? [Week 10](week_10.py), or [W3](../workshops/w3_abstraction_ladder.py#who-decides).
 #
 # ## Read
 #
@@ -189,4 +189,4 @@ record(
 #
 # ## What next
 #
-# [Week 20](index.md#week-20) goes from one card to the links between many.
+# [Week 20](week_20.py) goes from one card to the links between many.

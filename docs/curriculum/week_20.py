@@ -25,7 +25,7 @@
 #
 # - What does data parallel training send? [Week 7](week_07.py#do).
 # - What does ZeRO-3 send? [Week 8](week_08.py#do).
-# - How do you read a profile? [Week 18](index.md#week-18), or [L7](../lectures/l7_profiling.py#the-loop).
+# - How do you read a profile? [Week 18](week_18.py), or [L7](../lectures/l7_profiling.py#the-loop).
 #
 # ## Read
 #
