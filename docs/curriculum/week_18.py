@@ -41,8 +41,8 @@
 # - What is *speed of light* in a report? [The second turn](../lectures/l7_profiling.py#the-second-turn-is-the-road-full-of-the-right-things): two percentages of the most that is possible, and why a full road need not be a good one.
 # - What does *memory workload* tell? Sectors per request in [the first turn](../lectures/l7_profiling.py#the-first-turn-do-neighbouring-lanes-read-neighbours), conflicts of banks in [thirty-two windows](../lectures/l3_memory.py#thirty-two-windows). *Global load efficiency* is a word of an older profiler,
 #   and sectors per request have taken its place.
-# - Which four bounds are there, and how do you tell them apart? [Four kinds of bound](../lectures/l7_profiling.py#four-kinds-of-bound): memory, compute, latency, launches.
-# - What does a timeline show that counters cannot? [Gaps between the kernels](../lectures/l7_profiling.py#gaps-between-the-kernels), and several streams on the page about [timelines](../field_guide/timelines.py#one-stream-waits-for-another).
+# - Which four bottlenecks are there, and how do you tell them apart? [Four kinds of bound](../lectures/l7_profiling.py#four-kinds-of-bound): memory, compute, latency, launches.
+# - What does a timeline of Nsight Systems show that counters cannot? [Gaps between the kernels](../lectures/l7_profiling.py#gaps-between-the-kernels), and several streams on the page about [timelines](../field_guide/timelines.py#one-stream-waits-for-another).
 #
 # /// idea | What does a capture with ncu's full set collect?
 # You ask for it with `--set full`. A *set* is a list of sections, a section a list of counters. *Full* is all that fit most questions, and since a card can read only a few at a time, the kernel is [run many times over](../lectures/l7_profiling.py#what-the-profiler-changes). So take one launch, past the warm-up, and take times from a clock. Unless you say

@@ -30,7 +30,7 @@ ASKED = {
     9: "compiles, load, store, block, mask, tl.dot, autotun, fus, SiLU",
     10: "Dynamo, Inductor, reduce-overhead, max-autotune, graph break, does not pay, FlashAttention-3, LayerNorm",
     11: "encoder, projector, token, resolution, decode, cross-attention, cache, vision",
-    12: "serving, attention kernel, training, baseline, before and after, why, next",
+    12: "serving, attention kernel, training, baseline, a number before, a number after, why, next",
     13: "shuffle, vote, reduction, WMMA, fragment, mma.sync, LayerNorm",
     14: "cp.async, stream, event, CUDA graph, cooperative group, buffer, stall",
     15: "CUTLASS, 2.x, layout, epilogue, mainloop, producer, Triton, bias, ReLU, cuBLAS",
