@@ -60,7 +60,7 @@
 # ///
 #
 # - A draft proposes tokens, the model checks them in one pass: [W6, propose, verify](../workshops/w6_frontier.py#propose-verify).
-# - Acceptance rate, and when drafting loses: the same section, and [what four drafts a step are worth](../field_guide/inference.md) for many readers.
+# - Acceptance rate, and when drafting loses: the same section, and [what four drafts a step are worth](../field_guide/inference.py) for many readers.
 #
 # ## Do
 #
