@@ -40,7 +40,7 @@
 # ## Ideas
 #
 # - What do the words of a CUTLASS kernel mean? [CUTLASS, word for word](../workshops/w3_abstraction_ladder.py#cutlass-word-for-word).
-# - Why producers and consumers, and what is a pipeline's barrier? [Roles](../workshops/w2_hopper.py#roles). CUTLASS's `PipelineTmaAsync` is that ring: *acquire* waits for an empty place, *release* gives one back.
+# - Why producers and consumers, and what is a pipeline's barrier? [Roles](../workshops/w2_hopper.py#roles), or *warp specialisation*. CUTLASS's `PipelineAsync`, with TMA `PipelineTmaAsync`, is that ring: *acquire* waits for an empty place, *release* gives one back.
 #
 # /// idea | What is CUTLASS, and what changed from 2.x to 4.x?
 # Templates in CUDA C++ out of which you put together a multiply or a convolution: types, tile, schedule, epilogue. In 2.x each level of the hierarchy had its own classes of iterators. 3.x put one idea under all of it, the layouts of CuTe. And 4.x, which texts of last year do not know, has the same
@@ -49,7 +49,7 @@
 #
 # /// idea | How does CuTe do away with index arithmetic?
 # A layout is a function from a coordinate to an address, written shape : stride, and a coordinate may be nested. So *cut into tiles of 64* is not a loop with offsets but a division: the shape (M, K) becomes ((64, M / 64), (64, K / 64)), the strides follow, and *tile (i, j)* is a coordinate like any other. Divide
-# a second time, and the same words say which thread has which number. You see it done below.
+# a second time, and the same words say which thread has which number. The first division is done below.
 # ///
 #
 # /// idea | What are CollectiveMma, CollectiveEpilogue and GemmUniversal?

@@ -48,7 +48,7 @@
 # ///
 #
 # /// idea | What are fence, commit and wait for?
-# `wgmma.mma_async` returns at once, and an engine of its own reads and writes. So say three things. *Fence*: what I wrote into those registers is there, you may begin. *Commit*: the orders so far are one group. *Wait* for all groups but the last so many: now I may read the
+# `wgmma.mma_async` returns at once, and an engine of its own reads and writes. So say three things. `wgmma.fence`: what I wrote into those registers is there, you may begin. `wgmma.commit_group`: the orders so far are one group. `wgmma.wait_group`: wait for all groups but the last so many: now I may read the
 # sums, or give the tiles back. Forget the fence, and the sums are wrong now and then; wait for all groups in each step, and the tensor cores run dry in between.
 # ///
 #

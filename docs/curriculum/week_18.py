@@ -39,7 +39,7 @@
 # ## Ideas
 #
 # - What is *speed of light* in a report? [The second turn](../lectures/l7_profiling.py#the-second-turn-is-the-road-full-of-the-right-things): two percentages of the most that is possible, and why a full road need not be a good one.
-# - What does *memory workload* tell? Sectors per request in [the first turn](../lectures/l7_profiling.py#the-first-turn-do-neighbouring-lanes-read-neighbours), conflicts of banks in [thirty-two windows](../lectures/l3_memory.py#thirty-two-windows). *Global load efficiency* is a word of an older profiler,
+# - What does *memory workload* tell? Sectors per request in [the first turn](../lectures/l7_profiling.py#the-first-turn-do-neighbouring-lanes-read-neighbours), bank conflicts in [thirty-two windows](../lectures/l3_memory.py#thirty-two-windows), and L1 and L2 hit rates: what part of the requests need not go further. *Global load efficiency* is a word of an older profiler,
 #   and sectors per request have taken its place.
 # - Which four bottlenecks are there, and how do you tell them apart? [Four kinds of bound](../lectures/l7_profiling.py#four-kinds-of-bound): memory, compute, latency, launches.
 # - What does a timeline of Nsight Systems show that counters cannot? [Gaps between the kernels](../lectures/l7_profiling.py#gaps-between-the-kernels), and several streams on the page about [timelines](../field_guide/timelines.py#one-stream-waits-for-another).

@@ -75,7 +75,7 @@
 # ///
 #
 # /// idea | What do Groq, Cerebras and Gaudi give up, and for what?
-# [Groq](../field_guide/groq.py) keeps weights in SRAM alone and plans every cycle; in return one model fills hundreds of chips. [Cerebras](../field_guide/cerebras.py) makes one chip of a wafer, so that nothing leaves it, until a model is larger
+# [Groq's LPU](../field_guide/groq.py) keeps weights in SRAM alone and plans every cycle; in return one model fills hundreds of chips. [Cerebras's WSE-3](../field_guide/cerebras.py) is one chip of a whole wafer, so that nothing leaves it, until a model is larger
 # than its SRAM. [Gaudi](../field_guide/gaudi.py) has HBM as we do, few large matrix engines, and the network on the chip. Ask of each: where do the bytes lie, and who planned the order?
 # ///
 #
@@ -163,7 +163,7 @@ record(
 #
 # ## Milestone
 #
-# /// exercise | Count before you compile | 10 minutes
+# /// exercise | Count by hand first | 10 minutes
 # A step of the kernel in Triton is 128 × 128 × 32, done by eight waves. One product of a wave is 32 × 32 × 8 on gfx942, 32 × 32 × 16 on gfx950 and 16 × 16 × 32 on gfx1250. A step on a TPU is 256 × 256 × 256, and one `vmatmul` sends 16
 # rows through an array of 128 × 128 on v5e, 256 × 256 on v6e. How many products has each wave in a step, on each of the five? Then look at the table, and explain the differences.
 # /// answer

@@ -6,4 +6,4 @@ AHEAD = (
     STAGES - IN_THE_LOOP
 )  # steps whose tiles are there when nothing is left to fetch
 
-ANSWERS = {"Count before you compile": (IN_THE_LOOP + AHEAD, STAGES, AHEAD)}
+ANSWERS = {"Count by hand first": (IN_THE_LOOP + AHEAD, STAGES, AHEAD)}
