@@ -32,7 +32,7 @@
 # he2022: "The best hour of the year. Take its three causes: arithmetic, memory, overhead. Its numbers are of an A100, so divide anew for your card."
 # scaling-book-roofline: "The same drawing, from people who build for TPUs. Take the derivation of the ridge, and its rule that for a multiply the batch in tokens is the intensity. On a GPU its 240 is larger: work yours out."
 # transformer-math: "Now only to see what there is: week 3 reads it with a pencil."
-# hopper-whitepaper: "The first three chapters, for the names. Its peaks *with sparsity* are twice what you will ever use: this course counts the dense ones."
+# hopper-whitepaper: "The first three chapters, for the names. Its largest peaks are *with sparsity*, which you will hardly ever have: this course counts the dense ones."
 # torch-profiler-recipe: "Type it. The recipe moved: older lists lead to one that is out of date."
 # ///
 #

@@ -160,7 +160,7 @@ record(
 #
 # Now the gradients. The task is *data parallel on two cards: which share of a step is the AllReduce?* Forecast it for a model with a billion parameters, {{ tokens:,.0f}} tokens on each card in a step. Each card sends {{ sends_mb:,.0f}} MB.
 #
-# /// predict | On this link, beside a backward pass at the H100's dense peak, {{ peak:.0f}} TFLOP/s [^lockwood-h100]: does the AllReduce hide behind it?
+# /// predict | On this link, does the AllReduce hide behind a backward pass at the H100's dense peak, {{ peak:.0f}} TFLOP/s [^lockwood-h100]?
 # - [sends_mb / link_gb_s < backward_ms] Yes, the backward pass takes longer
 # - [sends_mb / link_gb_s >= backward_ms] No, the link takes longer
 # /// reveal

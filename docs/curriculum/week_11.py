@@ -2,7 +2,7 @@
 # id: week_11
 # title: "Week 11: pictures in the prompt"
 # nav: "11 · Vision"
-# description: "What a picture costs a language model, in tokens, operations and cache, worked out from shapes; and which half of the server it keeps busy."
+# description: "What a picture costs a language model, in tokens, operations and cache, worked out from shapes; and which part of the server it keeps busy."
 # ---
 
 # %% [markdown]
