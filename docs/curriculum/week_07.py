@@ -160,11 +160,11 @@ record(
 #
 # Now the gradients. The task is *data parallel on two cards: which share of a step is the AllReduce?* Forecast it for a model with a billion parameters, {{ tokens:,.0f}} tokens on each card in a step. Each card sends {{ sends_mb:,.0f}} MB.
 #
-# /// predict | On this link, does the AllReduce hide behind a backward pass at the H100's dense peak, {{ peak:.0f}} TFLOP/s [^lockwood-h100]?
+# /// predict | On this link, does the AllReduce hide behind a backward pass at the H100's dense peak?
 # - [sends_mb / link_gb_s < backward_ms] Yes, the backward pass takes longer
 # - [sends_mb / link_gb_s >= backward_ms] No, the link takes longer
 # /// reveal
-# The backward pass is {{ backward_ms:.1f}} ms of arithmetic at the least, and the link carries {{ link_gb_s:.0f}} GB/s, [measured here, one way](../experts_on_two_cards.py#what-the-link-gives): {{ sends_mb / link_gb_s:.1f}} ms. With twice the tokens on each card it is twice the arithmetic and the same gradients. That is why
+# At {{ peak:.0f}} TFLOP/s [^lockwood-h100] the backward pass is {{ backward_ms:.1f}} ms of arithmetic at the least, and the link carries {{ link_gb_s:.0f}} GB/s, [measured here, one way](../experts_on_two_cards.py#what-the-link-gives): {{ sends_mb / link_gb_s:.1f}} ms. With twice the tokens on each card it is twice the arithmetic and the same gradients. That is why
 # *the batch on a card* decides it.
 # ///
 #
