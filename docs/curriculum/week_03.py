@@ -32,7 +32,7 @@
 #
 # /// reading
 # transformer-math: "Take its equation for training, and its list of what fills a card's memory besides the weights. It counts a cache with all heads; today's models share them."
-# brown2020: "Section 2 alone: a table of shapes. Work out the parameters of one row, and see whether you find the paper's number. Later models were trained on far more tokens for each parameter."
+# brown2020: "Section 2 alone: a table of shapes. Work out the parameters of one row, with two grids in the feed-forward block, and see whether you find the paper's number. Later models were trained on far more tokens for each parameter."
 # kaplan2020: "Take the form of the curves, straight lines on two logarithmic axes. Its advice on how to divide a budget between parameters and tokens was corrected by the paper on Chinchilla, which week 24 reads."
 # scaling-book-transformers: "The chapter is the fourth, after rooflines, TPUs and sharding. Work its problems. One note in it says that Llama 2 has two matrices in its feed-forward block: count below whether it can."
 # ///
@@ -40,13 +40,13 @@
 # ## Ideas
 #
 # /// idea | Where are the parameters of a transformer?
-# Every one stands in a grid that multiplies. A layer of width $D$ has four grids for attention, of queries, keys, values and the output, and three of
-# $D \times F$ for the feed-forward block, where $F$ is the hidden width. With the embedding and the head, a table of $V \times D$ each, that is all but a few thousand: norms have $D$ each.
+# All but the norms' stand in grids. A layer of width $D$ has four grids for attention, of queries, keys, values and the output, and three of
+# $D \times F$ for the feed-forward block, where $F$ is the hidden width. Such a block is called *gated*; an older one, GPT-3's, has two grids. With the embedding and the head, a table of $V \times D$ each, that is all but a hair: norms have $D$ each.
 # ///
 #
 # /// idea | Why 2ND to infer, and 6ND to train?
 # A parameter meets each token once, and multiplies and adds: two operations. Backwards there are two more multiplies of the same size, one for the gradient of what came in, and
-# one for the gradient of the grid itself: four. Two and four are six, for each of $N$ parameters and each of $D$ tokens. Attention's scores are no parameters, and are left out.
+# one for the gradient of the grid itself: four. Two and four are six, for each of $N$ parameters and each token; here $D$ is the count of tokens. Attention's scores are no parameters, and are left out.
 # ///
 #
 # /// idea | How many bytes does the KV cache take?
@@ -64,7 +64,7 @@
 # Week 24 reads it, and the [small model](../a_small_model.py) lets you see one of the curves.
 # ///
 #
-# - Why does length cost squares of work, and only lines of cache? That is this week's milestone.
+# - What does a longer sequence cost, in work and in cache? That is this week's milestone.
 #
 # ## Do
 #
@@ -142,9 +142,9 @@ record(
 # | *2ND* says | {{ rule:.0f}} · 10¹² |
 #
 # The rule of thumb counts the embedding, which is looked up and not multiplied, and leaves the scores out. At this length the two errors are small. They are not always:
-# at {{ equal:,.0f}} tokens the scores are as much work as all grids.
+# at {{ equal:,.0f}} tokens the scores are as much work as all grids. With a causal mask half of the pairs fall away, and it takes twice as many.
 #
-# At the H100's dense peak in bf16, {{ peak:.1f}} TFLOP/s [^lockwood-h100], nothing does this forward pass in less than {{ least:.2f}} s. That is the floor, and [W4](../workshops/w4_serving.py) is about who comes near one.
+# At the H100's dense peak in bf16, {{ peak:.1f}} TFLOP/s [^lockwood-h100], nothing does this forward pass, all pairs of it, in less than {{ least:.2f}} s. That is the floor, and [W4](../workshops/w4_serving.py) is about who comes near one.
 #
 # ## Milestone
 #

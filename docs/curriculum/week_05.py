@@ -13,14 +13,14 @@
 #
 # By the end of this week you can
 #
-# - round a row of numbers to eight and to four bits by hand, and say what an outlier does to it;
+# - round a row of numbers to eight bits by hand, and say what an outlier does to it;
 # - say what four bits give in decode, by bytes, and how much of it was there on a card;
 # - say when a draft that proposes tokens pays, and when it loses.
 #
 # ## Why this week
 #
 # With one reader, decode is bytes: each weight is fetched for one token. The percent of peak that a good kernel reaches there is already high, so two ways are left: fetch fewer bytes, or write more than one token for each fetch.
-# The first is quantisation, the second a draft, and both may change what the model says.
+# The first is quantisation, and it changes what the model says. The second is a draft, and done right it changes nothing.
 #
 # ## Before you begin
 #
@@ -108,7 +108,7 @@ record(
 # {{ lost:.0f}} of them: one step of the grid is {{ step:.2f}} wide, and nothing smaller than half of it survives. Of the seven, {{ small.together:.0%}} is error. With the outlier kept apart it is {{ small.apart:.2%}}.
 # ///
 #
-# Now a model. The brief for this week is usually *load an 8B, once in 16 bits, once in eight, once in four, and measure latency, throughput and perplexity*. Here the two halves are apart, on purpose. Speed is taken from the true shape with random weights. What rounding does
+# Now a model. The task is usually *load an 8B, once in 16 bits, once in eight, once in four, and measure latency, throughput and perplexity*. Here the two halves are apart, on purpose. Speed is taken from the true shape with random weights. What rounding does
 # to a model is taken from [a small one that has learnt something](../a_small_model.py), since random weights have nothing to lose. What they lose is its loss on unseen text, in bits a byte: two to that power is the perplexity of a byte.
 #
 # /// part | docs/workshops/w5_blackwell.py#do-four-bits-ruin-a-model | table
@@ -123,7 +123,7 @@ record(
 # {{ w4.rate.whole / w4.rate.our_step:.2f}}: {{ w4.rate.our_step:.0f}} tokens/s in 16 bits, {{ w4.rate.whole:.0f}} in four. By bytes it could be {{ w4.step_gb.bits16 / w4.step_gb.bits4:.2f}}. The kernel with few bits reaches less of its own floor: [W4](../workshops/w4_serving.py#shorter-weights) says why.
 # ///
 #
-# And with more readers the gain shrinks, and then turns. A grid of the same model with four bits, over the library in 16:
+# And with more readers the gain of our kernels shrinks, and then turns: up to 16 rows it is one kernel, from 32 on another. The grid for gate and up of the same model, with four bits, over the library in 16:
 #
 # | rows | times the library's speed |
 # | ---: | ---: |

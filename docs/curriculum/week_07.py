@@ -2,7 +2,7 @@
 # id: week_07
 # title: "Week 7: data, tensors, pipelines"
 # nav: "7 · Parallel ways"
-# description: "Three ways to split a model over cards, each played through in NumPy: an AllReduce behind the backward pass, columns and rows, and a pipeline with its bubble."
+# description: "Three ways to split a model over cards, worked out in NumPy: gradients behind the backward pass, columns and rows, and a pipeline with its bubble."
 # ---
 
 # %% [markdown]
@@ -31,9 +31,9 @@
 #
 # /// reading
 # shoeybi2019: "Take figure 3: the block split by columns, then by rows, so that one AllReduce is left for each direction."
-# narayanan2021: "Take the schedules, and the formula for the bubble. Its advice on which split goes over which link is still the rule: tensors inside a machine, pipelines and data between machines."
+# narayanan2021: "Take the schedules, and the bubble; look whether a share is of the ideal time or of all of it, as here. Its advice on which split goes over which link is still the rule: tensors inside a machine, pipelines and data between machines."
 # hegde2023: "A patient walk through all of it, with memory counted. Some of its library names have changed."
-# scaling-book-training: "Chapters 3 and 5, sharding and training; the list that says 4 and 5 counts wrongly. Take how it asks, for each way, from which batch on the link is no longer the roof."
+# scaling-book-training: "Chapters 3 and 5, sharding and training; those are the numbers today. Take how it asks, for each way, from which batch on the link is no longer the roof."
 # ///
 #
 # ## Ideas
@@ -50,7 +50,7 @@
 # ///
 #
 # /// idea | Why micro-batches?
-# To fill the pipeline. One batch of 32 that walks through four stages keeps one stage busy at a time. Cut into eight of four, the first can be in stage four while the fifth is in stage one. The price is that each multiply has fewer rows.
+# To fill the pipeline. One batch of 32 that walks through four stages keeps one stage busy at a time. Cut into eight of four, the first can be in stage four while the fourth is in stage one. The price is that each multiply has fewer rows.
 # ///
 #
 # /// idea | How do all three go together?
@@ -155,16 +155,16 @@ record(
 # - [0.15 <= bubble < 0.35] About a quarter
 # - [bubble >= 0.35] More than a third
 # /// reveal
-# {{ bubble:.0%}}: {{ ticks:.0f}} ticks, of which 24 are work. By the formula it is 3 of 11. With 32 micro-batches it is {{ more:.0%}}. And no stage held more than {{ held:.0f}} at a time.
+# {{ bubble:.0%}}: {{ ticks:.0f}} ticks, of which 24 are work. By the formula it is 3 of 11. With 32 micro-batches it is {{ more:.0%}}. And no stage has to hold more than {{ held:.0f}} at a time.
 # ///
 #
 # Now the gradients. The task is *data parallel on two cards: which share of a step is the AllReduce?* Forecast it for a model with a billion parameters, {{ tokens:,.0f}} tokens on each card in a step. Each card sends {{ sends_mb:,.0f}} MB.
 #
-# /// predict | On this link, does the AllReduce hide behind a backward pass at the H100's dense peak?
+# /// predict | The link carries {{ link_gb_s:.0f}} GB/s one way. Does the AllReduce hide behind a backward pass at the H100's dense peak?
 # - [sends_mb / link_gb_s < backward_ms] Yes, the backward pass takes longer
 # - [sends_mb / link_gb_s >= backward_ms] No, the link takes longer
 # /// reveal
-# At {{ peak:.0f}} TFLOP/s [^lockwood-h100] the backward pass is {{ backward_ms:.1f}} ms of arithmetic at the least, and the link carries {{ link_gb_s:.0f}} GB/s, [measured here, one way](../experts_on_two_cards.py#what-the-link-gives): {{ sends_mb / link_gb_s:.1f}} ms. With twice the tokens on each card it is twice the arithmetic and the same gradients. That is why
+# At {{ peak:.0f}} TFLOP/s [^lockwood-h100] the backward pass is {{ backward_ms:.1f}} ms of arithmetic at the least, and the link, [measured here](../experts_on_two_cards.py#what-the-link-gives), needs {{ sends_mb / link_gb_s:.1f}} ms. Unhidden that would be {{ sends_mb / link_gb_s / (1.5 * backward_ms + sends_mb / link_gb_s):.0%}} of a step with its forward pass, and hidden next to nothing. With twice the tokens on each card it is twice the arithmetic and the same gradients. That is why
 # *the batch on a card* decides it.
 # ///
 #

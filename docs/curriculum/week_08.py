@@ -2,7 +2,7 @@
 # id: week_08
 # title: "Week 8: shards, short floats, recomputing"
 # nav: "8 · ZeRO"
-# description: "What each stage of ZeRO keeps and sends, counted on ranks played through in NumPy; why bf16 took over; and what recomputing costs."
+# description: "What each stage of ZeRO keeps and sends, worked out for four ranks; why bf16 took over; and what recomputing costs."
 # ---
 
 # %% [markdown]
@@ -30,8 +30,8 @@
 # ## Read
 #
 # /// reading
-# rajbhandari2020: "Take the three stages, and its table of bytes. Work the third stage's traffic out yourself: it is half as much again as data parallel's, and summaries often leave the second all-gather out."
-# fsdp2: "The documentation of `fully_shard`, which is FSDP2. The address that lists give for this week is another announcement."
+# rajbhandari2020: "Take the three stages, and its table of bytes. Work the third stage's traffic out yourself: summaries often leave an all-gather out."
+# fsdp2: "The documentation of `fully_shard`, which is FSDP2. The address that is often given for it is another announcement."
 # micikevicius2018: "Take the three tricks: a master copy in fp32, loss scaling, sums in fp32. The second is gone with bf16."
 # nvidia-mixed: "The same as a guide. Read the part on which operators stay in fp32."
 # korthikanti2022: "Take what to recompute: attention's square, and not the multiplies."
@@ -42,8 +42,7 @@
 # - ZeRO 1, 2, 3, and what each sends: below.
 #
 # /// idea | What does FSDP send, and when?
-# Before a layer's forward pass its parameters are gathered, and thrown away after. Before its backward pass they are gathered *again*. Then its gradients are summed and scattered, so that each card keeps its share. That is three times the parameters' bytes in a step, where data parallel sends twice: an all-reduce is a reduce-scatter and an
-# all-gather.
+# Before a layer's forward pass its parameters are gathered, and thrown away after. Before its backward pass they are gathered *again*. Then its gradients are summed and scattered, so that each card keeps its share. How much is that in all? You count it below.
 # ///
 #
 # /// idea | What does mixed precision keep?
@@ -60,7 +59,7 @@
 #
 # ## Do
 #
-# Four ranks, a model of 4096 parameters, one step of Adam. Each rank has a gradient of its own; the update must be that of the mean. Count what a rank holds, and what it sends.
+# Four ranks, a model of 4096 parameters, one step of Adam. Each rank has a gradient of its own; the update must be that of the mean. Adam works on each number for itself, so a rank can make the step for its piece alone. Work out what it holds, and what it sends.
 
 # %%
 import numpy as np
@@ -135,7 +134,7 @@ record(
 )
 
 # %% [markdown]
-# All four make the same step, to the last bit, and that is checked while this page is built.
+# A step made piece by piece is the step made at once, to the last bit: that is checked while this page is built.
 #
 # /// predict | ZeRO-3 with four ranks. How much more than plain data parallel does a rank send?
 # - [more < 1.2] As good as nothing
@@ -154,7 +153,7 @@ record(
 #
 # The first two stages are free: the all-reduce was a reduce-scatter and an all-gather before, and the step is made between the two. The third pays for the second gathering of the parameters.
 #
-# And the small gradient: in fp16 it is {{ plain:.0f}}, and nothing will ever be learnt from it. Scaled by 2¹⁴ and back it is off by {{ off:.1%}}.
+# And the small gradient: in fp16 it is {{ plain:.0f}}, and nothing will ever be learnt from it. Scaled by 2¹⁴ and back it is off by {{ off * 1e6:.0f}} millionths. bf16 keeps it as it is, to its eight bits: its exponent reaches as far as that of fp32.
 #
 # ## Milestone
 #

@@ -24,7 +24,7 @@
 #
 # ## Before you begin
 #
-# - What is a block, and what happens past the end of the list? [Week 2](week_02.py), or [L2](../lectures/l2_the_cuda_model.py#who-am-i).
+# - What is a block of threads, and what happens past the end of the list? In Triton a *program* is what a block is there, and a *block* of numbers is what it holds. [Week 2](week_02.py), or [L2](../lectures/l2_the_cuda_model.py#who-am-i).
 # - Why do neighbouring lanes want neighbouring addresses? [L3](../lectures/l3_memory.py#ask-for-neighbours).
 # - What is arithmetic intensity? [Week 1](week_01.py), or [L1](../lectures/l1_what_a_gpu_is.py#the-first-roofline).
 #
@@ -90,16 +90,15 @@ record(
 )
 
 # %% [markdown]
-# So SiLU can become {{ saves.silu:.1f}} times as quick as its two operators, and nothing can make it more. `torch.nn.functional.silu` is one kernel already: against it there is nothing to gain but what it
+# So by bytes SiLU can become {{ saves.silu:.1f}} times as quick as its two operators, if all kernels reach the same share of the bandwidth. `torch.nn.functional.silu` is one kernel already: against it there is nothing to gain but what it
 # leaves of the bandwidth.
 #
-# We have not measured SiLU alone, as no model here uses it alone. What the course's model has is its gated sister **SwiGLU**, `silu(gate) * up`: {{ trips.two:.0f}} trips as two operators, {{ trips.gated:.0f}} as one. This is its kernel. Yours is shorter:
-# it has one tensor less.
+# We have not measured SiLU alone, as no model here uses it alone. What the course's model has is its gated sister **SwiGLU**, `silu(gate) * up`: {{ trips.two:.0f}} trips as two operators, {{ trips.gated:.0f}} as one. This is its kernel. Yours is shorter: it has one tensor less, and none of the settings here: leave out whatever is in capital letters, but for `BLOCK`.
 #
 # /// source | src/course_kernels/swiglu/k01_fused.py#kernel
 # ///
 #
-# /// predict | By bytes, one kernel can be {{ saves.swiglu:.2f}} times as quick as two. How much of that was there, with {{ w4.fused.rows:,.0f}} rows of 14336 numbers?
+# /// predict | By bytes, one kernel can be {{ saves.swiglu:.2f}} times as quick as two. How much of that was there in ours, with {{ w4.fused.rows:,.0f}} rows of 14336 numbers?
 # - [w4.door.prefill.eager.us / w4.door.prefill.ours.us < 0.9 * saves.swiglu] Less than nine tenths of it
 # - [0.9 * saves.swiglu <= w4.door.prefill.eager.us / w4.door.prefill.ours.us < 1.1 * saves.swiglu] About all of it
 # - [w4.door.prefill.eager.us / w4.door.prefill.ours.us >= 1.1 * saves.swiglu] More
@@ -108,7 +107,7 @@ record(
 # data sheet ours reaches {{ w4.door.prefill.ours.of_peak:.0%}}.
 # ///
 #
-# Why not more? Hold it against [a plain copy](../how_we_measure.py): that reaches {{ measured.copy.gib4.torch.of_peak:.0%}} on this card, and a kernel that only carries numbers has no business being faster than one that does nothing else.
+# Why not more? Hold it against [a plain copy](../how_we_measure.py): that reaches {{ measured.copy.gib4.torch.of_peak:.0%}} on this card. It is a yardstick and no bound: reads and writes in another proportion may get a little more.
 #
 # ## Milestone
 #
@@ -117,12 +116,12 @@ record(
 # /// exercise | Your SiLU, before it runs | 10 minutes
 # You have 2²⁶ numbers in bf16. How many bytes does your kernel move, and how many do the two operators? Divide both by what a copy reaches on your card: here that is {{ measured.copy.gib4.torch.gb_per_s:,.0f}} GB/s. Your clock then says less than that. What do you say?
 # /// answer
-# One tensor is 134 MB. Yours moves 2 of them, 268 MB: {{ ours_mb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} µs. The two operators move 5, which is 671 MB: {{ eager_mb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} µs. A clock that says less than the floor has measured a cache, or has stopped before the work was done.
+# One tensor is 134 MB. Yours moves 2 of them, 268 MB: {{ ours_mb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} µs. The two operators move 5, which is 671 MB: {{ eager_mb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} µs. These are times at the rate of a copy. A clock that says a little less may be right, for a copy is no bound. One that says less than the data sheet's bandwidth allows has measured a cache, or has stopped before the work was done.
 # ///
 #
 # ## What could not run here
 #
-# SiLU by itself has no number on this page: what you see is its gated sister's, and the arithmetic for yours. With a GPU you time it as [How we measure](../how_we_measure.py#the-clock) says; without one the interpreter still tells whether it is right.
+# SiLU by itself has no number on this page: what you see is its gated sister's, and the arithmetic for yours. With a GPU you time it as [How we measure](../how_we_measure.py#the-clock) says; without one the interpreter tells whether it is right in fp32; bf16 has [its own rules there](../triton_for_numpy_people.py#the-interpreter).
 #
 # ## What next
 #

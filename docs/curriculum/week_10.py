@@ -65,7 +65,7 @@
 #
 # ## Do
 #
-# Compile a whole forward pass and look at what came out. Set `TORCH_LOGS=output_code`, run `torch.compile(model)(x)` once, and find each `@triton.jit`. `TORCH_COMPILE_DEBUG=1` writes the same into a folder, with all the stages between.
+# Compile a whole forward pass and look at what came out. Set `TORCH_LOGS=output_code`, run `torch.compile(model)(x)` once on a GPU, and find each `@triton.jit`. (On a processor Inductor writes C++ instead.) `TORCH_COMPILE_DEBUG=1` writes the same into a folder, with all the stages between.
 #
 # We did it with one feed-forward block of an 8B model, its three products and what stands between them: a block is what repeats, and you can read all of it.
 
@@ -104,14 +104,14 @@ record(
 # ## Milestone
 #
 # /// exercise | LayerNorm, in how many passes? | 20 minutes
-# LayerNorm needs the mean of a row, then its variance, and then writes each number. How often does a kernel have to read x from memory, if a row fits into a block's registers, and if it does not? How many trips of the tensor is that, with the write? The tensor has 16384 rows of 4096 numbers in fp32.
+# LayerNorm gives each row the mean 0 and the variance 1: y = (x − mean) / √(variance + ε) · weight + bias. So it needs the mean of a row, then its variance, and then writes each number. How often does a kernel have to read x from memory, if a row fits into a block's registers, and if it does not? How many trips of the tensor is that, with the write? The tensor has 16384 rows of 4096 numbers in fp32.
 # Then write it in Triton, a row a program. Why is one pass faster: because of a cleverer formula for the variance?
 # /// answer
 # The tensor is 268 MB. With the row kept it is read once and written once, 2 trips. With a pass of its own for the statistics there are 3 trips; with one more for the variance 4. So the row that stays makes the difference, and not the formula: variance *in one pass* needs
 # Welford's way of putting parts together, or a row that is resident, where two passes over registers cost next to nothing.
 # ///
 #
-# And on the card? [W6](../workshops/w6_frontier.py) times it, 16384 rows of 4096 numbers: eager, which is `torch.nn.LayerNorm`'s own kernel, what the compiler wrote, and a kernel of ours in Triton, `k01_row_a_block`, which reads x twice, the second time from a cache if the row is still there.
+# And on the card? [W6](../workshops/w6_frontier.py#what-does-solved-mean) times it, 16384 rows of 4096 numbers: eager, which is `torch.nn.LayerNorm`'s own kernel, what the compiler wrote, and a kernel of ours in Triton, `k01_row_a_block`, which reads x twice, the second time from a cache if the row is still there.
 #
 # /// table
 # columns: ["LayerNorm, fp32", "reads of x", "time, µs", "% of bandwidth"]
@@ -123,7 +123,7 @@ record(
 # ///
 #
 # /// claim | w6.record_rows.model.compile.us < 0.85 * w6.record_rows.model.one.us and w6.record_rows.model.compile.us < 0.85 * w6.record_rows.model.eager.us
-# The kernel that keeps its row is ahead of both of the others: by a factor of {{ w6.record_rows.model.one.us / w6.record_rows.model.compile.us:.2f}} of ours, and by {{ w6.record_rows.model.eager.us / w6.record_rows.model.compile.us:.2f}} of eager. That is the pass that you saved on paper, and it is what your own kernel should find.
+# The kernel that keeps its row is ahead of both of the others: by a factor of {{ w6.record_rows.model.one.us / w6.record_rows.model.compile.us:.2f}} of ours, and by {{ w6.record_rows.model.eager.us / w6.record_rows.model.compile.us:.2f}} of eager. Ours does not lose the whole third trip, since a part of its second reading comes from a cache; nobody counted which.
 # /// otherwise
 # Here the kernel that keeps its row takes {{ w6.record_rows.model.compile.us:,.0f}} µs, and ours, which reads twice, {{ w6.record_rows.model.one.us:,.0f}}.
 # ///

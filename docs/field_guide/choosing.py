@@ -132,7 +132,7 @@ record(
 #   chip: {label: Chip, at: h200}
 #   model: {label: "Model, weights", at: m8}
 #   bits: {label: "Bits of a weight", at: 16}
-#   readers: {label: "Readers that share a step:", at: 4}
+#   readers: {label: "Readers that share a step:", at: 7}
 #   held: {label: "Tokens in each one's cache:", at: 8}
 #   share: {label: "Of the floor's speed, %:", at: 42}
 #   busy: {label: "Of the paid hours with readers, %:", at: 100}

@@ -39,11 +39,12 @@ from course_kernels.measure import quantity, record
 
 CARDS = ("a10g", "rtx4090", "l40s", "a100", "h100", "h200", "b200")
 READERS, HELD = 64, 1024  # readers of a step, and tokens in each one's cache
+SOME, LONG = 20, 32768  # readers of the example, and tokens of a long text
 
 
-def gb(model, readers, bits=16):
+def gb(model, readers, bits=16, held=HELD):
     """Gigabytes that a step reads: the weights once, and everybody's cache."""
-    return (model.read * bits / 8 + readers * HELD * model.token_bytes) / 1e9
+    return (model.read * bits / 8 + readers * held * model.token_bytes) / 1e9
 
 
 def chips(model, card, readers):
@@ -60,10 +61,10 @@ def seconds(model, card, readers):
     return max(moves, multiplies) / chips(model, card, readers)
 
 
-def seats(card, model=MODELS["m7"]):
+def seats(card, model=MODELS["m7"], held=HELD):
     """How many readers have room for their caches beside the weights, on one card."""
     free = USABLE * OFFERS[card].memory_gb * 1e9 - 2 * model.stored
-    return int(free // (HELD * model.token_bytes))
+    return int(free // (held * model.token_bytes))
 
 
 def of_all(found, unit="1"):
@@ -102,6 +103,31 @@ record(
     ),
     readers=quantity(READERS, how="given"),
     follow=quantity(50, "ms", how="given"),
+    some=quantity(SOME, how="given"),
+    reads={
+        "weights": quantity(gb(MODELS["m7"], 0), "GB"),
+        "reader": quantity(HELD * MODELS["m7"].token_bytes / 1e9, "GB"),
+    },
+    step={
+        card: quantity(1e3 * seconds(MODELS["m7"], card, SOME), "ms")
+        for card in ("l40s", "h100")
+    },
+    long={
+        "seats": {
+            card: quantity(seats(card, held=LONG)) for card in ("h100", "h200")
+        },
+        "full": {
+            card: quantity(
+                seats(card, held=LONG)
+                / (
+                    gb(MODELS["m7"], seats(card, held=LONG), held=LONG)
+                    / OFFERS[card].gb_per_s
+                ),
+                "tokens/s",
+            )
+            for card in ("h100", "h200")
+        },
+    },
     held=quantity(HELD, how="given"),
     seats={card: quantity(seats(card)) for card in ("l40s", "h100")},
     full={
@@ -121,44 +147,47 @@ record(
 # %% [markdown]
 # ## Two cards for a 7B, in five minutes
 #
-# Say the offers are an L40S and an H100.
+# Say the offers are an L40S and an H100, and you serve {{ some:.0f}} people at once, with {{ held:.0f}} tokens in each one's cache. Put your own
+# cards and numbers in their place as you go.
 #
-# **1. Does it fit?** A 7B stores {{ stored.m7:.1f}} billion weights [^verl-llama2], {{ 2 * stored.m7:.1f}} GB in 16 bits. Each reader with
-# {{ held:.0f}} tokens adds {{ held * cache.m7 / 1024 / 1024:.1f}} GiB. The L40S has {{ memory.l40s:.0f}} GB [^nvidia-l40s], the H100
-# {{ memory.h100:.0f}} GB [^nvidia-h100]. Both hold the weights; readers run out on the L40S first.
+# **1. Seats.** The weights of a 7B of Llama 2's shape take {{ 2 * stored.m7:.1f}} GB in 16 bits [^verl-llama2], and each token of a reader
+# {{ cache.m7:.0f}} KiB, since it shares no keys; newer models of this size share them, and take a quarter of that. Leave a tenth of the memory
+# for all else. What is left beside the weights, divided by a reader's cache, is the card's *seats*: {{ seats.l40s:.0f}} on the L40S, with
+# {{ memory.l40s:.0f}} GB [^nvidia-l40s], and {{ seats.h100:.0f}} on the H100, with {{ memory.h100:.0f}} GB [^nvidia-h100]. Texts of 32,768 tokens
+# leave {{ long.seats.h100:.0f}} on an H100 and {{ long.seats.h200:.0f}} on an H200: with long texts seats decide everything.
 #
-# **2. Which side of the ridge?** A step multiplies each weight, two bytes, with one row for each reader, two operations. So there are about
-# as many operations for each byte as readers, and fewer with caches. The ridges are at
-# {{ 1000 * peak.l40s / bandwidth.l40s:.0f}} and {{ 1000 * peak.h100 / bandwidth.h100:.0f}}. Writing tokens is left of both: compare
-# bandwidths. Reading prompts has thousands of rows, right of both: compare peaks.
+# **2. A step's floor.** Each step reads the weights once and all caches: {{ reads.weights:.1f}} GB, and {{ reads.reader:.2f}} GB for each reader.
+# Divide by the bandwidth. (Writing tokens is left of the ridge as long as readers are fewer than its operations for each byte,
+# {{ 1000 * peak.l40s / bandwidth.l40s:.0f}} and {{ 1000 * peak.h100 / bandwidth.h100:.0f}} here. Prompts have thousands of rows, right of it: for them compare
+# the peaks.)
 #
-# **3. Divide.** You have to guess first.
-#
-# /// predict | One reader. At its floor the H100 writes a token in {{ one.m7.h100:.1f}} ms. And the L40S?
-# - [one.m7.l40s < 2 * one.m7.h100] In less than twice that
-# - [2 * one.m7.h100 <= one.m7.l40s < 3 * one.m7.h100] In two to three times that
-# - [one.m7.l40s >= 3 * one.m7.h100] In three times that, or more
+# /// predict | {{ some:.0f}} readers: at its floor the H100 takes {{ step.h100:.1f}} ms for a step. And the L40S?
+# - [step.l40s < 2 * step.h100] Less than twice that
+# - [2 * step.h100 <= step.l40s < 3 * step.h100] Two to three times that
+# - [step.l40s >= 3 * step.h100] Three times that, or more
 # /// reveal
-# In {{ one.m7.l40s:.1f}} ms, {{ one.m7.l40s / one.m7.h100:.1f}} times that: the ratio of the bandwidths. For prompts the H100 is
-# {{ prompts.m7.h100 / prompts.m7.l40s:.1f}} times as far: the ratio of the peaks.
-#
-# **4. Put the prices beside it.** If an hour of an H100 costs less than {{ prompts.m7.h100 / prompts.m7.l40s:.1f}} times an hour of an L40S, take
-# the H100: it has the cheaper token in both jobs. If it costs more than {{ one.m7.l40s / one.m7.h100:.1f}} times as much, take the L40S.
-# In between your mix decides: long prompts and short answers are for the L40S, long answers for the H100.
-#
-# One thing this hides: a larger memory has seats for more readers, and they share the weights. Fill both, with
-# {{ seats.l40s:.0f}} and {{ seats.h100:.0f}} readers, and the H100 writes {{ full.h100 / full.l40s:.1f}} times the L40S's tokens.
+# {{ step.l40s:.1f}} ms, {{ step.l40s / step.h100:.1f}} times that: the ratio of the bandwidths. For prompts it is the ratio of the peaks,
+# {{ prompts.m7.h100 / prompts.m7.l40s:.1f}}.
 # ///
 #
-# **5. Is one answer quick enough?** A reader who follows along needs a token in, say, {{ follow:.0f}} ms. If you need it sooner than a card's
-# floor, no price helps.
+# **3. Is it quick enough?** Nobody reaches a floor. Divide it by the share that you count on. *Measured here*, on {{ gpu.name }}: our best step
+# for one reader reaches {{ one_token.decode.our_step.of_peak:.0%}} of it, our whole engine {{ engine.step_floor_ms / engine.took.bus.decode:.0%}}. A reader who follows along needs
+# a token in, say, {{ follow:.0f}} ms. So a floor above {{ follow * engine.step_floor_ms / engine.took.bus.decode:.0f}} ms needs better kernels than our engine's, or fewer readers, or another card.
 #
-# That is all. The [calculator](choosing.py#4-what-does-a-token-cost) does steps 1 to 4 with your own numbers.
+# **4. Then the price.** *Your readers fit one card of either kind, in time:* take the cheaper card. The other would be paid for and wait. *You keep
+# many cards full:* compare what a full card writes and what an hour costs. Full, the H100 writes {{ full.h100 / full.l40s:.1f}} times the L40S's tokens, and reads prompts
+# {{ prompts.m7.h100 / prompts.m7.l40s:.1f}} times as fast. Below the smaller of the two ratios of price take the H100, above the larger one the L40S; in between, long answers
+# are for the H100, and long prompts for the L40S.
+#
+# With long texts do step 4 with *their* seats: {{ long.seats.h100:.0f}} readers on a full H100 write {{ long.full.h100:.0f}} tokens/s at the floor, {{ long.seats.h200:.0f}} on an H200
+# {{ long.full.h200:.0f}}. That is {{ long.full.h200 / long.full.h100:.2f}} times as many, where the bandwidths alone say {{ bandwidth.h200 / bandwidth.h100:.2f}}: more readers share each weight.
+#
+# That is all. The [calculator](choosing.py#4-what-does-a-token-cost) does steps 1 to 3 for one card at a time, and the bill of its answers with your prices.
 
 # %% [markdown]
 # ## When it wins, when it trips
 #
-# - **A small card wins** where the model fits and readers are few, or where the day is empty: you pay for less.
+# - **A small card wins** where it holds the model and its readers in time: what more the other could do is paid for and not used.
 # - **It trips** at the first model that does not fit. Then it needs friends and a link, and a floor knows neither.
 # - **A large memory wins** for answers: more readers share each weight. It brings nothing to prompts.
 # - **A new card trips** code that names an [old instruction](ampere_ada_hopper.py#which-instruction-each-tool-reaches): the peak of its data

@@ -232,7 +232,7 @@ def test_its_values_stand_in_the_site_beside_measured_ones(root):
     rendered = render_course(course)
     assert [str(problem) for problem in course.problems] == []
     assert course.states == {"a": "fresh", "b": "fresh"}
-    assert "Nothing here is measured: worked out when the site was built" in rendered["a"].inlined()
+    assert "Nothing was measured for this page: worked out when the site was built" in rendered["a"].inlined()
     assert ">3</a>" in rendered["a"].markdown
     assert ">3</a>" in rendered["b"].markdown
     rows = entries(course, {page_id: one.shown for page_id, one in rendered.items()})
@@ -240,7 +240,7 @@ def test_its_values_stand_in_the_site_beside_measured_ones(root):
     assert (mine["gpu"], mine["value"], mine["command"]) == (None, 3, "nox -s docs")
     json.dumps(rows)
     ledger = ledger_of(course, rows)
-    assert "Nothing here is measured" in ledger.chapters["numbers/a.md"].inlined()
+    assert "Nothing was measured for this page" in ledger.chapters["numbers/a.md"].inlined()
     assert "<td>with the site</td><td>no card</td>" in ledger.index
     notebook = json.loads(published_notebook(course, course.page("a"), rendered["a"]))
     assert "measured_on" not in notebook["metadata"]["percent_of_peak"]

@@ -9,6 +9,7 @@ from course_chips.offers import MODELS, OFFERS, USABLE, chips_for, offered, to_s
 from course_kernels.measure.machine import MACHINES
 from course_models.config import LLAMA_8B, Config, cache_bytes, decode_floor_us, decode_flops, parameters
 from course_site.charts.explorables import token_price
+from course_site.charts.explorables.token_price import READERS
 
 ROOT = Path(__file__).parents[2]
 SHAPES = {
@@ -17,7 +18,7 @@ SHAPES = {
     "m70": Config(80, 8192, 64, 8, 128, 28672, 128256),
 }
 START = {
-    "chip": "h200", "model": "m8", "bits": 16, "readers": 4, "held": 8, "share": 42, "busy": 100, "drawn": 58,
+    "chip": "h200", "model": "m8", "bits": 16, "readers": 7, "held": 8, "share": 42, "busy": 100, "drawn": 58,
     "prices": [3, 300],
 }  # fmt: skip
 
@@ -66,19 +67,19 @@ def test_chips_are_those_of_the_menu_and_each_number_has_its_source():
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.slug)
-@pytest.mark.parametrize(("readers", "held"), [(0, 10), (4, 8), (5, 12)])
+@pytest.mark.parametrize(("readers", "held"), [(0, 10), (7, 8), (10, 12)])
 def test_a_step_left_of_the_ridge_takes_its_bytes(machine, readers, held):
     found = shown(chip=machine.slug, readers=readers, held=held, share=100)
     assert found.says[0] == "bytes"
-    floor = decode_floor_us(LLAMA_8B, 2**readers, 2**held, machine.bandwidth_gb_per_s) / 1e3
+    floor = decode_floor_us(LLAMA_8B, READERS[readers], 2**held, machine.bandwidth_gb_per_s) / 1e3
     assert number(found.texts["ms"]) == pytest.approx(floor, rel=0.01)
     assert number(found.texts["rate"]) == pytest.approx(
-        1e3 * 2**readers / number(found.texts["ms"]), rel=0.01
+        1e3 * READERS[readers] / number(found.texts["ms"]), rel=0.01
     )
 
 
 def test_a_step_right_of_the_ridge_takes_its_operations():
-    found = shown(readers=10, held=7, share=100)
+    found = shown(readers=20, held=7, share=100)
     assert found.says[0] == "arithmetic"
     floor = decode_flops(LLAMA_8B, 1024, 0) / 989e12 * 1e3
     assert number(found.texts["ms"]) == pytest.approx(floor, rel=0.01)
@@ -112,12 +113,12 @@ def test_what_does_not_fit_takes_more_chips():
 def test_what_was_measured_is_said_where_it_was_measured_and_nowhere_else():
     assert shown().says[-1] == "engine"
     assert shown(readers=0, held=10).texts["seen"] == ["alone"]
-    assert shown(readers=5, held=10).texts["seen"] == ["together"]
+    assert shown(readers=10, held=10).texts["seen"] == ["together"]
     for other in (
         {"chip": "h100"},
         {"model": "m7"},
         {"bits": 8},
-        {"readers": 3},
+        {"readers": 5},
         {"held": 9},
         {"card": "h100"},
     ):

@@ -45,7 +45,9 @@ def number_words(value: Any, unit: str) -> str:
 def stamp_html(course: Course, page: Page, record: Record) -> str:
     """Return the small line under a page's title, with the rest of the provenance one click away."""
     if not record.measured:
-        return '<div class="stamp">Nothing here is measured: worked out when the site was built</div>'
+        return (
+            '<div class="stamp">Nothing was measured for this page: worked out when the site was built</div>'
+        )
     p = record.meta["provenance"]
     edition = record.edition
     line = (

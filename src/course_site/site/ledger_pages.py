@@ -123,7 +123,7 @@ def _chapter(page: Page, rows: Sequence[Row], table: str) -> Rendered:
 def _made(page: Page, row: Row) -> str:
     """Provenance of a page's values, above their table."""
     if row["gpu"] is None:
-        return "Nothing here is measured: worked out when the site was built."
+        return "Nothing was measured for this page: worked out when the site was built."
     return (
         f"{html.escape(row['gpu'])}, driver {html.escape(str(row['driver']))}, "
         f"{date_words(row['date'])}, commit <code>{html.escape(str(row['commit'])[:12])}</code>. "

@@ -2,7 +2,8 @@
 (function () {
   "use strict";
   var digits = PercentOfPeak.digits, at = PercentOfPeak.at;
-  var WIDE = 343, HIGH = 15, TOP = 36, PITCH = 60, MOST = 1e6, USABLE = 0.9, MET = { "4 8": "engine", "0 10": "alone", "5 10": "together" };
+  var WIDE = 343, HIGH = 15, TOP = 36, PITCH = 60, MOST = 1e6, USABLE = 0.9, MET = { "7 8": "engine", "0 10": "alone", "10 10": "together" };
+  var READERS = [1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
 
   function three(value) {
     return digits(value, value === 0 ? 0 : value < 0.1 ? 4 : value < 1 ? 3 : value < 10 ? 2 : value < 100 ? 1 : 0);
@@ -12,7 +13,7 @@
   PercentOfPeak.explorables.token_price = {
     work: function (state, data) {
       var chip = state.chip, model = state.model, bits = state.bits, hour = state.prices[0], electricity = state.prices[1];
-      var readers = Math.pow(2, state.readers), held = Math.pow(2, state.held), share = state.share / 100, busy = state.busy / 100;
+      var readers = READERS[state.readers], held = Math.pow(2, state.held), share = state.share / 100, busy = state.busy / 100;
       var fits = hour >= 0 && hour <= MOST && electricity >= 0 && electricity <= MOST;
       var peak = data.peak[chip].value, bandwidth = data.bandwidth[chip].value, memory = data.memory[chip].value;
       var watts = chip in data.watts ? data.watts[chip].value : 0;

@@ -17,11 +17,13 @@ CHIPS: dict[str | int, str] = {
 MODELS: dict[str | int, str] = {"m7": "7B", "m8": "8B", "m70": "70B"}
 USABLE = 0.9  # of a memory, for weights and caches
 MOST = 1e6  # the largest price that a reader may type
+# That share a step: fine enough to fill a memory.
+READERS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 KNOBS = {
     "chip": Knob("select", choices=CHIPS),
     "model": Knob("choice", choices=MODELS),
     "bits": Knob("choice", choices={16: "16", 8: "8", 4: "4"}),
-    "readers": Knob("range", 0, 10),
+    "readers": Knob("range", 0, len(READERS) - 1),
     "held": Knob("range", 7, 17),
     "share": Knob("range", 1, 100),
     "busy": Knob("range", 1, 100),
@@ -45,8 +47,8 @@ CASES = (
     {"with_power": ("{joules} J",), "without_power": ("prints no power",)},
     {"engine": ("our engine", "{seen} tokens/s", "{drew} J"), "step": ("our step alone", "{seen} tokens/s")},
 )
-ENGINE = (4, 8)  # where the knobs `readers` and `held` stand for the engine: 16 readers, few tokens each
-ALONE, TOGETHER = (0, 10), (5, 10)  # 1 and 32 readers, 1024 tokens each
+# Where the knobs `readers` and `held` stand for the engine: 16 readers, few tokens each; and 1 and 32, 1024 tokens each.
+ENGINE, ALONE, TOGETHER = (READERS.index(16), 8), (READERS.index(1), 10), (READERS.index(32), 10)
 
 _WIDE, _HIGH, _TOP, _PITCH = 343.0, 15.0, 36.0, 60.0
 
@@ -81,7 +83,7 @@ def three(value: float) -> str:
 def work(state: State, data: Data) -> Shown:
     """Return a step by what it must move and multiply, and the bill for a million tokens of such steps."""
     chip, model, bits = state["chip"], state["model"], state["bits"]
-    readers, held = 2 ** state["readers"], 2 ** state["held"]
+    readers, held = READERS[state["readers"]], 2 ** state["held"]
     share, busy = state["share"] / 100, state["busy"] / 100
     hour, electricity = state["prices"]  # of a chip, and of a megawatt hour
     fits = 0 <= hour <= MOST and 0 <= electricity <= MOST

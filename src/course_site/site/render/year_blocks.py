@@ -166,7 +166,7 @@ def week(writer: Writer, block: Block) -> str:
             f'<span class="value">{this.do_hours:g}</span> to do'
         )
     hardware = " and ".join(map(in_words, this.hardware))
-    parts.append(f"runs on {hardware}" if hardware else "needs no GPU")
+    parts.append(f"to measure it yourself: {hardware}" if hardware else "needs no GPU")
     if this.needs:
         parts.append(f"after {', '.join(_link(writer, found.week(other)) for other in this.needs)}")
     if later := list(found.after(this)):
