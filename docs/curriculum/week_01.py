@@ -24,13 +24,13 @@
 # ## Before you begin
 #
 # - What does a line of CUDA look like? You need not know. If you are curious: [your first kernel](../start_here.py).
-# - Which machine do you need? None this week. Later most weeks want a GPU for an hour or two: [no GPU, or a different one](../start_here.py#no-gpu-or-a-different-one).
+# - Which machine do you need? None to forecast; any GPU to profile. Later most weeks want a GPU for an hour or two: [no GPU, or a different one](../start_here.py#no-gpu-or-a-different-one).
 #
 # ## Read
 #
 # /// reading
 # he2022: "The best hour of the year. Take its three causes: arithmetic, memory, overhead. Its numbers are of an A100, so divide anew for your card."
-# scaling-book-roofline: "The same drawing, from people who build for TPUs. Take the derivation of the ridge, and its rule that for a multiply the batch in tokens is the intensity. On a GPU its 240 is larger: work yours out."
+# scaling-book-roofline: "The same drawing, from people who build for TPUs. Take the derivation of the ridge, and its rule that for a multiply the batch in tokens is the intensity. Its 240 is a TPU's [^scaling-book-roofline]: a GPU's may be smaller or larger, so work yours out."
 # transformer-math: "Now only to see what there is: week 3 reads it with a pencil."
 # hopper-whitepaper: "The first three chapters, for the names. Its largest peaks are *with sparsity*, which you will hardly ever have: this course counts the dense ones."
 # torch-profiler-recipe: "Type it. The recipe moved: older lists lead to one that is out of date."
@@ -43,7 +43,7 @@
 # - The ridge point: [where is it, on which card?](../two_cards.md#what-the-data-sheets-say)
 #
 # /// idea | HBM and SRAM: how much, how fast, how far?
-# HBM is the card's large memory: tens of gigabytes, and far away. SRAM is on the chip: registers, shared memory, caches, some hundred kilobytes for each multiprocessor, and near. A roofline's slope is the way to HBM. What
+# HBM is the card's large memory: tens of gigabytes, and far away. SRAM is on the chip, and near: registers and shared memory, some hundred kilobytes for each multiprocessor, and a second cache for all of them. A roofline's slope is the way to HBM. What
 # you keep in SRAM is not on it, and that is what most of this year's kernels are about. [L3](../lectures/l3_memory.py#how-far-is-it) measures both.
 # ///
 #

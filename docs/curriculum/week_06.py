@@ -85,7 +85,7 @@
 # ///
 #
 # *At which batch does arithmetic take over?* The question sounds as if it came between 1 and 64. By the pencil a grid of weights crosses the ridge at {{ w4.crosses:.0f}} rows, by the clock at {{ w4.turns:.0f}}: [the crossing, measured](../workshops/w4_serving.py#the-crossing-measured). So none of these batches is there, and attention over a cache
-# never gets there by adding readers. What ends the growth is room.
+# never gets there by adding readers. What flattens the growth is the caches, which every step reads; with long texts room ends it, before arithmetic does.
 #
 # The first token is another matter, since a queue stands before it. Here are {{ engine.queue.count:.0f}} requests on {{ engine.queue.seats:.0f}} seats, all there from the beginning, in static batches (the coach) and in continuous ones (the bus):
 #
@@ -166,7 +166,7 @@ record(
         "room": quantity(room / 1e9, "GB"),
         "token": quantity(token / 1024),
         "sequence": quantity(LONGEST * token / 1e9, "GB"),
-        "all": quantity((CARD - weights) / (LONGEST * token)),
+        "all": quantity((CARD - weights) // (LONGEST * token), how="counted"),
     },
     queue={
         "count": quantity(len(lengths)),

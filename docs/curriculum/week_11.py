@@ -30,7 +30,7 @@
 # ## Read
 #
 # /// reading
-# radford2021: "Take how a picture is cut into patches, and that text and picture end in one space. The training is not this week's subject."
+# radford2021: "Take that text and picture end in one space. The patches are an older idea, that of the vision transformer, which week 42 reads. The training is not this week's subject."
 # liu2023: "Take the figure with the projector: it is one small matrix between two large models."
 # liu2023b: "Take the table of resolutions, and that the projector became two layers."
 # alayrac2022: "The other way in: the picture stays outside, and layers between the language model's own look at it. Take the drawing of one such layer. Lists say chapter 3; the method stands before it."
@@ -63,7 +63,7 @@
 #
 # ## Do
 #
-# The task is usually *serve LLaVA-1.5, and measure encoder against prefill, at one and at two resolutions*. Forecast it first. The encoder is a ViT-L/14: 24 layers of width 1024 and hidden width 4096, patches of 14 pixels [^radford2021]. The language model is the 7B of [week 3](week_03.py#do). A question has 64 tokens.
+# The task is usually *serve LLaVA-1.5, and measure encoder against prefill, at one and at two resolutions*. Forecast it first. The encoder is a ViT-L/14: 24 layers of width 1024 and hidden width 4096, patches of 14 pixels [^radford2021]. The language model is the 7B of [week 3](week_03.py#do). A question has 64 tokens. (LLaVA-1.5 makes every picture 336 wide; its successors cut a larger one into such tiles. Here the encoder takes the larger one whole.)
 
 # %%
 PATCH, LAYERS, WIDTH, HIDDEN = 14, 24, 1024, 4096  # the encoder

@@ -81,7 +81,7 @@
 #
 # For a queue of {{ engine.queue.count:.0f}} requests on {{ engine.queue.seats:.0f}} seats, continuous batching brought {{ engine.rate.coach:,.0f}} tokens in a second to {{ engine.rate.bus:,.0f}}: more rows for each weight that is fetched.
 #
-# **Against whom?** PyTorch as it is, `torch.compile`, and the floor by the bytes: {{ one_token.floor.rate:.0f}} tokens in a second for one reader in 16 bits.
+# **Against whom?** PyTorch as it is, `torch.compile`, and the floor by the bytes for one reader in 16 bits: {{ one_token.floor.rate:.0f}} tokens in a second at the rate of a copy, {{ one_token.sheet.rate:.0f}} at the data sheet's, which is the peak of the table. The baseline moves a lot from run to run, since it is the host's: its spread is in [the ledger](../numbers.md).
 #
 # **Who did what?** The last two rows are the course's own kernels, the others PyTorch's. In your report: what you wrote, what a machine wrote, and what showed whose mistake.
 #
@@ -191,7 +191,7 @@ def zero_2():
 
 
 def zero_3():
-    """Weights come twice, for the forward and for the backward pass, and are dropped."""
+    """A card holds a quarter of everything, and gathers what it is about to use."""
     w, m, v = np.zeros((3, CARDS, P // CARDS))
     for t in range(1, STEPS + 1):
         all_gather(w)  # forward

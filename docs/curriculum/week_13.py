@@ -41,7 +41,7 @@
 # - Shuffles, and a reduction made of them: [one number from many](../lectures/l3_memory.py#one-number-from-many). The butterfly is played through below.
 #
 # /// idea | What does a vote tell?
-# `__ballot_sync` gives every lane a word of 32 bits, one for each lane's yes or no; `__all_sync` and `__any_sync` give one bit of it. So a warp can agree to skip work, count with one instruction how many lanes have something, or give each of these a place to write to: the number of ones
+# `__ballot_sync` gives every lane a word of 32 bits, one for each lane's yes or no; `__all_sync` says whether all bits are set, `__any_sync` whether one is. So a warp can agree to skip work, count with one instruction how many lanes have something, or give each of these a place to write to: the number of ones
 # below its own bit.
 # ///
 #
@@ -53,12 +53,12 @@
 # The part of a tile that a warp holds in its registers, spread over its 32 lanes. How it is spread, WMMA does not say, so you may not look at a fragment's numbers by their place: you load, multiply, store. That is its price: what comes out must go through memory before anybody can work on it by row.
 # ///
 #
-# - Shapes and types of WMMA: 16 × 16 × 16 and its two flat sisters. Lists often have FP8 among the types: [L6](../lectures/l6_tensor_cores.py#how-fast-can-it-go-at-all) tried each, and the compiler takes bf16 and TF32, and no FP8. That is for `mma.sync`.
+# - Shapes and types of WMMA: 16 × 16 × 16 and its two flat sisters for 16 bits and fewer, 16 × 16 × 8 for TF32. Lists often have FP8 among the types: [L6](../lectures/l6_tensor_cores.py#how-fast-can-it-go-at-all) tried each, and the compiler takes no FP8. That is for `mma.sync`.
 # - `mma.sync` in PTX: [L6, the climb](../lectures/l6_tensor_cores.py#the-climb), and the lab *wmma* beside it.
 #
 # ## Do
 #
-# LayerNorm needs two numbers of a row, its mean and the sum of its squared distances. A lane has some of the row, so it has a count, a mean and a sum of its own. Two such triples can be joined [^welford1962]; and five joins with the lane whose number differs in one bit leave the
+# LayerNorm needs two numbers of a row, its mean and the sum of its squared distances. A lane has some of the row, so it has a count, a mean and a sum of its own. Two such triples can be joined; and five joins with the lane whose number differs in one bit leave the
 # whole row's in every lane. Here is a warp in NumPy.
 
 # %%
@@ -81,7 +81,7 @@ def join(a, b):
 
 
 def warp_statistics(row):
-    """Mean and variance of a row, in fp32, by 32 lanes and five shuffles."""
+    """Mean and variance of a row, in fp32, by 32 lanes in five steps."""
     of_lane = row.reshape(-1, LANES).astype(np.float32)
     n = np.full(LANES, len(of_lane), np.float32)
     mean = of_lane.mean(axis=0, dtype=np.float32)

@@ -50,8 +50,7 @@
 #
 # ## Do
 #
-# The task as it is usually set: put `cp.async` with two buffers into last week's LayerNorm, and measure the gain. Before you do, ask what a second buffer is *for*: it brings the next tile while you work on this one. So it helps if two things hold. The tile is used again and again, so that there is work to hide the
-# fetch under. And there are not enough bytes in flight already.
+# The task as it is usually set: put `cp.async` with two buffers into last week's LayerNorm, and measure the gain. Before you do, ask what a second buffer is *for*: it brings the next tile while you work on this one. So it helps if there are not enough bytes in flight already. And it helps most where a tile is used again and again, so that there is work to hide the fetch under.
 #
 # **How many bytes must be in flight?** As many as come in while one of them is on its way: bandwidth times latency. [L3](../lectures/l3_memory.py#how-many-must-be-walking) measured both, and it is {{ l3.little.of_sm / 1000:.1f}} KB for each multiprocessor.
 
@@ -78,7 +77,7 @@ record(
 )
 
 # %% [markdown]
-# A LayerNorm whose blocks hold a row of 4096 numbers each has {{ rows:.0f}} blocks on a multiprocessor, and each asks for its whole row at once: {{ asked_kb:.0f}} kB. While one block sums, three others fetch. So there is enough in flight, and nothing is used twice: a second buffer would take room, and give nothing. That is the
+# A LayerNorm whose blocks hold a row of 4096 numbers each has {{ rows:.0f}} blocks on a multiprocessor, and each asks for its whole row at once: {{ asked_kb:.0f}} kB. While one block sums, three others fetch. So there is enough in flight, and a second buffer would give nothing. That is the
 # answer to the task, and you can have it before you type.
 #
 # So look where it does help: the multiply, where each tile is used by every row and column of a block. This is what changed when `cp.async` and a second buffer came into [the ladder](../lectures/l5_the_top_of_the_ladder.py#9-fetch-while-you-multiply).
@@ -91,7 +90,7 @@ record(
 # {{ l5.ladder.warp_tiles.us:,.0f}} µs become {{ l5.ladder.asynchronous.us:,.0f}}. By counters, all warps of a scheduler wait {{ l5.vital.warp_tiles.long_scoreboard:.2f}} ticks for memory for each instruction before, and {{ l5.vital.asynchronous.long_scoreboard:.2f}} after.
 # ///
 #
-# And the two other places. *Between kernels*: a step of the course's model as {{ l7.step.plain.orders:,.0f}} orders takes {{ l7.step.plain.us / 1000:.1f}} ms under the profiler, and as a graph {{ l7.step.graph.us / 1000:.1f}}. *At the bus*: a film in one stream takes {{ l2.film.one.us / 1000:.1f}} ms, in two {{ l2.film.two.us / 1000:.1f}}.
+# And the two other places. *Between kernels*: the course's model writes {{ one_token.rate.plain:.0f}} tokens/s as two thousand orders a step, and {{ one_token.rate.graph:.0f}} as one graph; the first number moves a lot from run to run, since it is the host's. *At the bus*: what two streams give a film is in [L2](../lectures/l2_the_cuda_model.py#two-things-at-once-streams), with its spread.
 #
 # ## Milestone
 #
@@ -104,7 +103,7 @@ record(
 #
 # ## What could not run here
 #
-# LayerNorm with two buffers, and its profile: by the arithmetic above there is nothing to gain, and no kernel in this course does it. You would see the same time as without, or a little more, since a second buffer leaves room for fewer blocks.
+# LayerNorm with two buffers, and its profile: by the arithmetic above there is nothing to gain, and no kernel in this course does it. You would see the same time as without.
 #
 # ## What next
 #

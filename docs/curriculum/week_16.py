@@ -31,7 +31,7 @@
 # ## Read
 #
 # /// reading
-# luo2024: "Take how they ask: one instruction, one loop, one number. They had an H800 on a PCIe card, so no clock and no bandwidth of theirs is an SXM card's; cycles carry over."
+# luo2024: "Take how they ask: one instruction, one loop, one number. They had an H800 on a PCIe card, so no clock and no bandwidth of theirs is an SXM card's; cycles of a multiprocessor carry over, those of L2 and HBM do not."
 # luo2025: "The longer version, with clusters, distributed shared memory and TMA. Read its tables beside [L3](../lectures/l3_memory.py#how-far-is-it), and see which of them agree: it is the same question on another card."
 # colfax-wgmma: "We know its head alone. It writes in CuTe what W2 writes in PTX. Look for the three words *fence*, *commit* and *wait*, and for each ask who waits for whom."
 # ///
@@ -64,7 +64,7 @@
 # ## Do
 #
 # Write a multiply with TMA and WGMMA, without CUTLASS, and find both in its hot loop. Here it is k08 of [W2](../workshops/w2_hopper.py#roles): the smallest of our kernels with all three crews. Take it as it is; W2 explains its lines. One thing
-# differs from the usual task, on purpose: it has four buffers in place of two, and the second half of this page says why.
+# differs from the usual task, on purpose: it has four buffers in place of two.
 #
 # <details class="fold" markdown="1"><summary>The whole kernel</summary>
 #

@@ -20,7 +20,7 @@
 # ## Why this week
 #
 # A time says that a kernel is slow, a profiler offers hundreds of numbers that say why, and most of them are true and beside the point. The question stays the course's: what percent of peak, and why not more? This week you
-# answer it from counters, and find out when a table of stalls has not told you.
+# answer it from counters.
 #
 # ## Before you begin
 #
@@ -163,7 +163,7 @@ record(
 # percentage of peak for each from these numbers alone, compare it with what was timed, {{ l6.climb.wgmma.of_peak:.1%}} and {{ l6.climb.cublas.of_peak:.1%}}, and say of each what it lacks: ticks, or clock?
 # /// answer
 # Share of ticks times share of clock. k04: {{ l6.tensor.wgmma.busy:.1%}} × {{ l6.tensor.wgmma.clock / sheet.mhz:.1%}} = {{ l6.tensor.wgmma.busy * l6.tensor.wgmma.clock / sheet.mhz:.1%}}. cuBLAS: {{ l6.tensor.cublas.busy:.1%}} × {{ l6.tensor.cublas.clock / sheet.mhz:.1%}} =
-# {{ l6.tensor.cublas.busy * l6.tensor.cublas.clock / sheet.mhz:.1%}}. Both are a little above what was timed: profiler and race are different runs, the race has cold caches, and its clock may be another.
+# {{ l6.tensor.cublas.busy * l6.tensor.cublas.clock / sheet.mhz:.1%}}. Both are above what was timed: profiler and race are different runs, the race has cold caches, and its clock may be another.
 #
 # k04 lacks ticks: {{ 1 - l6.tensor.wgmma.busy:.0%}} of them are idle, and the clock takes {{ 1 - l6.tensor.wgmma.clock / sheet.mhz:.0%}}. cuBLAS lacks clock: {{ 1 - l6.tensor.cublas.busy:.0%}} idle, and {{ 1 - l6.tensor.cublas.clock / sheet.mhz:.0%}} for the clock, which
 # [power](../workshops/w2_hopper.py#power-decides) took from it. So a better order of waits can help k04, and for cuBLAS nearly only less power can. The percentage of peak alone would have told you neither.

@@ -19,7 +19,7 @@
 #
 # ## Why this week
 #
-# Another chip has other units, another width of a warp and other places for bytes. A port that compiles may use none of its matrix units, and then it is slow, and right, and nobody notices.
+# Another chip has other units, another width of a warp and other places for bytes. A port that compiles may be slow, and right, and nobody notices.
 # So ask of a port what you ask of a kernel: what percent of *this* chip's peak is it, and why not more? The listing gives a first answer before anybody has such a card.
 #
 # ## Before you begin
@@ -33,7 +33,7 @@
 # /// reading
 # tpu-deep-dive: "Take the two pillars, an array through which numbers flow and a compiler that plans everything beforehand, and what becomes of caches then. It is drawn for TPUv4. Where it calls Trillium *TPUv6p*, read v6e."
 # pytorch-xla-overview: "Take what is traced, what is cached and what makes it compile again. Its `xm.mark_step()` is today's `torch_xla.sync()`: same barrier, new name."
-# hip-model: "Read it for what is *not* new to you. One line matters: a warp is typically 64 lanes there, and sometimes 32. It says little of matrix units, and a port that stops at this page has none."
+# hip-model: "Read it for what is *not* new to you. One line matters: a warp is typically 64 lanes there, and sometimes 32. It says little of matrix units."
 # introl-accelerators: "A company's overview, and we have not seen it. Believe no speed in such a text that names neither the size of the problem nor the format; the [table side by side](../field_guide/side_by_side.py) has each chip's figures with their sources."
 # ///
 #
@@ -66,7 +66,7 @@
 #
 # /// idea | How near to CUDA is HIP, and what does hipify do?
 # Near in words: `hipMalloc`, `hipMemcpyAsync`, the same `<<<…>>>`, the same `threadIdx`. hipify exchanges the names in a text of CUDA C++. It does not exchange what names cannot say: PTX in `asm`, a mask of 32 bits, the number 32 for a warp. What we call a warp is a `wavefront` there. On AMD's
-# CDNA chips it has 64 lanes, and [a sum by shuffles](../field_guide/amd.py#what-to-type) that counts on 32 loses half of them. And it does not read Triton at all: Triton has a back end of its own for these cards.
+# CDNA chips it has 64 lanes, and [a sum by shuffles](../field_guide/amd.py#what-to-type) that counts on 32 may lose half of them, if one lane of a wave writes. And it does not read Triton at all: Triton has a back end of its own for these cards.
 # ///
 #
 # /// idea | Is an MI300X's memory one with the host's?
@@ -83,7 +83,7 @@
 #
 # Often you read *port a Triton kernel to HIP with hipify, and run it*. Here it is three ports in place of one, since hipify reads CUDA and not Triton; and each is compiled and not run, since we have no such card. All three are of our multiply in bf16:
 #
-# 1. **By new names.** [L6's first kernel](../lectures/l6_tensor_cores.py#without-tensor-cores), CUDA C++ without tensor cores, with nothing changed but what its words mean.
+# 1. **By new names.** [L6's first kernel](../lectures/l6_tensor_cores.py#without-tensor-cores), CUDA C++, with nothing changed but what its words mean.
 # 2. **By another compiler.** [L6's kernel in Triton](../lectures/l6_tensor_cores.py#triton-say-what-not-how), unchanged, compiled for AMD: a tile of 128 × 128, a step of 32, and `num_warps=8`.
 # 3. **By hand.** A kernel in HIP that asks for AMD's matrix instructions by name.
 #

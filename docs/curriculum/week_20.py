@@ -30,7 +30,7 @@
 # ## Read
 #
 # /// reading
-# nccl-2018: "Take the idea of rings over all links at once. The numbers are of a card four generations old."
+# nccl-2018: "Take the idea of rings over all links at once. The numbers are of a card three generations old."
 # hu2025: "The best text on what NCCL does. Take the three protocols, and which is chosen for which size."
 # juniper2024: "A vendor's comparison of Ethernet with InfiniBand: read it as such."
 # together2025: "A tour of what goes wrong on many machines."
@@ -89,7 +89,7 @@ rounds_of = {"ring": 2 * (CARDS - 1), "tree": 2 * 3}
 trips_of = {
     "ring": 2 * (CARDS - 1) / CARDS,
     "tree": 2.0 * 2,
-}  # a parent gets from two
+}  # from two, and to two
 
 
 def crossing():
@@ -134,7 +134,7 @@ record(
 # %% [markdown]
 # After seven rounds each card has {{ finished:.0f}} finished sum; after {{ rounds.ring:.0f}} all have all. A card has sent {{ sent:.0f}} pieces of an eighth each.
 #
-# Now two numbers. One is assumed: {{ begin:.0f}} µs for the beginning of a message. And a link carries {{ wide:.0f}} GB/s one way. The ring has {{ rounds.ring:.0f}} beginnings and sends least. A tree of eight has {{ rounds.tree:.0f}}, and sends the whole message in each.
+# Now two numbers. One is assumed: {{ begin:.0f}} µs for the beginning of a message. And a link carries {{ wide:.0f}} GB/s one way. The ring has {{ rounds.ring:.0f}} beginnings and sends least. A tree of eight has {{ rounds.tree:.0f}}: three levels up, three down. Over the busiest link, a parent's with its two children, the message goes four times.
 #
 # /// predict | From which message on is the ring the quicker one?
 # - [crossing_mib < 1] From some hundred KiB on
@@ -158,7 +158,7 @@ record(
 # Part two ends with one kernel project from end to end. Choose a track:
 #
 # - **FP8 attention** with TMA and WGMMA: begin with [week 17](week_17.py#do), whose numbers you can hold yours against.
-# - **A multiply in INT8 or FP8** that widens its blocks in the epilogue, against cuBLAS: [W4](../workshops/w4_serving.py#shorter-weights) has ours.
+# - **A multiply in INT8 or FP8** that applies the scales of its blocks in the epilogue, against cuBLAS: [W4](../workshops/w4_serving.py#shorter-weights) has ours.
 # - **Somebody's open kernel** that is slow: find three improvements, each seen in a counter.
 #
 # Keep a worklog as the [capstone](../capstone.py) has it: a line a try, with the percent of peak before and after, what you expected, and what the profile said. This is how such a worklog looks, made from [L5](../lectures/l5_the_top_of_the_ladder.py)'s records.
@@ -169,7 +169,7 @@ record(
 # | warps in tiles (k08) | fewer loads from shared memory | {{ l5.ladder.warp_tiles.of_peak:.1%}} | {{ l5.vital.warp_tiles.long_scoreboard:.2f}} ticks wait for memory |
 # | a second buffer (k09) | that wait goes | {{ l5.ladder.asynchronous.of_peak:.1%}} | {{ l5.vital.asynchronous.long_scoreboard:.2f}} ticks |
 # | a larger tile (k10) | fewer loads for each multiply-add | {{ l5.ladder.tuned.of_peak:.1%}} | |
-# | two drawers (k11) | registers no longer queue | {{ l5.ladder.register_banks.of_peak:.1%}} | |
+# | registers from both banks (k11) | two of an instruction's registers no longer wait for one bank | {{ l5.ladder.register_banks.of_peak:.1%}} | |
 #
 # Print the list, and tick it: a baseline with its profile · three changes, each alone, each with a number before and after · why each helped, on a roofline · what did *not* help · the library's time in the same run · what you would do next.
 #

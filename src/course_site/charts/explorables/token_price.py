@@ -47,7 +47,7 @@ CASES = (
     {"with_power": ("{joules} J",), "without_power": ("prints no power",)},
     {"engine": ("our engine", "{seen} tokens/s", "{drew} J"), "step": ("our step alone", "{seen} tokens/s")},
 )
-# Where the knobs `readers` and `held` stand for the engine: 16 readers, few tokens each; and 1 and 32, 1024 tokens each.
+# Where the knobs `readers` and `held` stand for the engine: 16 readers, few tokens each; 1 and 32, 1024 tokens each.
 ENGINE, ALONE, TOGETHER = (READERS.index(16), 8), (READERS.index(1), 10), (READERS.index(32), 10)
 
 _WIDE, _HIGH, _TOP, _PITCH = 343.0, 15.0, 36.0, 60.0
