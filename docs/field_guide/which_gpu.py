@@ -61,9 +61,9 @@ def seconds(model, card, readers):
     return max(moves, multiplies) / chips(model, card, readers)
 
 
-def seats(card, model=MODELS["m7"], held=HELD):
+def seats(card, model=MODELS["m7"], held=HELD, bits=16):
     """How many readers have room for their caches beside the weights, on one card."""
-    free = USABLE * OFFERS[card].memory_gb * 1e9 - 2 * model.stored
+    free = USABLE * OFFERS[card].memory_gb * 1e9 - bits / 8 * model.stored
     return int(free // (held * model.token_bytes))
 
 
@@ -129,7 +129,12 @@ record(
         },
     },
     held=quantity(HELD, how="given"),
-    seats={card: quantity(seats(card)) for card in ("l40s", "h100")},
+    seats={card: quantity(max(0, seats(card))) for card in CARDS},
+    seats4={card: quantity(seats(card, bits=4)) for card in CARDS},
+    cards4={
+        card: quantity(chips_for(MODELS["m70"].stored / 2 / 1e9, card))
+        for card in CARDS
+    },
     full={
         card: quantity(
             seats(card) / seconds(MODELS["m7"], card, seats(card)), "tokens/s"
@@ -147,8 +152,7 @@ record(
 # %% [markdown]
 # ## Two cards for a 7B, in five minutes
 #
-# Say the offers are an L40S and an H100, and you serve {{ some:.0f}} people at once, with {{ held:.0f}} tokens in each one's cache. Put your own
-# cards and numbers in their place as you go.
+# Say the offers are an L40S and an H100, for {{ some:.0f}} people at once with {{ held:.0f}} tokens in each one's cache. Put your own in their place.
 #
 # **1. Seats.** The weights of a 7B of Llama 2's shape take {{ 2 * stored.m7:.1f}} GB in 16 bits [^verl-llama2], and each token of a reader
 # {{ cache.m7:.0f}} KiB, since it shares no keys; newer models of this size share them, and take a quarter of that. Leave a tenth of the memory
@@ -157,9 +161,8 @@ record(
 # leave {{ long.seats.h100:.0f}} on an H100 and {{ long.seats.h200:.0f}} on an H200: with long texts seats decide everything.
 #
 # **2. A step's floor.** Each step reads the weights once and all caches: {{ reads.weights:.1f}} GB, and {{ reads.reader:.2f}} GB for each reader.
-# Divide by the bandwidth. (Writing tokens is left of the ridge as long as readers are fewer than its operations for each byte,
-# {{ 1000 * peak.l40s / bandwidth.l40s:.0f}} and {{ 1000 * peak.h100 / bandwidth.h100:.0f}} here. Prompts have thousands of rows, right of it: for them compare
-# the peaks.)
+# Divide by the bandwidth. With weights of four bits the first number is a quarter, and the second stays. For prompts, with thousands of rows,
+# compare the peaks instead.
 #
 # /// predict | {{ some:.0f}} readers: at its floor the H100 takes {{ step.h100:.1f}} ms for a step. And the L40S?
 # - [step.l40s < 2 * step.h100] Less than twice that
@@ -190,30 +193,25 @@ record(
 # - **A small card wins** where it holds the model and its readers in time: what more the other could do is paid for and not used.
 # - **It trips** at the first model that does not fit. Then it needs friends and a link, and a floor knows neither.
 # - **A large memory wins** for answers: more readers share each weight. It brings nothing to prompts.
-# - **A new card trips** code that names an [old instruction](ampere_ada_hopper.py#which-instruction-each-tool-reaches): the peak of its data
-#   sheet is there, and your kernel cannot ask for it.
 # - **A data sheet trips** readers. WareDB prints a second figure for the RTX 4090, twice as large, *with sparsity* [^rtx-4090].
 #
 # ## The numbers that matter
 #
 # /// table
-# columns: [one card, "bf16, TFLOP/s", "memory, GB", "GB/s", "ridge, FLOP/B"]
+# columns: [one card, "bf16, TFLOP/s", "memory, GB", "GB/s", "ridge, FLOP/B", "7B: seats", "in 4 bits", "70B in 4 bits: cards"]
 # rows:
-#   - ["A10G [^baseten-a10g]", "{{ peak.a10g:.0f}}", "{{ memory.a10g:.0f}}", "{{ bandwidth.a10g:.0f}}", "{{ 1000 * peak.a10g / bandwidth.a10g:.0f}}"]
-#   - ["RTX 4090 [^rtx-4090]", "{{ peak.rtx4090:.0f}}", "{{ memory.rtx4090:.0f}}", "{{ bandwidth.rtx4090:.0f}}", "{{ 1000 * peak.rtx4090 / bandwidth.rtx4090:.0f}}"]
-#   - ["L40S [^nvidia-l40s]", "{{ peak.l40s:.0f}}", "{{ memory.l40s:.0f}}", "{{ bandwidth.l40s:.0f}}", "{{ 1000 * peak.l40s / bandwidth.l40s:.0f}}"]
-#   - ["A100 [^nvidia-a100]", "{{ peak.a100:.0f}}", "{{ memory.a100:.0f}}", "{{ bandwidth.a100:.0f}}", "{{ 1000 * peak.a100 / bandwidth.a100:.0f}}"]
-#   - ["H100 [^nvidia-h100]", "{{ peak.h100:.0f}}", "{{ memory.h100:.0f}}", "{{ bandwidth.h100:.0f}}", "{{ 1000 * peak.h100 / bandwidth.h100:.0f}}"]
-#   - ["H200 [^nvidia-h200]", "{{ peak.h200:.0f}}", "{{ memory.h200:.0f}}", "{{ bandwidth.h200:.0f}}", "{{ 1000 * peak.h200 / bandwidth.h200:.0f}}"]
-#   - ["B200 [^nvidia-b200]", "{{ peak.b200:.0f}}", "{{ memory.b200:.0f}}", "{{ bandwidth.b200:.0f}}", "{{ 1000 * peak.b200 / bandwidth.b200:.0f}}"]
-# caption: "Cited, dense, read in November 2026. Memory, where the sheet's page was not opened, by Bekman's table [^bekman-accelerators]."
+#   - ["A10G [^baseten-a10g]", "{{ peak.a10g:.0f}}", "{{ memory.a10g:.0f}}", "{{ bandwidth.a10g:.0f}}", "{{ 1000 * peak.a10g / bandwidth.a10g:.0f}}", "{{ seats.a10g:.0f}}", "{{ seats4.a10g:.0f}}", "{{ cards4.a10g:.0f}}"]
+#   - ["RTX 4090 [^rtx-4090]", "{{ peak.rtx4090:.0f}}", "{{ memory.rtx4090:.0f}}", "{{ bandwidth.rtx4090:.0f}}", "{{ 1000 * peak.rtx4090 / bandwidth.rtx4090:.0f}}", "{{ seats.rtx4090:.0f}}", "{{ seats4.rtx4090:.0f}}", "{{ cards4.rtx4090:.0f}}"]
+#   - ["L40S [^nvidia-l40s]", "{{ peak.l40s:.0f}}", "{{ memory.l40s:.0f}}", "{{ bandwidth.l40s:.0f}}", "{{ 1000 * peak.l40s / bandwidth.l40s:.0f}}", "{{ seats.l40s:.0f}}", "{{ seats4.l40s:.0f}}", "{{ cards4.l40s:.0f}}"]
+#   - ["A100 [^nvidia-a100]", "{{ peak.a100:.0f}}", "{{ memory.a100:.0f}}", "{{ bandwidth.a100:.0f}}", "{{ 1000 * peak.a100 / bandwidth.a100:.0f}}", "{{ seats.a100:.0f}}", "{{ seats4.a100:.0f}}", "{{ cards4.a100:.0f}}"]
+#   - ["H100 [^nvidia-h100]", "{{ peak.h100:.0f}}", "{{ memory.h100:.0f}}", "{{ bandwidth.h100:.0f}}", "{{ 1000 * peak.h100 / bandwidth.h100:.0f}}", "{{ seats.h100:.0f}}", "{{ seats4.h100:.0f}}", "{{ cards4.h100:.0f}}"]
+#   - ["H200 [^nvidia-h200]", "{{ peak.h200:.0f}}", "{{ memory.h200:.0f}}", "{{ bandwidth.h200:.0f}}", "{{ 1000 * peak.h200 / bandwidth.h200:.0f}}", "{{ seats.h200:.0f}}", "{{ seats4.h200:.0f}}", "{{ cards4.h200:.0f}}"]
+#   - ["B200 [^nvidia-b200]", "{{ peak.b200:.0f}}", "{{ memory.b200:.0f}}", "{{ bandwidth.b200:.0f}}", "{{ 1000 * peak.b200 / bandwidth.b200:.0f}}", "{{ seats.b200:.0f}}", "{{ seats4.b200:.0f}}", "{{ cards4.b200:.0f}}"]
+# caption: "Cited, dense, read in November 2026. Memory, where the sheet's page was not opened, by Bekman's table [^bekman-accelerators]. *Computed*: seats of {{ held:.0f}} tokens with Llama 2's 7B, caches in 16 bits; cards that hold a 70B's weights. Several cards need a [link](interconnects.py)."
 # ///
 #
-# From floor to forecast you need a share, and only a clock has that. *Measured here*, on {{ gpu.name }}, with an 8B in bf16: one reader's step
-# in our best kernels reaches {{ one_token.decode.our_step.of_peak:.0%}} of the data sheet's bytes, 32 readers' step
-# {{ w4.full.our_step.of_peak:.0%}}, our whole engine's {{ engine.step_floor_ms / engine.took.bus.decode:.0%}}. A prompt in compiled layers
-# reaches {{ one_token.prefill.compiled.of_peak:.0%}} of the peak. On another card the shares will be others. Take the same share for both
-# cards of a comparison, and say so.
+# Two more shares. *Measured here*, on {{ gpu.name }}, with an 8B in bf16: a step of 32 readers in our best kernels reaches {{ w4.full.our_step.of_peak:.0%}} of the data sheet's bytes, a prompt
+# in compiled layers {{ one_token.prefill.compiled.of_peak:.0%}} of the peak. On another card the shares will be others. Take the same for both cards of a comparison, and say so.
 #
 # ## Seven cards, four jobs {.beyond}
 #
