@@ -40,6 +40,7 @@ from course_kernels.measure import quantity, record
 CARDS = ("a10g", "rtx4090", "l40s", "a100", "h100", "h200", "b200")
 READERS, HELD = 64, 1024  # readers of a step, and tokens in each one's cache
 SOME, LONG = 20, 32768  # readers of the example, and tokens of a long text
+WAIT_S, SHARE = 0.05, 0.5  # for a token, at most; of a floor's speed: assumed
 
 
 def gb(model, readers, bits=16, held=HELD):
@@ -65,6 +66,12 @@ def seats(card, model=MODELS["m7"], held=HELD, bits=16):
     """How many readers have room for their caches beside the weights, on one card."""
     free = USABLE * OFFERS[card].memory_gb * 1e9 - bits / 8 * model.stored
     return int(free // (held * model.token_bytes))
+
+
+def in_time(card, model=MODELS["m7"]):
+    """How many of a card's seats get a token in time, at the share that is assumed."""
+    room = WAIT_S * SHARE * OFFERS[card].gb_per_s - gb(model, 0)
+    return min(seats(card), int(room * 1e9 // (HELD * model.token_bytes)))
 
 
 def of_all(found, unit="1"):
@@ -102,8 +109,17 @@ record(
         "tokens/s",
     ),
     readers=quantity(READERS, how="given"),
-    follow=quantity(50, "ms", how="given"),
+    follow=quantity(1e3 * WAIT_S, "ms", how="given"),
     some=quantity(SOME, how="given"),
+    half=quantity(SHARE, how="given"),
+    timely={
+        **{card: quantity(in_time(card)) for card in ("l40s", "h100")},
+        "over": quantity(
+            in_time("h100")
+            / seconds(MODELS["m7"], "h100", in_time("h100"))
+            / (in_time("l40s") / seconds(MODELS["m7"], "l40s", in_time("l40s")))
+        ),
+    },
     reads={
         "weights": quantity(gb(MODELS["m7"], 0), "GB"),
         "reader": quantity(HELD * MODELS["m7"].token_bytes / 1e9, "GB"),
@@ -132,7 +148,13 @@ record(
     seats={card: quantity(max(0, seats(card))) for card in CARDS},
     seats4={card: quantity(seats(card, bits=4)) for card in CARDS},
     cards4={
-        card: quantity(chips_for(MODELS["m70"].stored / 2 / 1e9, card))
+        card: quantity(
+            chips_for(
+                (MODELS["m70"].stored / 2 + SOME * HELD * MODELS["m70"].token_bytes)
+                / 1e9,
+                card,
+            )
+        )
         for card in CARDS
     },
     full={
@@ -164,35 +186,38 @@ record(
 # Divide by the bandwidth. With weights of four bits the first number is a quarter, and the second stays. For prompts, with thousands of rows,
 # compare the peaks instead.
 #
-# /// predict | {{ some:.0f}} readers: at its floor the H100 takes {{ step.h100:.1f}} ms for a step. And the L40S?
-# - [step.l40s < 2 * step.h100] Less than twice that
-# - [2 * step.h100 <= step.l40s < 3 * step.h100] Two to three times that
-# - [step.l40s >= 3 * step.h100] Three times that, or more
+# At its floor a step of {{ some:.0f}} readers takes {{ step.l40s:.1f}} ms on the L40S and {{ step.h100:.1f}} on the H100: the ratio is that of the bandwidths.
+#
+# **3. Is it quick enough?** Nobody reaches a floor. Count on a share of it: here half, which is assumed. (Our best step for one reader reaches
+# {{ one_token.decode.our_step.of_peak:.0%}}, our whole engine {{ engine.step_floor_ms / engine.took.bus.decode:.0%}}, measured on {{ gpu.name }}.) Then {{ some:.0f}} readers wait {{ step.l40s / half:.0f}} ms for a token on the
+# L40S and {{ step.h100 / half:.0f}} on the H100. Someone who follows along needs a token in, say, {{ follow:.0f}} ms. So *seats in time* are {{ timely.l40s:.0f}} on the L40S; on the
+# H100 they are all {{ timely.h100:.0f}}.
+#
+# **4. Then the price.** *If one card of the cheaper kind seats your readers in time*, take it: the other would be paid for and wait. Here it does
+# not. Two L40S would, so take the H100 if its hour costs less than two of theirs.
+#
+# *If you keep many cards full*, compare what their seats in time write: the H100 {{ timely.over:.1f}} times the L40S's tokens. Prompts it reads {{ prompts.m7.h100 / prompts.m7.l40s:.1f}} times as
+# fast. If its hour costs less than {{ prompts.m7.h100 / prompts.m7.l40s:.1f}} L40S hours, take it; if more than {{ timely.over:.1f}}, take L40S. In between add up what one answer takes of a card: its tokens by
+# the rate of tokens, and its prompt by the rate of prompts; times the price of an hour.
+#
+# **With long texts** take *their* seats, {{ long.seats.h100:.0f}} on an H100 and {{ long.seats.h200:.0f}} on an H200.
+#
+# /// predict | By bandwidth an H200 is {{ bandwidth.h200 / bandwidth.h100:.2f}} times an H100. Both full with such texts, how many times as many tokens does it write?
+# - [long.full.h200 / long.full.h100 < 0.95 * bandwidth.h200 / bandwidth.h100] Fewer than that
+# - [0.95 * bandwidth.h200 / bandwidth.h100 <= long.full.h200 / long.full.h100 < 1.05 * bandwidth.h200 / bandwidth.h100] About that
+# - [long.full.h200 / long.full.h100 >= 1.05 * bandwidth.h200 / bandwidth.h100] More than that
 # /// reveal
-# {{ step.l40s:.1f}} ms, {{ step.l40s / step.h100:.1f}} times that: the ratio of the bandwidths. For prompts it is the ratio of the peaks,
-# {{ prompts.m7.h100 / prompts.m7.l40s:.1f}}.
+# {{ long.full.h200 / long.full.h100:.2f}} times, {{ long.full.h200:.0f}} tokens/s and {{ long.full.h100:.0f}} at the floor: more readers share each weight. Hold that against your ratio of price. But prompts, which weigh most
+# then, it reads no faster.
 # ///
 #
-# **3. Is it quick enough?** Nobody reaches a floor. Divide it by the share that you count on. *Measured here*, on {{ gpu.name }}: our best step
-# for one reader reaches {{ one_token.decode.our_step.of_peak:.0%}} of it, our whole engine {{ engine.step_floor_ms / engine.took.bus.decode:.0%}}. A reader who follows along needs
-# a token in, say, {{ follow:.0f}} ms. So a floor above {{ follow * engine.step_floor_ms / engine.took.bus.decode:.0f}} ms needs better kernels than our engine's, or fewer readers, or another card.
-#
-# **4. Then the price.** *Your readers fit one card of either kind, in time:* take the cheaper card. The other would be paid for and wait. *You keep
-# many cards full:* compare what a full card writes and what an hour costs. Full, the H100 writes {{ full.h100 / full.l40s:.1f}} times the L40S's tokens, and reads prompts
-# {{ prompts.m7.h100 / prompts.m7.l40s:.1f}} times as fast. Below the smaller of the two ratios of price take the H100, above the larger one the L40S; in between, long answers
-# are for the H100, and long prompts for the L40S.
-#
-# With long texts do step 4 with *their* seats: {{ long.seats.h100:.0f}} readers on a full H100 write {{ long.full.h100:.0f}} tokens/s at the floor, {{ long.seats.h200:.0f}} on an H200
-# {{ long.full.h200:.0f}}. That is {{ long.full.h200 / long.full.h100:.2f}} times as many, where the bandwidths alone say {{ bandwidth.h200 / bandwidth.h100:.2f}}: more readers share each weight.
-#
-# That is all. The [calculator](choosing.py#4-what-does-a-token-cost) does steps 1 to 3 for one card at a time, and the bill of its answers with your prices.
+# That is all. The [calculator](choosing.py#4-what-does-a-token-cost) does the bytes and the bill of answers for one card at a time, with your prices.
 
 # %% [markdown]
 # ## When it wins, when it trips
 #
 # - **A small card wins** where it holds the model and its readers in time: what more the other could do is paid for and not used.
 # - **It trips** at the first model that does not fit. Then it needs friends and a link, and a floor knows neither.
-# - **A large memory wins** for answers: more readers share each weight. It brings nothing to prompts.
 # - **A data sheet trips** readers. WareDB prints a second figure for the RTX 4090, twice as large, *with sparsity* [^rtx-4090].
 #
 # ## The numbers that matter
@@ -207,7 +232,7 @@ record(
 #   - ["H100 [^nvidia-h100]", "{{ peak.h100:.0f}}", "{{ memory.h100:.0f}}", "{{ bandwidth.h100:.0f}}", "{{ 1000 * peak.h100 / bandwidth.h100:.0f}}", "{{ seats.h100:.0f}}", "{{ seats4.h100:.0f}}", "{{ cards4.h100:.0f}}"]
 #   - ["H200 [^nvidia-h200]", "{{ peak.h200:.0f}}", "{{ memory.h200:.0f}}", "{{ bandwidth.h200:.0f}}", "{{ 1000 * peak.h200 / bandwidth.h200:.0f}}", "{{ seats.h200:.0f}}", "{{ seats4.h200:.0f}}", "{{ cards4.h200:.0f}}"]
 #   - ["B200 [^nvidia-b200]", "{{ peak.b200:.0f}}", "{{ memory.b200:.0f}}", "{{ bandwidth.b200:.0f}}", "{{ 1000 * peak.b200 / bandwidth.b200:.0f}}", "{{ seats.b200:.0f}}", "{{ seats4.b200:.0f}}", "{{ cards4.b200:.0f}}"]
-# caption: "Cited, dense, read in November 2026. Memory, where the sheet's page was not opened, by Bekman's table [^bekman-accelerators]. *Computed*: seats of {{ held:.0f}} tokens with Llama 2's 7B, caches in 16 bits; cards that hold a 70B's weights. Several cards need a [link](interconnects.py)."
+# caption: "Cited, dense, read in November 2026. Memory, where the sheet's page was not opened, by Bekman's table [^bekman-accelerators]. *Computed*: seats of {{ held:.0f}} tokens with Llama 2's 7B, caches in 16 bits; cards that hold a 70B and {{ some:.0f}} readers. Several cards need a [link](interconnects.py)."
 # ///
 #
 # Two more shares. *Measured here*, on {{ gpu.name }}, with an 8B in bf16: a step of 32 readers in our best kernels reaches {{ w4.full.our_step.of_peak:.0%}} of the data sheet's bytes, a prompt
