@@ -174,7 +174,7 @@ record(
 # %% [markdown]
 # ## Two cards for a 7B, in five minutes
 #
-# Say the offers are an L40S and an H100, for {{ some:.0f}} people at once with {{ held:.0f}} tokens in each one's cache. Put your own in their place.
+# Say the offers are an L40S and an H100, for {{ some:.0f}} people at once with {{ held:.0f}} tokens in each one's cache. Put your own in their place: their numbers are in [the table](#the-numbers-that-matter).
 #
 # **1. Seats.** The weights of a 7B of Llama 2's shape take {{ 2 * stored.m7:.1f}} GB in 16 bits [^verl-llama2], and each token of a reader
 # {{ cache.m7:.0f}} KiB, since it shares no keys; newer models of this size share them, and take a quarter of that. Leave a tenth of the memory
@@ -194,7 +194,7 @@ record(
 # H100 they are all {{ timely.h100:.0f}}.
 #
 # **4. Then the price.** *If one card of the cheaper kind seats your readers in time*, take it: the other would be paid for and wait. Here it does
-# not. Two L40S would, so take the H100 if its hour costs less than two of theirs.
+# not. Two L40S would, so take the H100 if its hour costs less than two of theirs. You are done.
 #
 # *If you keep many cards full*, compare what their seats in time write: the H100 {{ timely.over:.1f}} times the L40S's tokens. Prompts it reads {{ prompts.m7.h100 / prompts.m7.l40s:.1f}} times as
 # fast. If its hour costs less than {{ prompts.m7.h100 / prompts.m7.l40s:.1f}} L40S hours, take it; if more than {{ timely.over:.1f}}, take L40S. In between add up what one answer takes of a card: its tokens by
@@ -207,8 +207,8 @@ record(
 # - [0.95 * bandwidth.h200 / bandwidth.h100 <= long.full.h200 / long.full.h100 < 1.05 * bandwidth.h200 / bandwidth.h100] About that
 # - [long.full.h200 / long.full.h100 >= 1.05 * bandwidth.h200 / bandwidth.h100] More than that
 # /// reveal
-# {{ long.full.h200 / long.full.h100:.2f}} times, {{ long.full.h200:.0f}} tokens/s and {{ long.full.h100:.0f}} at the floor: more readers share each weight. Hold that against your ratio of price. But prompts, which weigh most
-# then, it reads no faster.
+# {{ long.full.h200 / long.full.h100:.2f}} times, {{ long.full.h200:.0f}} tokens/s and {{ long.full.h100:.0f}} at the floor: more readers share each weight. Take it if its hour costs less than that many of an H100's. But prompts
+# it reads no faster, and unless they are cached they weigh most then.
 # ///
 #
 # That is all. The [calculator](choosing.py#4-what-does-a-token-cost) does the bytes and the bill of answers for one card at a time, with your prices.
