@@ -178,7 +178,7 @@ record(
 #
 # **1. Seats.** The weights of a 7B of Llama 2's shape take {{ 2 * stored.m7:.1f}} GB in 16 bits [^verl-llama2], and each token of a reader
 # {{ cache.m7:.0f}} KiB, since it shares no keys; newer models of this size share them, and take a quarter of that. Leave a tenth of the memory
-# for all else. What is left beside the weights, divided by a reader's cache, is the card's *seats*: {{ seats.l40s:.0f}} on the L40S, with
+# for all else. The rest beside the weights, divided by a reader's cache, is the card's *seats*: {{ seats.l40s:.0f}} on the L40S, with
 # {{ memory.l40s:.0f}} GB [^nvidia-l40s], and {{ seats.h100:.0f}} on the H100, with {{ memory.h100:.0f}} GB [^nvidia-h100]. Texts of 32,768 tokens
 # leave {{ long.seats.h100:.0f}} on an H100 and {{ long.seats.h200:.0f}} on an H200: with long texts seats decide everything.
 #
@@ -236,7 +236,7 @@ record(
 # ///
 #
 # Two more shares. *Measured here*, on {{ gpu.name }}, with an 8B in bf16: a step of 32 readers in our best kernels reaches {{ w4.full.our_step.of_peak:.0%}} of the data sheet's bytes, a prompt
-# in compiled layers {{ one_token.prefill.compiled.of_peak:.0%}} of the peak. On another card the shares will be others. Take the same for both cards of a comparison, and say so.
+# in compiled layers {{ one_token.prefill.compiled.of_peak:.0%}} of the peak. Take the same for both cards of a comparison.
 #
 # ## Seven cards, four jobs {.beyond}
 #
