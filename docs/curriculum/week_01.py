@@ -1,6 +1,7 @@
 # ---
 # id: week_01
 # title: "Week 1: the roofline"
+# search: {rank: 2}
 # nav: "1 · Roofline"
 # description: "One drawing that says of any operator what it waits for; a forward pass of GPT-2 forecast operator by operator, before a profiler looks at it."
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: week_02
 # title: "Week 2: the CUDA model and its memories"
+# search: {rank: 2}
 # nav: "2 · CUDA"
 # description: "Threads, blocks, shared memory and who stands beside whom; a vector add against its peak; and a transpose counted with a pencil, then by the hardware."
 # ---

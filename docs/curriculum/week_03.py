@@ -1,6 +1,7 @@
 # ---
 # id: week_03
 # title: "Week 3: arithmetic of a transformer"
+# search: {rank: 2}
 # nav: "3 · Model sums"
 # description: "Parameters, bytes and operations of a whole model from six numbers, with a pencil and checked by the build; and what a longer sequence costs."
 # ---

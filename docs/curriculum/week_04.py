@@ -1,6 +1,7 @@
 # ---
 # id: week_04
 # title: "Week 4: efficient attention"
+# search: {rank: 2}
 # nav: "4 · Attention"
 # description: "FlashAttention's forward pass in NumPy with shared key heads and a causal mask, held against a plain one; what its tiles fetch, and what a latent keeps."
 # ---

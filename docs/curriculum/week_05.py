@@ -1,6 +1,7 @@
 # ---
 # id: week_05
 # title: "Week 5: fewer bits, and drafts"
+# search: {rank: 2}
 # nav: "5 · Quantise, draft"
 # description: "Why one large number spoils eight bits, what four bits cost a model and what they give a reader, and when a draft is worth its arithmetic."
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: week_06
 # title: "Week 6: serving"
+# search: {rank: 2}
 # nav: "6 · Serving"
 # description: "From one reader to 64: tokens a second, the first token, and the batch at which arithmetic would take over; and how many readers fit on a card, reserved or in pages."
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: week_07
 # title: "Week 7: data, tensors, pipelines"
+# search: {rank: 2}
 # nav: "7 · Parallel ways"
 # description: "Three ways to split a model over cards, worked out in NumPy: gradients behind the backward pass, columns and rows, and a pipeline with its bubble."
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: week_08
 # title: "Week 8: shards, short floats, recomputing"
+# search: {rank: 2}
 # nav: "8 · ZeRO"
 # description: "What each stage of ZeRO keeps and sends, worked out for four ranks; why bf16 took over; and what recomputing costs."
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: week_09
 # title: "Week 9: Triton, the foundations"
+# search: {rank: 2}
 # nav: "9 · Triton"
 # description: "Programs, blocks and masks in Triton; and a fused activation: what it can save, worked out from bytes, and what one like it saved on the card."
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: week_10
 # title: "Week 10: torch.compile and Inductor"
+# search: {rank: 2}
 # nav: "10 · torch.compile"
 # description: "What the compiler behind torch.compile fuses, what it hands to a library, where its graph breaks; and LayerNorm in one pass over memory, against PyTorch's."
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: week_11
 # title: "Week 11: pictures in the prompt"
+# search: {rank: 2}
 # nav: "11 · Vision"
 # description: "What a picture costs a language model, in tokens, operations and cache, worked out from shapes; and which part of the server it keeps busy."
 # ---

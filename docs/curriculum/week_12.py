@@ -1,6 +1,7 @@
 # ---
 # id: week_12
 # title: "Week 12: first capstone"
+# search: {rank: 2}
 # nav: "12 · Capstone I"
 # description: "Three tracks, each as a short worked report: a server made faster step by step, an attention kernel, an audit of training on four cards; and a checklist to print."
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: week_13
 # title: "Week 13: warps and tensor cores"
+# search: {rank: 2}
 # nav: "13 · Warps"
 # description: "Thirty-two lanes that read each other's registers, played through in NumPy; mean and variance in one pass; and tensor cores by WMMA and by mma.sync."
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: week_14
 # title: "Week 14: streams, graphs, asynchronous copies"
+# search: {rank: 2}
 # nav: "14 · Async"
 # description: "What a second buffer is worth, and where it is worth nothing; bytes that must be in flight; streams and graphs, from the records of the lessons."
 # ---

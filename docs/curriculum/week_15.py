@@ -1,6 +1,7 @@
 # ---
 # id: week_15
 # title: "Week 15: CUTLASS and CuTe"
+# search: {rank: 2}
 # nav: "15 · CuTe"
 # description: "A layout cut into tiles without a line of index arithmetic, checked by the build; a multiply out of CUTLASS's catalogue against cuBLAS and Triton; and what an epilogue of your own is worth."
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: week_16
 # title: "Week 16: Hopper, TMA and WGMMA"
+# search: {rank: 2}
 # nav: "16 · Hopper"
 # description: "A multiply with TMA and WGMMA and without CUTLASS, whose machine code you read; and how many tiles must be on their way so that no tensor core waits."
 # ---

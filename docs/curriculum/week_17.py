@@ -1,6 +1,7 @@
 # ---
 # id: week_17
 # title: "Week 17: FlashAttention-3"
+# search: {rank: 2}
 # nav: "17 · FA-3"
 # description: "How three ideas of Hopper meet in one kernel, what FP8 does to attention's numbers, worked out in NumPy, and which unit then becomes the roof."
 # ---

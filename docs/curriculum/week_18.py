@@ -1,6 +1,7 @@
 # ---
 # id: week_18
 # title: "Week 18: profiling"
+# search: {rank: 2}
 # nav: "18 · Profiling"
 # description: "A report on one multiply: forecast, counters, and what the six stalls that everybody looks at leave out; one change, and the number that must move if it was the right one."
 # ---

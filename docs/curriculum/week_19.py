@@ -1,6 +1,7 @@
 # ---
 # id: week_19
 # title: "Week 19: other accelerators"
+# search: {rank: 2}
 # nav: "19 · Other chips"
 # description: "One multiply carried to AMD's cards and to TPUs in three ways, by new names, by another compiler and by hand; each compiled and counted, none of them run."
 # ---

@@ -1,6 +1,7 @@
 # ---
 # id: week_20
 # title: "Week 20: links, NCCL, and the second capstone"
+# search: {rank: 2}
 # nav: "20 · Links"
 # description: "An AllReduce from its two halves, played through; when a tree beats a ring, by two numbers; and a worklog for the second part's capstone."
 # ---
