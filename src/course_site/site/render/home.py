@@ -180,7 +180,7 @@ def _stop_html(course: Course, stop: Stop, address: str, rendered: Mapping[str, 
             f'<li class="{css} to-come"><b>{title}</b> <span class="takes">to come</span>'
             f"<p>{html.escape(about)}</p></li>"
         )
-    kinds = [block for cell in stop.page.cells if cell.kind == "markdown" for block in _blocks(cell.source)]
+    kinds = [block for cell in stop.page.cells if cell.kind == "markdown" for block in blocks_of(cell.source)]
     predictions = sum(block.kind == "predict" for block in kinds)
     labs = " ".join(block.argument for block in kinds if block.kind == "lab")
     takes = count_of(rendered[stop.page.id].minutes[0].whole)
@@ -193,7 +193,8 @@ def _stop_html(course: Course, stop: Stop, address: str, rendered: Mapping[str, 
     )
 
 
-def _blocks(source: str) -> Iterator[Block]:
+def blocks_of(source: str) -> Iterator[Block]:
+    """Yield every block of a cell; none where they cannot be read."""
     try:
         yield from blocks.walk_blocks(blocks.parse(source))
     except DirectiveError:  # said where the page is rendered

@@ -7,7 +7,6 @@ import posixpath
 import re
 
 from course_site.charts.year_map import Box, draw_year
-from course_site.pages import blocks
 from course_site.pages.block_settings import TEXT, read
 from course_site.pages.blocks import Block, DirectiveError
 from course_site.pages.needs import in_words
@@ -18,7 +17,7 @@ from course_site.sessions.calendar_form import calendar_data, calendar_form
 from course_site.sessions.cohort_page import CALENDAR_SCRIPT
 from course_site.sessions.run_view import embedded
 from course_site.sessions.year import Week, Year
-from course_site.site.render.home import list_of_stops
+from course_site.site.render.home import blocks_of, list_of_stops
 from course_site.site.render.writer import Writer, details, div
 
 _NAME = re.compile(r"week_(\d\d)")
@@ -112,16 +111,8 @@ def _lesson(writer: Writer, week: Week) -> str:
 
 
 def _predictions(page: Page) -> int:
-    count = 0
-    for cell in page.cells:
-        if cell.kind == "markdown":
-            try:
-                count += sum(
-                    block.kind == "predict" for block in blocks.walk_blocks(blocks.parse(cell.source))
-                )
-            except DirectiveError:  # said where the page is rendered
-                continue
-    return count
+    cells = (cell.source for cell in page.cells if cell.kind == "markdown")
+    return sum(block.kind == "predict" for source in cells for block in blocks_of(source))
 
 
 def _calendar(writer: Writer, found: Year) -> str:
