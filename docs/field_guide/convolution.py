@@ -122,8 +122,8 @@ record(
 # | least time for the bytes, by our card's sheet, µs | {{ 1000 * layer.least / gpu.gb_per_s:.0f}} |
 # | with the windows written down, µs | {{ 1000 * layer.written / gpu.gb_per_s:.0f}} |
 #
-# *Measured here*, on {{ gpu.name }}, for the multiply: a tile in shared memory brought our ladder from {{ l4.ladder.coalesced.tflops:.1f}} to {{ l4.ladder.shared_tiles.tflops:.1f}} TFLOP/s, in fp32. The convolution itself runs beside cuDNN in
-# [W6's autopsy of a record](../workshops/w6_frontier.py#the-other-headline).
+# *Measured here*, on {{ gpu.name }}, for the multiply: a tile in shared memory brought our ladder from {{ l4.ladder.coalesced.tflops:.1f}} to {{ l4.ladder.shared_tiles.tflops:.1f}} TFLOP/s, in fp32. The convolution itself runs beside cuDNN on
+# [a page of its own](../convolution_against_whom.py#two-kinds-of-work): with TF32 allowed, at this size, ours takes {{ conv_record.layers.rough.wide.ours.us:,.0f}} µs, and cuDNN's best {{ conv_record.layers.rough.wide.cudnn.us:,.0f}}.
 #
 # ## What to type
 #
@@ -132,7 +132,7 @@ record(
 # ```
 #
 # **Where the course teaches it:** [a tile into shared memory](../lectures/l4_the_gemm_ladder.py#rung-3-carry-a-tile-into-shared-memory), [cp.async](../lectures/l5_the_top_of_the_ladder.py#9-fetch-while-you-multiply),
-# and the convolution that a machine wrote, [against whom?](../workshops/w6_frontier.py#the-other-headline)
+# and the convolution that a machine wrote, [against whom?](../convolution_against_whom.py)
 #
 # /// exercise | Larger tiles | 4 minutes
 # A filter of 5 × 5, tiles of 4 × 4, 12 × 12 and 28 × 28 places.

@@ -845,63 +845,14 @@ record(
 #
 # #### The other headline {.beyond}
 #
-# /// exercise | Conv2D against whom? | 5 minutes
-# 100 images of 3 × 224 × 224, 96 filters of 11 × 11, a stride of 4 and 2 numbers of padding [^good-kernels]. The published kernel rounds every number to float16 on its way to shared memory, and multiplies on tensor cores [^good-kernels]. The yardstick was PyTorch's fp32, and the tolerance one in a hundred [^crfm2025].
-# What else do you have to know of PyTorch before you may divide? And would bfloat16 have passed?
-# /// answer
-# Whether PyTorch rounds, too: cuDNN may take TF32, which has as many bits as float16, if a switch lets it. And yes: with weights as PyTorch draws them bfloat16 stays within that tolerance, though it keeps fewer bits than either. Such a tolerance does not ask for fp32.
-# ///
-#
-# /// when | record_peer.tf32_by_default == 1
-# In the PyTorch of this run that switch, `torch.backends.cudnn.allow_tf32`, is on unless you turn it off.
-# /// otherwise
-# In the PyTorch of this run that switch, `torch.backends.cudnn.allow_tf32`, is off unless you turn it on.
-# ///
-#
-# So there are two kinds of work, and each has its own row of rivals and its own tolerance: 11 bits, and all 24.
-#
-# /// predict | The published convolution, once with TF32 allowed and once in fp32, by the same library: how many times as long does fp32 take?
-# - [record_layers.exact.published.eager.us < 1.8 * record_layers.rough.published.eager.us] Less than twice as long
-# - [1.8 * record_layers.rough.published.eager.us <= record_layers.exact.published.eager.us < 4 * record_layers.rough.published.eager.us] About 2 or 3 times
-# - [record_layers.exact.published.eager.us >= 4 * record_layers.rough.published.eager.us] 4 times or more
-# /// reveal
-# {{ record_layers.exact.published.eager.us:,.0f}} µs in fp32, {{ record_layers.rough.published.eager.us:,.0f}} µs with TF32 allowed.
-#
-# /// table
-# columns: ["µs", "the published one", "64 channels, 56 × 56", "256 channels, 14 × 14"]
-# rows:
-#   - ["**11 bits:** PyTorch, eager", "{{ record_layers.rough.published.eager.us:,.0f}}", "{{ record_layers.rough.wide.eager.us:,.0f}}", "{{ record_layers.rough.deep.eager.us:,.0f}}"]
-#   - ["cuDNN's best of all", "{{ record_layers.rough.published.cudnn.us:,.0f}}", "{{ record_layers.rough.wide.cudnn.us:,.0f}}", "{{ record_layers.rough.deep.cudnn.us:,.0f}}"]
-#   - ["the same, channels last, with the copies", "{{ record_layers.rough.published.last.us:,.0f}}", "{{ record_layers.rough.wide.last.us:,.0f}}", "{{ record_layers.rough.deep.last.us:,.0f}}"]
-#   - ["torch.compile", "{{ record_layers.rough.published.compile.us:,.0f}}", "{{ record_layers.rough.wide.compile.us:,.0f}}", "{{ record_layers.rough.deep.compile.us:,.0f}}"]
-#   - ["ours, Triton", "{{ record_layers.rough.published.ours.us:,.0f}}", "{{ record_layers.rough.wide.ours.us:,.0f}}", "{{ record_layers.rough.deep.ours.us:,.0f}}"]
-#   - ["**fp32:** PyTorch, eager", "{{ record_layers.exact.published.eager.us:,.0f}}", "{{ record_layers.exact.wide.eager.us:,.0f}}", "{{ record_layers.exact.deep.eager.us:,.0f}}"]
-#   - ["cuDNN's best of all", "{{ record_layers.exact.published.cudnn.us:,.0f}}", "{{ record_layers.exact.wide.cudnn.us:,.0f}}", "{{ record_layers.exact.deep.cudnn.us:,.0f}}"]
-#   - ["ours, Triton", "{{ record_layers.exact.published.ours.us:,.0f}}", "{{ record_layers.exact.wide.ours.us:,.0f}}", "{{ record_layers.exact.deep.ours.us:,.0f}}"]
-# caption: "Convolutions with bias, 100 images in the first column and 64 in the others, whose filters are 3 × 3. *Best of all*: cuDNN times its algorithms once and keeps one. The same inputs in the same rounds, for each column and kind of work."
-# ///
-#
-# /// when | record_peer.here == 1
-# The published convolution takes {{ record_layers.rough.published.crfm.us:,.0f}} µs, compiled for this card. Against eager in fp32 that is {{ record_layers.exact.published.eager.us / record_layers.rough.published.crfm.us:.0%}}, which is not the same work. Against eager with TF32 it is {{ record_layers.rough.published.eager.us / record_layers.rough.published.crfm.us:.0%}}, against cuDNN's best
-# {{ record_layers.rough.published.cudnn.us / record_layers.rough.published.crfm.us:.0%}}. With 64 channels of 56 × 56 it is {{ record_layers.rough.wide.eager.us / record_layers.rough.wide.crfm.us:.0%}} of eager with TF32, and {{ record_layers.rough.deep.eager.us / record_layers.rough.deep.crfm.us:.0%}} with 256 channels.
-# /// otherwise
-# The published convolution was **not raced** in this run.
-# ///
-#
-# /// claim | record_layers.rough.wide.ours.us > 1.8 * record_layers.rough.wide.cudnn.us
-# **And a loss.** Our convolution has the same idea as the published one. At the published size it takes {{ record_layers.rough.published.ours.us:,.0f}} µs, and cuDNN's best {{ record_layers.rough.published.cudnn.us:,.0f}}; with 64 channels and filters of 3 × 3 it takes {{ record_layers.rough.wide.ours.us / record_layers.rough.wide.cudnn.us:.1f}} times as long as cuDNN's best. It works out an address for every number.
-# /// otherwise
-# Our convolution has the same idea as the published one; at the published size it takes {{ record_layers.rough.published.ours.us:,.0f}} µs, and cuDNN's best {{ record_layers.rough.published.cudnn.us:,.0f}}.
-# ///
-# ///
+# The Conv2D at 180 % of PyTorch [^crfm2025] has another patient's illness. The published kernel rounds every number to float16 [^good-kernels], the yardstick was PyTorch's fp32, and the tolerance one in a hundred [^crfm2025]. *Is it the same work?*
+# With TF32 allowed the same library takes {{ conv_record.layers.rough.published.eager.us:,.0f}} µs at that size, in fp32 {{ conv_record.layers.exact.published.eager.us:,.0f}}. [A convolution against whom?](../convolution_against_whom.py) opens it: two kinds of work, four rivals, three sizes, and a loss of ours.
 #
 # #### Four boxes
 #
 # A record has four boxes, too: of what, against whom, at which size, with which tolerance. Empty one of them, and it goes up.
 
 # %% tags=["fold"]
-from course_kernels.conv2d import k01_implicit_gemm
-from course_kernels.conv2d import library as conv_library
 from course_kernels.layer_norm import k01_row_a_block, k02_row_split
 from course_kernels.layer_norm import library as norm_library
 
@@ -911,48 +862,13 @@ ROWS = {
     "model": (16384, 4096),
     "short": (65536, 1024),
 }
-LAYERS = {
-    "published": {
-        "B": 100,
-        "C": 3,
-        "H": 224,
-        "W": 224,
-        "K": 96,
-        "R": 11,
-        "S": 11,
-        "STRIDE": 4,
-        "PAD": 2,
-    },
-    "wide": {"B": 64, "C": 64, "H": 56, "W": 56, "K": 64, "R": 3, "S": 3, "PAD": 1},
-    "deep": {
-        "B": 64,
-        "C": 256,
-        "H": 14,
-        "W": 14,
-        "K": 256,
-        "R": 3,
-        "S": 3,
-        "PAD": 1,
-    },
-}
-THEIRS = norm_library.CRFM.at_hand() and conv_library.CRFM.at_hand()
+THEIRS = norm_library.CRFM.at_hand()
 NORMS = {
     "one": k01_row_a_block,
     "split": k02_row_split,
     "eager": norm_library.torch_eager,
     "compile": norm_library.torch_compile,
     **({"crfm": norm_library.crfm} if THEIRS else {}),
-}
-EXACT = {
-    "eager": conv_library.torch_eager,
-    "cudnn": conv_library.cudnn,
-    "ours": k01_implicit_gemm,
-}
-ROUGH = {
-    **EXACT,
-    "last": conv_library.cudnn_channels_last,
-    "compile": conv_library.torch_compile,
-    **({"crfm": conv_library.crfm} if THEIRS else {}),
 }
 MULTIPROCESSORS = torch.cuda.get_device_properties(0).multi_processor_count
 SPLIT = (
@@ -966,27 +882,10 @@ record(
         "split": quantity(SPLIT),
         "split_share": quantity(min(1.0, SPLIT / MULTIPROCESSORS)),
     },
-    record_peer={
-        "here": quantity(int(THEIRS)),
-        "tf32_by_default": quantity(
-            int(torch.backends.cudnn.allow_tf32), how="device"
-        ),
-    },
+    record_peer={"here": quantity(int(THEIRS))},
     record_rows={
         name: compare(NORMS, Workload.of("float32", M=M, N=N), seconds=0.1)
         for name, (M, N) in ROWS.items()
-    },
-    record_layers={
-        kind: {
-            name: compare(
-                field, Workload.of("float32", **size, **flag), seconds=0.1
-            )
-            for name, size in LAYERS.items()
-        }
-        for kind, field, flag in (
-            ("exact", EXACT, {}),
-            ("rough", ROUGH, {"tf32": True}),
-        )
     },
 )
 

@@ -337,7 +337,7 @@ print(f"a row has {numbers} numbers; 16 blocks light {16 / SMS:.0%} of {SMS} SMs
 # and at two ordinary ones. Take the predictions before you open the table. Whoever says *five times* has read the headline; whoever divides 16 by the number of SMs has done the sum. Then ask where the headline stays at 16384 rows.
 #
 # **And the 180 %?** Ask in which format that convolution multiplies. Its source says float16 [^good-kernels], the yardstick was fp32, and a tolerance of one in a hundred let that pass [^crfm2025]. cuDNN may round, too, if a
-# switch lets it. So the page has two kinds of work, and a row of rivals for each. This is the question that they will need most often: *is it the same work?*
+# switch lets it. So there are two kinds of work, and a row of rivals for each, on [a page of its own](../../docs/convolution_against_whom.py). This is the question that they will need most often: *is it the same work?*
 #
 # It is [the second of three patients](../../docs/workshops/w1_flash_attention.py#flashattention-2-and-3-on-a-napkin) of W1: most
 # of the tables are empty. Your students have met this patient before.

@@ -279,9 +279,10 @@ FAULTS = {
         "wgmma_wait<0>(o);\n        give_back(0, 0);",
         "give_back(0, 0);\n        wgmma_wait<0>(o);",
     ),
-    "nobody waits for the weights of the odd pages": (
-        "named_barrier_wait(back, 64);",
-        "named_barrier_arrive(back, 64);",
+    "nobody waits for the other warp's weights": ("wait(&shared.told[1 - SIDE][warp], told_parity);", ""),
+    "one lane says for its warp that the weights are there": (
+        "barrier_init(&shared.told[side][warp], 32)",
+        "barrier_init(&shared.told[side][warp], 1)",
     ),
     "the rows of Q are given back too soon": ("if (page + 4 >= last) give_q_back();", "give_q_back();"),
     "nobody waits for the other warpgroup's sums": ("wait(&shared.summed, part_parity);", ""),

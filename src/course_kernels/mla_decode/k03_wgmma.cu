@@ -70,6 +70,7 @@ struct Shared {
   Barrier q_full, q_empty, summed;  // summed: of a part, by both warpgroups
   Barrier full[2][PANELS];
   Barrier empty[2][2];  // the left half of the values, and the right one with what is only key
+  Barrier told[2][4];   // by the warps of the even pages, and back: their weights are there
 };
 
 static_assert(sizeof(Shared) <= 227 * 1024, "what a block of Hopper can have");
@@ -340,10 +341,9 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
                                const Cut &end, int group) {
   const int t = threadIdx.x % 128, lane = t % 32, warp = t / 32;
   const int block = blockIdx.x % BLOCKS, first_head = block * ROWS + warp * 16 + lane / 4;
-  // Of the two warps that have the same heads: from the even pages to the odd ones, and back.
-  const int there = 1 + warp, back = 5 + warp, all = 9 + SIDE;
+  const int all = 1 + SIDE;  // the named barrier of this warpgroup
   const Descriptor q = k_major(address_in_shared(shared.q)), keys = k_major(address_in_shared(shared.page[SIDE]));
-  unsigned q_parity = 0, parity = 0, part_parity = 0;
+  unsigned q_parity = 0, parity = 0, part_parity = 0, told_parity = 0;
   float s[PAGE / 2], o[HALF / 2];
   unsigned weights[PAGE / 16][4], others[PAGE / 16][4];
   Rows rows = {};
@@ -392,8 +392,12 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
       shared.weights[k][t] = uint4{weights[k][0], weights[k][1], weights[k][2], weights[k][3]};
     }
     shared.tops[t] = make_float2(rows.top[0], rows.top[1]);
+    arrive(&shared.told[SIDE][warp]);
   };
+  // What the warp of the other warpgroup has told that has the same heads.
   auto hear = [&]() {
+    wait(&shared.told[1 - SIDE][warp], told_parity);
+    told_parity ^= 1;
 #pragma unroll
     for (int k = 0; k < PAGE / 16; k++) {
       const uint4 x = shared.weights[k][t];
@@ -430,14 +434,12 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
       if constexpr (SIDE == 0) {
         const bool moved = weigh_page(page);
         tell();
-        named_barrier_arrive(there, 64);
         tidy(page, 0);
         if (moved) repair_answer(o, rows);
         multiply(weights, 0);
         wgmma_wait<0>(o);
         give_back(0, 0);
         if (has_odd) {
-          named_barrier_wait(back, 64);
           const bool they_moved = hear();
           tidy(page + 1, 1);
           if (they_moved) repair_answer(o, rows);
@@ -455,7 +457,6 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
           if (has_odd) give_back(1, 0);
         }
       } else {
-        named_barrier_wait(there, 64);
         const bool they_moved = hear();
         tidy(page, 0);
         if (they_moved) repair_answer(o, rows);
@@ -463,7 +464,6 @@ __device__ inline void consume(Shared &shared, const Answer &answer, const Sizes
         if (has_odd) {
           const bool moved = weigh_page(page + 1);  // while the product runs
           tell();
-          named_barrier_arrive(back, 64);
           wgmma_wait<0>(o);
           give_back(0, 1);
           tidy(page + 1, 1);
@@ -529,6 +529,8 @@ extern "C" __global__ __launch_bounds__(THREADS, 1) void mla_decode_wgmma(
     for (int side = 0; side < 2; side++) {
       for (int p = 0; p < PANELS; p++) barrier_init(&shared.full[side][p], 1);
       for (int half = 0; half < 2; half++) barrier_init(&shared.empty[side][half], 4 * CLUSTER);  // of one warpgroup
+      // Each lane for itself: what one lane says for all who wrote, racecheck does not see.
+      for (int warp = 0; warp < 4; warp++) barrier_init(&shared.told[side][warp], 32);
     }
     fence_barrier_init();
   }

@@ -28,8 +28,8 @@ LEAST_PAGES = 4  # of a group; half as many took longer for one sequence of 128 
 FEW_HEADS = 16 * 128  # of all sequences: where four warps add up the parts of one, and not one
 
 # 64 rows of Q and two pages of 64 rows; from thread to thread the weights of a page in 16 bits and two maxima; two sets
-# of sums; 25 barriers, and 8 bytes that nobody has.
-SHARED_BYTES = 3 * 64 * ROW * 2 + 128 * (64 + 8) + 2 * 2 * ROWS * 4 + 26 * 8
+# of sums; 33 barriers, and 8 bytes that nobody has.
+SHARED_BYTES = 3 * 64 * ROW * 2 + 128 * (64 + 8) + 2 * 2 * ROWS * 4 + 34 * 8
 
 
 @dataclass(frozen=True)
