@@ -58,5 +58,5 @@ PROBLEM = Problem(
         Workload.of("float32", M=1001, K=7184),
         Workload.of("float32", M=5, K=16400),
     ),
-    time_on=(Workload.of("float32", M=7168, K=16384),),
+    time_on=(Workload.of("float32", M=28672, K=16384),),
 )

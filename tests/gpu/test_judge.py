@@ -170,7 +170,8 @@ def sizes_for(file, problem):
     ]
     fit.sort(key=lambda w: (problem.flops(w), problem.reads_bytes(w)))
     whole = [w for w in fit if all(size % 8 == 0 for name, size in w.dims.items() if name in "MNK")]
-    return list(dict.fromkeys([fit[len(fit) // 4], fit[-1], *whole[-1:]]))
+    # So small that a size of its own kind can still be drawn: a wide one has none, and nobody would be asked.
+    return list(dict.fromkeys([fit[len(fit) // 8], fit[-1], *whole[-1:]]))
 
 
 def is_right(judged, file, *, clocked=False):
