@@ -66,6 +66,26 @@ def test_every_token_goes_once_to_each_card_that_it_needs(cards, load):
         assert each == sum(int(e) // held != card for e in chosen.flatten())
 
 
+@pytest.mark.parametrize("T", [1, 2, 300])
+def test_no_sum_of_the_plan_goes_down_a_column(T, monkeypatch):
+    """A card would take a thread for each column of a tall table; what kernels get has a row a token all the same."""
+    along = []
+    cumsum = torch.Tensor.cumsum
+
+    def watched(self, dim):
+        along.append((self.is_contiguous() and dim == self.dim() - 1, self.shape))
+        return cumsum(self, dim)
+
+    monkeypatch.setattr(torch.Tensor, "cumsum", watched)
+    _, chosen, _ = tokens(SMALL, T, "even", 0, 2, seed=T)
+    found = plan.outgoing(chosen, 0, 2, 4)
+
+    assert along == [(True, (2, T))]
+    assert found.place.shape == (T, 2)
+    assert found.place.is_contiguous()
+    assert found.place.dtype == torch.int64
+
+
 def test_who_stays_at_home_sends_nothing_and_who_goes_away_all():
     for load, sent in (("home", 0), ("away", 23)):
         _, chosen, _ = tokens(SMALL, 23, load, 1, 2, seed=3)
