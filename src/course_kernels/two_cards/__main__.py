@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,12 @@ def race(asked: dict[str, Any], card: int, folder: Path) -> list[dict[str, Any]]
     Raises:
         RuntimeError: a wrong answer.
     """
-    clock = Clock(card)
+    clock = Clock(card, asked["device"])
     found = []
-    for data in asked["cases"]:
-        table = Table(Case.from_json(data), card, folder, asked["device"])
+    for number, data in enumerate(asked["cases"]):
+        place = folder / f"case{number}"
+        place.mkdir(exist_ok=True)
+        table = Table(Case.from_json(data), card, place, asked["device"])
         case = table.case
         errors = dict.fromkeys(case.ways, 0.0)
         for block in range(BLOCKS):
@@ -166,8 +169,13 @@ def link(asked: dict[str, Any], card: int, folder: Path) -> dict[str, list[float
 TASKS = {"check": check, "race": race, "link": link}
 
 
-def main(arguments: list[str]) -> int:
-    """Join the other card's process, do the task, write what was found."""
+def main(arguments: list[str], tasks: Mapping[str, Any] = TASKS) -> int:
+    """Join the other card's process, do the task, write what was found.
+
+    Args:
+        arguments: the folder, and the card.
+        tasks: by name; each is handed what was asked, the card, and the folder.
+    """
     if len(arguments) != 2:
         print("usage: python -m course_kernels.two_cards FOLDER CARD (together.py starts it)")
         return 2
@@ -185,7 +193,7 @@ def main(arguments: list[str]) -> int:
     dist.init_process_group(store=store, rank=card, world_size=CARDS, **how)
     try:
         with torch.no_grad():
-            found = TASKS[asked["task"]](asked, card, folder)
+            found = tasks[asked["task"]](asked, card, folder)
         (folder / f"found{card}.json").write_text(json.dumps(found))
         dist.barrier()
     finally:
