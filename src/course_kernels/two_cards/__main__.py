@@ -13,7 +13,14 @@ import torch
 import torch.distributed as dist
 
 from course_kernels.expert_parallel.layer import ALLOWED, Experts, experts_of, tokens, truth
-from course_kernels.expert_parallel.mailbox import FileMailbox, Mailbox, SymmetricMailbox
+from course_kernels.expert_parallel.mailbox import (
+    FileMailbox,
+    FilePair,
+    Mailbox,
+    Pair,
+    SymmetricMailbox,
+    SymmetricPair,
+)
 from course_kernels.expert_parallel.plan import outgoing, rows_for_each_choice
 from course_kernels.problem import worst_error
 from course_kernels.two_cards.clock import Clock
@@ -166,7 +173,49 @@ def link(asked: dict[str, Any], card: int, folder: Path) -> dict[str, list[float
     return clock.taken()["us"]
 
 
-TASKS = {"check": check, "race": race, "link": link}
+def reduce(asked: dict[str, Any], card: int, folder: Path) -> list[dict[str, list[float]]]:
+    """Return for each size the times of an AllReduce by the ring and by the library; both sums are held bit for bit.
+
+    Raises:
+        RuntimeError: a sum with a wrong bit, before or after its time was taken.
+    """
+    from course_kernels.all_reduce.ring import Ring, bytes_of
+
+    device, sizes = asked["device"], [size // 4 for size in asked["sizes_bytes"]]
+    room = bytes_of(max(sizes))
+    pair: Pair = SymmetricPair(room) if device == "cuda" else FilePair(folder, room)
+    whole = torch.empty(max(sizes), dtype=torch.float32, device=device)
+    clock = Clock(card, device)
+    found = []
+    for N in sizes:
+        ring, x = Ring(pair, N), whole[:N]
+        ways = {
+            "ring": (ring.x, lambda mark, ring=ring: ring.all_reduce()),
+            "library": (x, lambda mark, x=x: dist.all_reduce(x)),
+        }
+        _refuse_wrong_sums(ways, card)
+        clock.rounds({way: call for way, (_, call) in ways.items()}, asked["rounds"], seed=N)
+        _refuse_wrong_sums(ways, card)
+        found.append(clock.taken()["us"])
+    return found
+
+
+def _refuse_wrong_sums(ways: Mapping[str, tuple[torch.Tensor, Any]], card: int) -> None:
+    """Call each way on fresh messages. With two cards there is one way to add, so every bit is due."""
+    for number, (way, (x, call)) in enumerate(ways.items()):
+        messages = []
+        for of_card in range(CARDS):
+            draw = torch.Generator(x.device).manual_seed(CARDS * number + of_card)
+            messages.append(torch.randn(x.shape, generator=draw, device=x.device))
+        x.copy_(messages[card])
+        dist.barrier()
+        call(lambda stage: None)
+        if not torch.equal(x, messages[0] + messages[1]):
+            raise RuntimeError(f"{way}, N={x.numel()}: the sum on card {card} has a wrong bit")
+        dist.barrier()
+
+
+TASKS = {"check": check, "race": race, "link": link, "reduce": reduce}
 
 
 def main(arguments: list[str], tasks: Mapping[str, Any] = TASKS) -> int:

@@ -134,6 +134,29 @@ def link(size_bytes: int, rounds: int = 20, *, limit_s: float = 120.0) -> dict[s
     return {name: slower([card[name] for card in found]) for name in found[0]}
 
 
+def reduce(
+    sizes_bytes: Sequence[int], rounds: int = 12, *, device: str = "cuda", limit_s: float = 120.0
+) -> list[dict[str, list[float]]]:
+    """Time an AllReduce of float32 numbers, by our ring and by the library, interleaved; every bit is held.
+
+    Args:
+        sizes_bytes: of the messages, multiples of eight.
+        rounds: of each; a message doubles in every one, so that hundreds of them would leave float32.
+        device: "cuda"; or "cpu", to see whether it runs.
+        limit_s: seconds for all of it.
+    Returns:
+        For each size microseconds of each round, the slower card: "ring", `course_kernels.all_reduce.ring`; "library",
+        `torch.distributed.all_reduce`.
+    Raises:
+        CardsFailed: a wrong bit, a process that failed, or time is up.
+    """
+    found = run("reduce", {"sizes_bytes": [*sizes_bytes], "rounds": rounds}, device=device, limit_s=limit_s)
+    return [
+        {way: slower([card[number][way] for card in found]) for way in found[0][number]}
+        for number in range(len(sizes_bytes))
+    ]
+
+
 def slower(cards: Sequence[Sequence[float]]) -> list[float]:
     """Return of each round the slower card's time."""
     return [max(of_round) for of_round in zip(*cards, strict=True)]
