@@ -105,6 +105,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
         "serving",
         "speculative",
         "tried",
+        "two_card_training",
     }
 
 
