@@ -75,6 +75,18 @@ def test_the_cells_of_week_7_run_without_its_cards(cells_of):
     assert kept["batch"]["large"].value == 8192
 
 
+def test_the_cells_of_week_8_run_without_its_cards(cells_of):
+    kept, asked = cells_of("week_08")
+    assert asked == [[(8, 1024)]]
+    assert {way: one.value for way, one in kept["due"].items()} == {"ddp": 16, "zero2": 9, "zero3": 8}
+    for way, due in kept["sent_due"].items():
+        assert kept["carried"][way].value == pytest.approx(due.value, rel=1e-12)
+    states = {way: one.value * 1e9 / N for way, one in kept["states"].items()}
+    assert states == pytest.approx({"ddp": 16, "zero2": 8, "zero3": 8}, rel=1e-12)
+    assert kept["peak_due"]["zero3"].value == pytest.approx(8 * N / 1e9 + kept["whole_gb"].value, rel=1e-9)
+    assert {*kept["ms"]} == {"ddp", "zero2", "zero3"}
+
+
 def test_the_model_that_is_measured_has_half_a_billion_weights_that_two_can_share():
     assert parameters(HALF_A_BILLION) == 478_201_344
     shapes = [w.shape for w in Model.empty(HALF_A_BILLION, device="meta").parameters()]
