@@ -303,6 +303,10 @@ record(
 # unit: ns
 # what: what dispatch takes more for each further token of a card, stored
 # ///
+# /// define | row_ns = 1000 * layer.row_kb / sheet.link
+# unit: ns
+# what: least time on the link, by its data sheet, of one row
+# ///
 # /// define | rows_us = 1000 * large.mb.by_card / sheet.link
 # unit: µs
 # what: least time on the link, by its data sheet, of the rows that leave the busier card, 4096 tokens a card
@@ -325,17 +329,17 @@ record(
 # ///
 #
 # 1. Stored, {{ large.mb.by_card:.1f}} MB leave a card. How much of the last column can that be?
-# 2. By choice most bytes travel, and yet its last column is the smallest. What do *by card* and *stored* both do that *by choice* does not? There are two things.
-# 3. Which of the two does the first table of this page rule out?
+# 2. What do *by card* and *stored* both do that *by choice* does not? There are two things.
+# 3. One of the two is in the first table of this page. How much of the last column can it be?
 # /// answer
 # 1. {{ large.mb.by_card:.1f}} MB take {{ rows_us:.0f}} µs at {{ sheet.link:.0f}} GB/s, of {{ grown.stored:.0f}} µs.
 # 2. They make the plan, one row for each token and card (`outgoing` in `plan.py`), and they move the rows with `place_rows`.
-# 3. `place_rows`. In the first table it stored {{ copy.mb:.0f}} MB over the link in {{ copy.stores:,.0f}} µs, so {{ large.mb.by_card:.1f}} MB are about {{ stores_us:.0f}} µs. That leaves the plan.
+# 3. `place_rows`. In the first table it stored {{ copy.mb:.0f}} MB over the link in {{ copy.stores:,.0f}} µs, so {{ large.mb.by_card:.1f}} MB are about {{ stores_us:.0f}} µs. What is left is for the plan, and for all that we have not thought of.
 # ///
 #
-# We did not time the plan by itself, so this is a suspicion. It has an address, though. To number its rows the plan adds up along the tokens, in a table with a row for each token and a column for
-# each card. PyTorch gives each column of such a table to one thread, which walks down it row by row [^pytorch-scan]. Then two threads are at work while the rest of the card looks on, and
-# {{ grown.each_token:.0f}} ns for each further token would fit that. Only the same race with another sum can prove it.
+# We did not time the plan by itself. To number its rows it adds up along the tokens, and there is a trap. In a table with a row for each token and a column for each card, PyTorch gives each column
+# to one thread, which walks down it row by row [^pytorch-scan]. Then two threads are at work while the rest of the card looks on. So the plan has a row for each *card*, along which many threads add.
+# In the stored way each further token costs {{ grown.each_token:.0f}} ns of dispatch; its row takes {{ row_ns:.0f}} ns on the link.
 #
 # Against the link, dispatch reaches {{ speed.by_choice:.0f}} GB/s by choice, {{ speed.by_card:.0f}} GB/s by card and {{ speed.stored:.0f}} GB/s stored, of {{ sheet.link:.0f}} GB/s
 # on the sheet. By choice most bytes move, and most of them need not: a high rate is no merit of its own. With 8 cards whose

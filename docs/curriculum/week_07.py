@@ -3,7 +3,8 @@
 # title: "Week 7: data, tensors, pipelines"
 # search: {rank: 2}
 # nav: "7 · Parallel ways"
-# description: "Three ways to split a model over cards, worked out in NumPy: gradients behind the backward pass, columns and rows, and a pipeline with its bubble."
+# description: "Three ways to split a model over cards: columns and rows, and a pipeline with its bubble, in NumPy; and gradients behind the backward pass, on two cards."
+# needs: [gpus 2, capability 9.0]
 # ---
 
 # %% [markdown]
@@ -16,7 +17,7 @@
 #
 # - split a feed-forward block over two cards so that it needs one sum at its end;
 # - draw a pipeline's schedule, and read the share of its bubble off it;
-# - say when the AllReduce of data parallel training hides behind the backward pass.
+# - say when the AllReduce of data parallel training hides behind the backward pass, and write it by hand.
 #
 # ## Why this week
 #
@@ -169,6 +170,86 @@ record(
 # *the batch on a card* decides it.
 # ///
 #
+# ### On two cards
+#
+# Now a smaller model that is really trained: {{ model.millions:.0f}} million parameters in bf16, on two cards, by Adam. Three ways take a step in the same rounds. *Alone*: nobody sends, which is no training, but the bill without the link. *By hand*: all gradients lie in one tensor, and one AllReduce comes behind the backward pass. And *DDP*, PyTorch's `DistributedDataParallel`, which sends a bucket as soon as its gradients are ready.
+#
+# /// source | src/course_models/two_cards/ways.py#step
+# ///
+#
+# Before that, both that train make three steps in float64, and every weight is held against those of one card with the tokens of both.
+
+# %% tags=["fold"]
+from course_kernels.measure import samples
+from course_models.config import parameters
+from course_models.two_cards.together import HALF_A_BILLION, train
+
+SHAPES = {
+    "small": (2, 1024),
+    "large": (8, 1024),
+}  # sequences of a card, and their tokens
+WAYS = ("alone", "by_hand", "ddp")
+trained = train(WAYS, [*SHAPES.values()])
+weights = parameters(HALF_A_BILLION)
+record(
+    model={"millions": quantity(weights / 1e6)},
+    formula=quantity(2 * (CARDS - 1) / CARDS * 2 * weights / 1e6, "MB"),
+    sent={
+        way: quantity(
+            sum(trained.kept[way].sent_bytes.values()) / 1e6, "MB", how="counted"
+        )
+        for way in WAYS[1:]
+    },
+    buckets=quantity(sum(trained.kept["ddp"].calls.values()), how="counted"),
+    batch={
+        name: quantity(rows * length, how="given")
+        for name, (rows, length) in SHAPES.items()
+    },
+    **{
+        name: {
+            way: samples([us / 1e3 for us in taken[way]], "ms", "device")
+            for way in WAYS
+        }
+        for name, taken in zip(SHAPES, trained.us, strict=True)
+    },
+)
+
+# %% [markdown]
+# /// predict | {{ batch.small:,.0f}} tokens on each card. How much longer than a step alone is one with the AllReduce behind it, by hand?
+# - [small.by_hand < 1.05 * small.alone] Less than 5 %
+# - [1.05 * small.alone <= small.by_hand < 1.25 * small.alone] 5 to 25 %
+# - [small.by_hand >= 1.25 * small.alone] A quarter, or more
+# /// reveal
+# {{ small.by_hand:.1f}} ms, and {{ small.alone:.1f}} ms alone. For {{ formula:.0f}} MB the link, as measured above, needs {{ formula / link_gb_s:.1f}} ms.
+# ///
+#
+# /// predict | And how much longer is DDP's step than one alone?
+# - [small.ddp < 1.02 * small.alone] Less than 2 %, if at all
+# - [1.02 * small.alone <= small.ddp < 1.1 * small.alone] 2 to 10 %
+# - [small.ddp >= 1.1 * small.alone] 10 % or more
+# /// reveal
+# {{ small.ddp:.1f}} ms in {{ buckets:.0f}} buckets.
+#
+# /// table
+# columns: ["ms for a step", "{{ batch.small:,.0f}} tokens a card", "{{ batch.large:,.0f}}"]
+# rows:
+#   - ["alone, nothing is sent", "{{ small.alone:.1f}}", "{{ large.alone:.1f}}"]
+#   - ["by hand, one AllReduce at the end", "{{ small.by_hand:.1f}}", "{{ large.by_hand:.1f}}"]
+#   - ["DDP, in buckets", "{{ small.ddp:.1f}}", "{{ large.ddp:.1f}}"]
+# caption: "Medians of 8 rounds, the later of the two cards; the optimizer's step is in it."
+# ///
+#
+# Hidden is not free. NCCL's kernels run on multiprocessors that the backward pass could use, and behind the last bucket no backward pass is left: the first layer's gradients are ready last.
+# ///
+#
+# /// claim | abs(sent.ddp / formula - 1) < 0.1 and abs(sent.by_hand / formula - 1) < 0.1
+# The bytes are those of the formula: counted at each collective, a card sends {{ sent.ddp:.0f}} MB with DDP and {{ sent.by_hand:.0f}} MB by hand, and the formula says {{ formula:.0f}}.
+# /// otherwise
+# Counted at each collective, a card sends {{ sent.ddp:.0f}} MB with DDP and {{ sent.by_hand:.0f}} MB by hand, and the formula says {{ formula:.0f}}.
+# ///
+#
+# What all this keeps in memory, [week 8](week_08.py#do) measures on the same model.
+#
 # /// define | link_gb_s = two_card_experts.copy.mb / two_card_experts.copy.one_way.us * 1000
 # unit: GB/s
 # what: a copy into the neighbour's memory over NVLink, one way, 512 MiB
@@ -186,7 +267,7 @@ record(
 #
 # ## What could not run here
 #
-# Training with `torch.distributed` on two cards: it awaits its measurement. You would see the AllReduce in buckets between the layers of the backward pass, and what is left of it at the end, since the first layer's gradients are ready last.
+# A block split over cards, and a pipeline, on more than two of them. You would see the two sums of every layer between its multiplies, where nothing hides them, and a pipeline's first micro-batches walk through idle stages. And data parallel between machines, whose links are narrower: there the same gradients need more tokens to hide behind.
 #
 # ## What next
 #

@@ -3,7 +3,8 @@
 # title: "Week 8: shards, short floats, recomputing"
 # search: {rank: 2}
 # nav: "8 · ZeRO"
-# description: "What each stage of ZeRO keeps and sends, worked out for four ranks; why bf16 took over; and what recomputing costs."
+# description: "What each stage of ZeRO keeps and sends, worked out for four ranks and measured on two; why bf16 took over; and what recomputing costs."
+# needs: [gpus 2, capability 9.0]
 # ---
 
 # %% [markdown]
@@ -14,7 +15,7 @@
 #
 # By the end of this week you can
 #
-# - say what a card holds and sends with DDP and with ZeRO 1, 2 and 3;
+# - say what a card holds and sends with DDP and with ZeRO 1, 2 and 3, and hold a real training against it;
 # - say why a gradient vanishes in fp16 and not in bf16, and what loss scaling does;
 # - say what recomputing activations saves, and what it costs.
 #
@@ -81,11 +82,11 @@ def adam(weights, gradient, lr=1e-3, b1=0.9, b2=0.999, eps=1e-8):
     return weights - lr * (mean / (1 - b1)) / (np.sqrt(square / (1 - b2)) + eps)
 
 
-def step(stage):
+def step(stage, ranks=RANKS):
     """Weights after a step, bytes that a rank holds, bytes that it sends; 0 is plain data parallel."""
-    pieces = [slice(r * N // RANKS, (r + 1) * N // RANKS) for r in range(RANKS)]
-    mean = sum(gradients) / RANKS
-    around = (RANKS - 1) / RANKS * N * B16  # one reduce-scatter, or one all-gather
+    pieces = [slice(r * N // ranks, (r + 1) * N // ranks) for r in range(ranks)]
+    mean = sum(gradients[:ranks]) / ranks
+    around = (ranks - 1) / ranks * N * B16  # one reduce-scatter, or one all-gather
     share = {
         "parameters": stage >= 3,
         "gradients": stage >= 2,
@@ -93,7 +94,7 @@ def step(stage):
     }
     bytes_of = {"parameters": B16, "gradients": B16, "optimizer": 3 * B32}
     held = sum(
-        bytes_of[what] * N / (RANKS if cut else 1) for what, cut in share.items()
+        bytes_of[what] * N / (ranks if cut else 1) for what, cut in share.items()
     )
     if stage == 0:
         return adam(start, mean), held, 2 * around
@@ -154,6 +155,112 @@ record(
 #
 # The first two stages are free: the all-reduce was a reduce-scatter and an all-gather before, and the step is made between the two. The third pays for the second gathering of the parameters.
 #
+# ### On two cards
+#
+# Now a model of {{ model.millions:.0f}} million parameters, trained on two cards, with weights and gradients in bf16 and an Adam that keeps its three numbers in fp32. FSDP2 is one function, `fully_shard`, and one of its arguments decides which stage it is:
+#
+# /// source | src/course_models/two_cards/ways.py#share_out
+# ///
+#
+# The formulas for two ranks are those above: {{ due.ddp:.0f}}, {{ due.zero2:.0f}} and {{ due.zero3:.0f}} bytes a parameter. ZeRO-3 needs something on top, since whoever works must be whole: two blocks of 16, as the next one is fetched while one works, the gradient of one, and embedding and head with theirs. That is {{ whole_gb:.2f}} GB.
+#
+# Peaks are counted with {{ few:.0f}} tokens on a card, so that activations are small. Bytes are counted at each collective. Before that, all three make three steps in float64, and every weight is held against those of one card with the tokens of both.
+
+# %% tags=["fold"]
+from course_kernels.measure import samples
+from course_models.config import attention_parameters, block_parameters, parameters
+from course_models.two_cards.together import FEW, HALF_A_BILLION, train
+
+STAGES = {"ddp": 0, "zero2": 2, "zero3": 3}
+PAIR = 2
+SHAPE = (8, 1024)  # sequences of a card, and their tokens: for the time of a step
+trained = train([*STAGES], [SHAPE])
+weights = parameters(HALF_A_BILLION)
+block = attention_parameters(HALF_A_BILLION) + block_parameters(HALF_A_BILLION)
+tables = 2 * HALF_A_BILLION.vocab * HALF_A_BILLION.width
+whole_bytes = (
+    2 * B16 * block + B16 * block + 2 * B16 * tables
+)  # parameters of two, a gradient, both of the tables
+formula = {way: step(stage, PAIR) for way, stage in STAGES.items()}
+record(
+    model={"millions": quantity(weights / 1e6)},
+    few=quantity(FEW[0] * FEW[1], how="given"),
+    batch=quantity(SHAPE[0] * SHAPE[1], how="given"),
+    whole_gb=quantity(whole_bytes / 1e9, "GB"),
+    due={way: quantity(run[1] / N) for way, run in formula.items()},
+    peak_due={
+        way: quantity(
+            (run[1] / N * weights + (whole_bytes if way == "zero3" else 0)) / 1e9,
+            "GB",
+        )
+        for way, run in formula.items()
+    },
+    sent_due={
+        way: quantity(run[2] / N * weights / 1e6, "MB")
+        for way, run in formula.items()
+    },
+    peak={
+        way: quantity(kept.peak_bytes / 1e9, "GB", how="counted")
+        for way, kept in trained.kept.items()
+    },
+    after={
+        way: quantity(kept.held_bytes / 1e9, "GB", how="counted")
+        for way, kept in trained.kept.items()
+    },
+    states={
+        way: quantity(kept.state_bytes / 1e9, "GB", how="counted")
+        for way, kept in trained.kept.items()
+    },
+    carried={
+        way: quantity(sum(kept.sent_bytes.values()) / 1e6, "MB", how="counted")
+        for way, kept in trained.kept.items()
+    },
+    ms={
+        way: samples([us / 1e3 for us in taken], "ms", "device")
+        for way, taken in trained.us[0].items()
+    },
+)
+
+# %% [markdown]
+# /// predict | Two cards. Which part of DDP's peak memory has ZeRO-3?
+# - [peak.zero3 < 0.45 * peak.ddp] Less than 45 %
+# - [0.45 * peak.ddp <= peak.zero3 < 0.65 * peak.ddp] 45 to 65 %
+# - [peak.zero3 >= 0.65 * peak.ddp] 65 % or more
+# /// reveal
+# {{ peak.zero3 / peak.ddp:.0%}}: {{ peak.zero3:.2f}} GB of {{ peak.ddp:.2f}}.
+#
+# /// table
+# columns: ["two cards", "peak by formula, GB", "peak, GB", "right after a step, GB", "sent by formula, MB", "sent, MB"]
+# rows:
+#   - ["DDP", "{{ peak_due.ddp:.2f}}", "{{ peak.ddp:.2f}}", "{{ after.ddp:.2f}}", "{{ sent_due.ddp:.0f}}", "{{ carried.ddp:.0f}}"]
+#   - ["FSDP2, gathered once: ZeRO-2", "{{ peak_due.zero2:.2f}}", "{{ peak.zero2:.2f}}", "{{ after.zero2:.2f}}", "{{ sent_due.zero2:.0f}}", "{{ carried.zero2:.0f}}"]
+#   - ["FSDP2, gathered twice: ZeRO-3", "{{ peak_due.zero3:.2f}}", "{{ peak.zero3:.2f}}", "{{ after.zero3:.2f}}", "{{ sent_due.zero3:.0f}}", "{{ carried.zero3:.0f}}"]
+# caption: "{{ few:.0f}} tokens a card, the busier card, what PyTorch had given out for the training; what NCCL keeps for itself is not in it."
+# ///
+# ///
+#
+# /// claim | abs(peak.ddp / peak_due.ddp - 1) < 0.1 and abs(peak.zero2 / peak_due.zero2 - 1) < 0.1 and abs(peak.zero3 / peak_due.zero3 - 1) < 0.1
+# All three peaks are within a tenth of their formula.
+# /// otherwise
+# Peak over formula: {{ peak.ddp / peak_due.ddp:.2f}} with DDP, {{ peak.zero2 / peak_due.zero2:.2f}} with ZeRO-2, {{ peak.zero3 / peak_due.zero3:.2f}} with ZeRO-3. What is above one has been left out of the formula: buffers of the collectives, and activations.
+# ///
+#
+# /// claim | abs(carried.ddp / sent_due.ddp - 1) < 0.1 and abs(carried.zero2 / sent_due.zero2 - 1) < 0.1 and abs(carried.zero3 / sent_due.zero3 - 1) < 0.1
+# And so are the bytes sent.
+# /// otherwise
+# Bytes over formula: {{ carried.ddp / sent_due.ddp:.2f}}, {{ carried.zero2 / sent_due.zero2:.2f}} and {{ carried.zero3 / sent_due.zero3:.2f}}.
+# ///
+#
+# Look at the column in the middle. Right after a step weights, gradients and the optimizer's numbers are {{ states.zero2:.2f}} GB with ZeRO-2, as with ZeRO-3: FSDP2 gives back what it gathered, block by block, as the backward pass goes. So its ZeRO-2 is dear only while it works. DDP has a trap of its own. Its gradients lie in its buckets here, with `gradient_as_bucket_view=True`; by default they are kept beside them, two more bytes a parameter.
+#
+# /// predict | {{ batch:,.0f}} tokens on each card. How much longer than DDP's is a step of ZeRO-3?
+# - [ms.zero3 < 1.03 * ms.ddp] Less than 3 %, if at all
+# - [1.03 * ms.ddp <= ms.zero3 < 1.2 * ms.ddp] 3 to 20 %
+# - [ms.zero3 >= 1.2 * ms.ddp] 20 % or more
+# /// reveal
+# {{ ms.zero3:.1f}} ms, and DDP {{ ms.ddp:.1f}} ms; ZeRO-2 takes {{ ms.zero2:.1f}}. Half as many bytes again travel, and they hide behind arithmetic as DDP's do. One part of a step becomes shorter: each card's Adam has half the numbers to read and write. Medians of 8 rounds, interleaved. When DDP's gradients hide, and when not, is in [week 7](week_07.py#on-two-cards).
+# ///
+#
 # And the small gradient: in fp16 it is {{ plain:.0f}}, and nothing will ever be learnt from it. Scaled by 2¹⁴ and back it is off by {{ off * 1e6:.0f}} millionths. bf16 keeps it as it is, to its eight bits: its exponent reaches as far as that of fp32.
 #
 # ## Milestone
@@ -167,7 +274,7 @@ record(
 #
 # ## What could not run here
 #
-# A model trained on two cards with DDP and FSDP2, its peak memory beside these formulas: it awaits its measurement. You would see the activations on top, and in FSDP's peak one layer's whole parameters, since they are there while it works.
+# Recomputing in the same training, and eight cards. You would see activations shrink to a layer's input, for a third more arithmetic; and with eight cards everything that is cut shrink further, while what is whole at a time stays as it is.
 #
 # ## What next
 #

@@ -3,7 +3,8 @@
 # title: "Week 20: links, NCCL, and the second capstone"
 # search: {rank: 2}
 # nav: "20 · Links"
-# description: "An AllReduce from its two halves, played through; when a tree beats a ring, by two numbers; and a worklog for the second part's capstone."
+# description: "An AllReduce played through, and one written for two cards; when a tree beats a ring, by two numbers; and a worklog for the second part's capstone."
+# needs: [gpus 2, capability 9.0]
 # ---
 
 # %% [markdown]
@@ -16,7 +17,8 @@
 #
 # - build an AllReduce from a reduce-scatter and an all-gather, and count what a card sends;
 # - tell algorithm bandwidth from bus bandwidth;
-# - forecast from two numbers, a beginning and a rate, from which message on a ring pays.
+# - forecast from two numbers, a beginning and a rate, from which message on a ring pays;
+# - write a ring of two into the neighbour's memory, and hold its bus bandwidth against NCCL's.
 #
 # ## Why this week
 #
@@ -147,12 +149,96 @@ record(
 #
 # A whole GiB takes {{ big.ms:.2f}} ms in the ring. Divide the message by that time, and you get the *algorithm bandwidth*, {{ big.mb / big.ms:.0f}} GB/s; what each link really carried is the *bus bandwidth*, {{ big.sent_mb / big.ms:.0f}} GB/s, which is the one to hold against the link. A list that does not say which it has is worth nothing.
 #
-# [Between two cards](../experts_on_two_cards.py#what-the-link-gives) the link was measured: {{ link_gb_s:.0f}} GB/s one way, of {{ two_card_experts.sheet.link:.0f}} on the sheet.
+# ### A ring of two, on two cards
 #
-# /// define | link_gb_s = two_card_experts.copy.mb / two_card_experts.copy.one_way.us * 1000
-# unit: GB/s
-# what: a copy into the neighbour's memory over NVLink, one way, 512 MiB
+# Two cards make the smallest ring: one step of reduce-scatter, one of all-gather, half a message in each. So every card sends the message once, and its bus bandwidth is its algorithm bandwidth.
+#
+# With [the neighbour's memory mapped](../experts_on_two_cards.py#three-ways-to-travel) there is little to write. A card copies the half that it does not own into the neighbour's box. A kernel adds what has arrived, and stores the sum twice, here and over there. Each step ends with a signal:
+#
+# /// source | src/course_kernels/all_reduce/ring.py#all_reduce
 # ///
+#
+# /// source | src/course_kernels/all_reduce/ring.py#add_to_both
+# ///
+#
+# With two cards there is one way to add, so every bit of every sum is checked, before and after its time is taken. NCCL runs in the same rounds.
+
+# %% tags=["fold"]
+import torch
+from course_kernels.expert_parallel.link import check_link, link_gb_per_s
+from course_kernels.measure import samples
+from course_kernels.two_cards.together import reduce
+
+MESSAGES = [2**i for i in range(10, 33, 2)]  # bytes, of float32 numbers
+LINK = link_gb_per_s(torch.cuda.get_device_name())
+
+raced = dict(zip(MESSAGES, reduce(MESSAGES, rounds=12), strict=True))
+for size, of_size in raced.items():
+    for way, times in of_size.items():
+        check_link(f"{way}, {size} bytes", size, times, LINK)
+record(
+    link=quantity(LINK, "GB/s", "given"),
+    message={f"k{size // 1024}": quantity(size / 1e3, "kB") for size in MESSAGES},
+    **{
+        way: {
+            f"k{size // 1024}": samples(raced[size][way], "µs", "device")
+            for size in MESSAGES
+        }
+        for way in ("ring", "library")
+    },
+)
+
+# %% [markdown]
+# /// predict | A message of one KiB: how long does our ring take beside NCCL's AllReduce?
+# - [ring.k1 < library.k1] It is done before NCCL
+# - [library.k1 <= ring.k1 < 2 * library.k1] As long, or up to twice as long
+# - [ring.k1 >= 2 * library.k1] Twice as long, or longer
+# /// reveal
+# {{ ring.k1:.0f}} µs, and NCCL {{ library.k1:.0f}} µs. A KiB is on the link for some nanoseconds; all the rest is beginnings. Our ring has a copy, a kernel and four signals one after the other, each a launch of its own. NCCL does everything in one kernel.
+# ///
+#
+# /// predict | And four GiB: which part of the data sheet's {{ link:.0f}} GB/s does our ring carry?
+# - [message.k4194304 / ring.k4194304 < 0.5 * link] Less than half
+# - [0.5 * link <= message.k4194304 / ring.k4194304 < 0.8 * link] From half to 80 %
+# - [message.k4194304 / ring.k4194304 >= 0.8 * link] 80 % or more
+# /// reveal
+# {{ message.k4194304 / ring.k4194304 / link:.0%}}, and NCCL {{ message.k4194304 / library.k4194304 / link:.0%}}. A plain copy with both cards sending has {{ two_card_experts.carried.both_ways / two_card_experts.sheet.link:.0%}} [in its own measurement](../experts_on_two_cards.py#what-the-link-gives).
+#
+# /// table
+# columns: ["message", "ring, µs", "NCCL, µs", "ring, GB/s", "NCCL, GB/s"]
+# rows:
+#   - ["1 KiB", "{{ ring.k1:.1f}}", "{{ library.k1:.1f}}", "{{ message.k1 / ring.k1:.2f}}", "{{ message.k1 / library.k1:.2f}}"]
+#   - ["4 KiB", "{{ ring.k4:.1f}}", "{{ library.k4:.1f}}", "{{ message.k4 / ring.k4:.2f}}", "{{ message.k4 / library.k4:.2f}}"]
+#   - ["16 KiB", "{{ ring.k16:.1f}}", "{{ library.k16:.1f}}", "{{ message.k16 / ring.k16:.2f}}", "{{ message.k16 / library.k16:.2f}}"]
+#   - ["64 KiB", "{{ ring.k64:.1f}}", "{{ library.k64:.1f}}", "{{ message.k64 / ring.k64:.1f}}", "{{ message.k64 / library.k64:.1f}}"]
+#   - ["256 KiB", "{{ ring.k256:.1f}}", "{{ library.k256:.1f}}", "{{ message.k256 / ring.k256:.1f}}", "{{ message.k256 / library.k256:.1f}}"]
+#   - ["1 MiB", "{{ ring.k1024:.1f}}", "{{ library.k1024:.1f}}", "{{ message.k1024 / ring.k1024:.1f}}", "{{ message.k1024 / library.k1024:.1f}}"]
+#   - ["4 MiB", "{{ ring.k4096:,.0f}}", "{{ library.k4096:,.0f}}", "{{ message.k4096 / ring.k4096:.1f}}", "{{ message.k4096 / library.k4096:.1f}}"]
+#   - ["16 MiB", "{{ ring.k16384:,.0f}}", "{{ library.k16384:,.0f}}", "{{ message.k16384 / ring.k16384:.1f}}", "{{ message.k16384 / library.k16384:.1f}}"]
+#   - ["64 MiB", "{{ ring.k65536:,.0f}}", "{{ library.k65536:,.0f}}", "{{ message.k65536 / ring.k65536:.1f}}", "{{ message.k65536 / library.k65536:.1f}}"]
+#   - ["256 MiB", "{{ ring.k262144:,.0f}}", "{{ library.k262144:,.0f}}", "{{ message.k262144 / ring.k262144:.1f}}", "{{ message.k262144 / library.k262144:.1f}}"]
+#   - ["1 GiB", "{{ ring.k1048576:,.0f}}", "{{ library.k1048576:,.0f}}", "{{ message.k1048576 / ring.k1048576:.1f}}", "{{ message.k1048576 / library.k1048576:.1f}}"]
+#   - ["4 GiB", "{{ ring.k4194304:,.0f}}", "{{ library.k4194304:,.0f}}", "{{ message.k4194304 / ring.k4194304:.1f}}", "{{ message.k4194304 / library.k4194304:.1f}}"]
+# caption: "Medians of 12 rounds, the later of the two cards; two cards, float32, in place. GB/s is bus bandwidth: what leaves a card, over the time."
+# ///
+#
+# /// chart | lines
+# title: One AllReduce, two cards
+# x: name
+# y: value
+# x_label: message, KiB
+# y_label: µs
+# x_scale: log
+# y_scale: log
+# series:
+#   - {name: ring.*, label: our ring}
+#   - {name: library.*, label: NCCL}
+# alt: "Time against the message, both axes logarithmic. For 1 KiB the ring takes {{ ring.k1:.0f}} µs and NCCL {{ library.k1:.0f}} µs, for 1 MiB {{ ring.k1024:.0f}} and {{ library.k1024:.0f}}, for 4 GiB {{ ring.k4194304:.0f}} and {{ library.k4194304:.0f}}."
+# caption: The flat stretch on the left is beginnings. On the right the time grows with the message, and the link decides.
+# ///
+# ///
+#
+# What our ring leaves on the table is in its head: while a half travels nobody adds, and while a card adds, only its own stores use the link. Cut the message into pieces, and the steps of one piece can overlap with those of the next.
 #
 # ## Milestone
 #
@@ -182,7 +268,7 @@ record(
 #
 # ## What could not run here
 #
-# An AllReduce of one's own against NCCL's, from a kilobyte to four gigabytes, on two cards: it awaits its measurement. You would see a flat stretch of beginnings, a rise, and a ceiling below the sheet's.
+# More than two cards. With eight the ring has fourteen rounds of beginnings instead of two, so you would see its flat stretch rise, and a tree win there. With a switch that adds, which was off here, the bus bandwidth can pass what a link carries: the exercise above says why.
 #
 # ## What next
 #

@@ -25,6 +25,7 @@ from course_kernels.expert_parallel.link import AboveTheLink, check_link, link_g
 from course_kernels.expert_parallel.mailbox import ROWS, SUMS, box_in, parts_of
 from course_kernels.problem import worst_error
 from course_kernels.two_cards import together
+from course_kernels.two_cards.clock import passes_for
 
 SMALL = Layer(D=16, F=8, E=8, TOP_K=3)
 CAPACITY = 8
@@ -64,6 +65,26 @@ def test_every_token_goes_once_to_each_card_that_it_needs(cards, load):
             assert mine.tolist() == list(range(begin, begin + len(mine)))
         each = plan.rows_for_each_choice(chosen, card, held)
         assert each == sum(int(e) // held != card for e in chosen.flatten())
+
+
+@pytest.mark.parametrize("T", [1, 2, 300])
+def test_no_sum_of_the_plan_goes_down_a_column(T, monkeypatch):
+    """A card would take a thread for each column of a tall table; what kernels get has a row a token all the same."""
+    along = []
+    cumsum = torch.Tensor.cumsum
+
+    def watched(self, dim):
+        along.append((self.is_contiguous() and dim == self.dim() - 1, self.shape))
+        return cumsum(self, dim)
+
+    monkeypatch.setattr(torch.Tensor, "cumsum", watched)
+    _, chosen, _ = tokens(SMALL, T, "even", 0, 2, seed=T)
+    found = plan.outgoing(chosen, 0, 2, 4)
+
+    assert along == [(True, (2, T))]
+    assert found.place.shape == (T, 2)
+    assert found.place.is_contiguous()
+    assert found.place.dtype == torch.int64
 
 
 def test_who_stays_at_home_sends_nothing_and_who_goes_away_all():
@@ -363,6 +384,31 @@ def test_two_processes_agree_with_one_card():
 
     assert [set(of_case) for of_case in found] == [set(case.ways) for case in cases]
     assert all(0 < error <= 1 for of_case in found for error in of_case.values())
+
+
+def test_a_race_runs_without_a_card():
+    """By the host's clock: how long it takes says nothing, but all of it is run."""
+    case = together.Case(SMALL, T=(2, 5), ways=("by_card", "stored"), rounds=3)
+    (found,) = together.race([case], device="cpu", limit_s=240)
+
+    assert {way: len(times) for way, times in found.us.items()} == {"by_card": 3, "stored": 3}
+    assert all(min(times) > 0 for times in found.us.values())
+    assert set(found.stages_us["stored"]) == {"dispatch", "multiply", "combine"}
+    assert all(0 < error <= 1 for error in found.errors.values())
+
+
+@pytest.mark.parametrize(
+    ("host_us", "pass_us", "asked_us", "passes"),
+    [
+        (100, 60, 8, 32),  # few would do
+        (2000, 60, 8, 58),  # 3000 µs, and each pass gains 52
+        (25_000, 60, 8, 256),
+        (2000, 60, 60, 256),  # a host that is no faster than the card never gets ahead
+        (2000, 8, 60, 256),
+    ],
+)
+def test_passes_outlast_the_host(host_us, pass_us, asked_us, passes):
+    assert passes_for(host_us / 1e6, pass_us / 1e6, asked_us / 1e6) == passes
 
 
 def test_who_fails_ends_both(tmp_path):

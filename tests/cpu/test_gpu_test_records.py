@@ -88,6 +88,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
     assert "lab:roofline" not in LABS  # done by hand
     assert "lab:bottleneck" not in LABS  # it has a test file of its own
     assert set(fresh) == PROBLEMS | LABS | {
+        "all_reduce",
         "blackwell",
         "bottleneck",
         "capstone",
@@ -104,6 +105,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
         "serving",
         "speculative",
         "tried",
+        "two_card_training",
     }
 
 

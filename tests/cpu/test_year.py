@@ -5,7 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
+from course_kernels.two_cards import together
 from course_site.charts.year_map import BOX, HEIGHT, Box, draw_year
 from course_site.pages.bibliography import load
 from course_site.sessions.plan_file import PlanError
@@ -350,12 +352,34 @@ def test_week_20_adds_up_in_two_halves():
     assert names["time_us"](0, 14, 1.75, 5.0, 450.0) == 70
 
 
-def cell_of(name):
-    """The names of the cells of a page that runs anywhere."""
+def test_the_cells_of_week_20_run_without_its_cards(monkeypatch):
+    """The same processes and lines, with short messages and the host's clock."""
+    real = together.reduce
+
+    def short(sizes, rounds):
+        found = real([min(size, 2**12) for size in sizes], rounds=2, device="cpu", limit_s=240)
+        assert rounds == 12
+        return [{way: [1e9 * us for us in times] for way, times in one.items()} for one in found]
+
+    monkeypatch.setattr(together, "reduce", short)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
+    names = cell_of("week_20", with_cards=True)
+
+    assert [*names["raced"]] == [1024 * 4**i for i in range(12)]
+    assert names["kept"]["message"]["k4194304"].value == 2**32 / 1e3
+    assert {*names["kept"]["ring"]} == {*names["kept"]["library"]} == {*names["kept"]["message"]}
+
+
+def cell_of(name, with_cards=False):
+    """The names of the cells of a page; those that want cards are left out, unless they are asked for.
+
+    "kept" has what the last of them recorded.
+    """
     from course_site.pages.page import read_page
 
     page = read_page(ROOT / FOLDER / f"{name}.py", ROOT)
     names = {}
     for cell in page.code:
-        exec(cell.source.replace("record(", "dict("), names)
+        if with_cards or "two_cards" not in cell.source:
+            exec(cell.source.replace("record(", "kept = dict("), names)
     return names

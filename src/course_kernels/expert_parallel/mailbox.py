@@ -88,7 +88,106 @@ def check_cards(cards: int) -> None:
         raise ValueError(f"cards: expected {CARDS}, each the other's only neighbour, got {cards}")
 
 
-class SymmetricMailbox:
+class Pair(Protocol):
+    """A buffer of bytes on each of two cards, as one of them sees them."""
+
+    card: int
+    mine: torch.Tensor
+    theirs: torch.Tensor
+
+    def signal(self, what: int) -> None:
+        """Tell the neighbour, behind all that was written so far on the current stream."""
+
+    def wait(self, what: int) -> None:
+        """Let the current stream wait for the neighbour's signal."""
+
+
+class SymmetricPair:
+    """Buffers in the memory of two GPUs, each mapped by both.
+
+    Args:
+        size_bytes: of each.
+        group: of the two cards; the default one without it. Both make a pair at the same time.
+    Raises:
+        ValueError: not two cards.
+        RuntimeError: the cards cannot reach each other's memory.
+    """
+
+    def __init__(self, size_bytes: int, group: dist.ProcessGroup | None = None) -> None:
+        import torch.distributed._symmetric_memory as symmetric_memory
+
+        group = group or dist.group.WORLD
+        check_cards(dist.get_world_size(group))
+        here = torch.cuda.current_device()
+        others = [other for other in range(torch.cuda.device_count()) if other != here]
+        if not any(torch.cuda.can_device_access_peer(here, other) for other in others):
+            raise RuntimeError(f"cuda:{here}: it reaches the memory of no other card of this machine")
+        self.mine = symmetric_memory.empty(size_bytes, dtype=torch.uint8, device=f"cuda:{here}")
+        self._handle: Any = symmetric_memory.rendezvous(self.mine, group)
+        self.card = self._handle.rank
+        # `get_buffer` begins where an allocation does, which tensors of a pool share.
+        mapped = getattr(self._handle, "get_remote_tensor", self._handle.get_buffer)
+        self.theirs = mapped(1 - self.card, (size_bytes,), torch.uint8)
+
+    def signal(self, what: int) -> None:
+        """See `Pair`."""
+        self._handle.put_signal(1 - self.card, what, TIMEOUT_MS)
+
+    def wait(self, what: int) -> None:
+        """See `Pair`."""
+        self._handle.wait_signal(1 - self.card, what, TIMEOUT_MS)
+
+
+class FilePair:
+    """Buffers in two files that two processes on the CPU map.
+
+    Args:
+        folder: of the files; both processes have the same.
+        size_bytes, group: as in `SymmetricPair`.
+    Raises:
+        ValueError: not two processes.
+    """
+
+    def __init__(self, folder: Path, size_bytes: int, group: dist.ProcessGroup | None = None) -> None:
+        check_cards(dist.get_world_size(group))
+        self._group, self.card = group, dist.get_rank(group)
+        buffers = []
+        for card in range(CARDS):
+            file = folder / f"box{card}"
+            if card == self.card:
+                file.write_bytes(bytes(size_bytes))
+            dist.barrier(group)
+            buffers.append(torch.from_file(str(file), shared=True, size=size_bytes, dtype=torch.uint8))
+        self.mine, self.theirs = buffers[self.card], buffers[1 - self.card]
+        self._sent: list[Any] = []
+
+    def signal(self, what: int) -> None:
+        """See `Pair`."""
+        self._sent.append(dist.isend(torch.ones(1), 1 - self.card, group=self._group, tag=what))
+
+    def wait(self, what: int) -> None:
+        """See `Pair`."""
+        dist.recv(torch.empty(1), 1 - self.card, group=self._group, tag=what)
+
+
+class _BoxesIn:
+    """Boxes in a pair of buffers, and its signals."""
+
+    def __init__(self, pair: Pair, CAPACITY: int, D: int, TOP_K: int) -> None:
+        self._pair = pair
+        self.mine = box_in(pair.mine, CAPACITY, D, TOP_K)
+        self.theirs = box_in(pair.theirs, CAPACITY, D, TOP_K)
+
+    def signal(self, what: int) -> None:
+        """See `Mailbox`."""
+        self._pair.signal(what)
+
+    def wait(self, what: int) -> None:
+        """See `Mailbox`."""
+        self._pair.wait(what)
+
+
+class SymmetricMailbox(_BoxesIn):
     """Boxes in the memory of two GPUs, each mapped by both.
 
     Args:
@@ -101,34 +200,11 @@ class SymmetricMailbox:
     """
 
     def __init__(self, CAPACITY: int, D: int, TOP_K: int, group: dist.ProcessGroup | None = None) -> None:
-        import torch.distributed._symmetric_memory as symmetric_memory
-
-        group = group or dist.group.WORLD
-        check_cards(dist.get_world_size(group))
-        here = torch.cuda.current_device()
-        others = [other for other in range(torch.cuda.device_count()) if other != here]
-        if not any(torch.cuda.can_device_access_peer(here, other) for other in others):
-            raise RuntimeError(f"cuda:{here}: it reaches the memory of no other card of this machine")
         size = parts_of(CAPACITY, D, TOP_K)[1]
-        self._buffer = symmetric_memory.empty(size, dtype=torch.uint8, device=f"cuda:{here}")
-        self._handle: Any = symmetric_memory.rendezvous(self._buffer, group)
-        self._other = 1 - self._handle.rank
-        # `get_buffer` begins where an allocation does, which tensors of a pool share.
-        mapped = getattr(self._handle, "get_remote_tensor", self._handle.get_buffer)
-        theirs = mapped(self._other, (size,), torch.uint8)
-        self.mine = box_in(self._buffer, CAPACITY, D, TOP_K)
-        self.theirs = box_in(theirs, CAPACITY, D, TOP_K)
-
-    def signal(self, what: int) -> None:
-        """See `Mailbox`."""
-        self._handle.put_signal(self._other, what, TIMEOUT_MS)
-
-    def wait(self, what: int) -> None:
-        """See `Mailbox`."""
-        self._handle.wait_signal(self._other, what, TIMEOUT_MS)
+        super().__init__(SymmetricPair(size, group), CAPACITY, D, TOP_K)
 
 
-class FileMailbox:
+class FileMailbox(_BoxesIn):
     """Boxes in two files that two processes on the CPU map.
 
     Args:
@@ -141,24 +217,5 @@ class FileMailbox:
     def __init__(
         self, folder: Path, CAPACITY: int, D: int, TOP_K: int, group: dist.ProcessGroup | None = None
     ) -> None:
-        check_cards(dist.get_world_size(group))
-        self._group, self._card = group, dist.get_rank(group)
         size = parts_of(CAPACITY, D, TOP_K)[1]
-        boxes = []
-        for card in range(CARDS):
-            file = folder / f"box{card}"
-            if card == self._card:
-                file.write_bytes(bytes(size))
-            dist.barrier(group)
-            buffer = torch.from_file(str(file), shared=True, size=size, dtype=torch.uint8)
-            boxes.append(box_in(buffer, CAPACITY, D, TOP_K))
-        self.mine, self.theirs = boxes[self._card], boxes[1 - self._card]
-        self._sent: list[Any] = []
-
-    def signal(self, what: int) -> None:
-        """See `Mailbox`."""
-        self._sent.append(dist.isend(torch.ones(1), 1 - self._card, group=self._group, tag=what))
-
-    def wait(self, what: int) -> None:
-        """See `Mailbox`."""
-        dist.recv(torch.empty(1), 1 - self._card, group=self._group, tag=what)
+        super().__init__(FilePair(folder, size, group), CAPACITY, D, TOP_K)

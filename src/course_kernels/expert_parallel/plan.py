@@ -40,10 +40,12 @@ def outgoing(chosen: torch.Tensor, card: int, cards: int, held: int) -> Outgoing
         held: experts of one card.
     """
     where = chosen // held
-    goes = torch.stack([(where == other).any(dim=1) for other in range(cards)], dim=1)
-    goes[:, card] = False
-    place = torch.where(goes, goes.cumsum(0) - 1, -1)
-    return Outgoing(place, goes.sum(0))
+    # A row for each card, its tokens side by side: along rows PyTorch adds up with many threads, and down the columns
+    # of a tall table with one thread a column.
+    goes = torch.stack([(where == other).any(dim=1) for other in range(cards)])
+    goes[card] = False
+    place = torch.where(goes, goes.cumsum(1) - 1, -1).t().contiguous()
+    return Outgoing(place, goes.sum(1))
 
 
 def rows_for_each_choice(chosen: torch.Tensor, card: int, held: int) -> torch.Tensor:

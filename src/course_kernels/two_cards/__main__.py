@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,14 @@ import torch
 import torch.distributed as dist
 
 from course_kernels.expert_parallel.layer import ALLOWED, Experts, experts_of, tokens, truth
-from course_kernels.expert_parallel.mailbox import FileMailbox, Mailbox, SymmetricMailbox
+from course_kernels.expert_parallel.mailbox import (
+    FileMailbox,
+    FilePair,
+    Mailbox,
+    Pair,
+    SymmetricMailbox,
+    SymmetricPair,
+)
 from course_kernels.expert_parallel.plan import outgoing, rows_for_each_choice
 from course_kernels.problem import worst_error
 from course_kernels.two_cards.clock import Clock
@@ -90,10 +98,12 @@ def race(asked: dict[str, Any], card: int, folder: Path) -> list[dict[str, Any]]
     Raises:
         RuntimeError: a wrong answer.
     """
-    clock = Clock(card)
+    clock = Clock(card, asked["device"])
     found = []
-    for data in asked["cases"]:
-        table = Table(Case.from_json(data), card, folder, asked["device"])
+    for number, data in enumerate(asked["cases"]):
+        place = folder / f"case{number}"
+        place.mkdir(exist_ok=True)
+        table = Table(Case.from_json(data), card, place, asked["device"])
         case = table.case
         errors = dict.fromkeys(case.ways, 0.0)
         for block in range(BLOCKS):
@@ -163,11 +173,58 @@ def link(asked: dict[str, Any], card: int, folder: Path) -> dict[str, list[float
     return clock.taken()["us"]
 
 
-TASKS = {"check": check, "race": race, "link": link}
+def reduce(asked: dict[str, Any], card: int, folder: Path) -> list[dict[str, list[float]]]:
+    """Return for each size the times of an AllReduce by the ring and by the library; both sums are held bit for bit.
+
+    Raises:
+        RuntimeError: a sum with a wrong bit, before or after its time was taken.
+    """
+    from course_kernels.all_reduce.ring import Ring, bytes_of
+
+    device, sizes = asked["device"], [size // 4 for size in asked["sizes_bytes"]]
+    room = bytes_of(max(sizes))
+    pair: Pair = SymmetricPair(room) if device == "cuda" else FilePair(folder, room)
+    whole = torch.empty(max(sizes), dtype=torch.float32, device=device)
+    clock = Clock(card, device)
+    found = []
+    for N in sizes:
+        ring, x = Ring(pair, N), whole[:N]
+        ways = {
+            "ring": (ring.x, lambda mark, ring=ring: ring.all_reduce()),
+            "library": (x, lambda mark, x=x: dist.all_reduce(x)),
+        }
+        _refuse_wrong_sums(ways, card)
+        clock.rounds({way: call for way, (_, call) in ways.items()}, asked["rounds"], seed=N)
+        _refuse_wrong_sums(ways, card)
+        found.append(clock.taken()["us"])
+    return found
 
 
-def main(arguments: list[str]) -> int:
-    """Join the other card's process, do the task, write what was found."""
+def _refuse_wrong_sums(ways: Mapping[str, tuple[torch.Tensor, Any]], card: int) -> None:
+    """Call each way on fresh messages. With two cards there is one way to add, so every bit is due."""
+    for number, (way, (x, call)) in enumerate(ways.items()):
+        messages = []
+        for of_card in range(CARDS):
+            draw = torch.Generator(x.device).manual_seed(CARDS * number + of_card)
+            messages.append(torch.randn(x.shape, generator=draw, device=x.device))
+        x.copy_(messages[card])
+        dist.barrier()
+        call(lambda stage: None)
+        if not torch.equal(x, messages[0] + messages[1]):
+            raise RuntimeError(f"{way}, N={x.numel()}: the sum on card {card} has a wrong bit")
+        dist.barrier()
+
+
+TASKS = {"check": check, "race": race, "link": link, "reduce": reduce}
+
+
+def main(arguments: list[str], tasks: Mapping[str, Any] = TASKS) -> int:
+    """Join the other card's process, do the task, write what was found.
+
+    Args:
+        arguments: the folder, and the card.
+        tasks: by name; each is handed what was asked, the card, and the folder.
+    """
     if len(arguments) != 2:
         print("usage: python -m course_kernels.two_cards FOLDER CARD (together.py starts it)")
         return 2
@@ -185,7 +242,7 @@ def main(arguments: list[str]) -> int:
     dist.init_process_group(store=store, rank=card, world_size=CARDS, **how)
     try:
         with torch.no_grad():
-            found = TASKS[asked["task"]](asked, card, folder)
+            found = tasks[asked["task"]](asked, card, folder)
         (folder / f"found{card}.json").write_text(json.dumps(found))
         dist.barrier()
     finally:

@@ -95,20 +95,25 @@ def check(cases: Sequence[Case], *, device: str = "cuda", limit_s: float = 300.0
     Raises:
         CardsFailed: a process failed, or time is up.
     """
-    found = _run("check", {"cases": [dataclasses.asdict(case) for case in cases]}, device, limit_s)
+    found = run(
+        "check", {"cases": [dataclasses.asdict(case) for case in cases]}, device=device, limit_s=limit_s
+    )
     return [_worst([card[number] for card in found]) for number in range(len(cases))]
 
 
-def race(cases: Sequence[Case], *, limit_s: float = 300.0) -> list[Raced]:
+def race(cases: Sequence[Case], *, device: str = "cuda", limit_s: float = 300.0) -> list[Raced]:
     """Race the ways on two GPUs, each answer checked before and after.
 
     Args:
         cases: what to race.
+        device: as in `check`; on the CPU it is only to see whether a race runs.
         limit_s: seconds for all of it.
     Raises:
         CardsFailed: a wrong answer, a process that failed, or time is up.
     """
-    found = _run("race", {"cases": [dataclasses.asdict(case) for case in cases]}, "cuda", limit_s)
+    found = run(
+        "race", {"cases": [dataclasses.asdict(case) for case in cases]}, device=device, limit_s=limit_s
+    )
     return [_raced([card[number] for card in found]) for number in range(len(cases))]
 
 
@@ -125,11 +130,35 @@ def link(size_bytes: int, rounds: int = 20, *, limit_s: float = 120.0) -> dict[s
     Raises:
         CardsFailed: bytes that did not arrive, a process that failed, or time is up.
     """
-    found = _run("link", {"size_bytes": size_bytes, "rounds": rounds}, "cuda", limit_s)
-    return {name: _slower([card[name] for card in found]) for name in found[0]}
+    found = run("link", {"size_bytes": size_bytes, "rounds": rounds}, limit_s=limit_s)
+    return {name: slower([card[name] for card in found]) for name in found[0]}
 
 
-def _slower(cards: Sequence[Sequence[float]]) -> list[float]:
+def reduce(
+    sizes_bytes: Sequence[int], rounds: int = 12, *, device: str = "cuda", limit_s: float = 120.0
+) -> list[dict[str, list[float]]]:
+    """Time an AllReduce of float32 numbers, by our ring and by the library, interleaved; every bit is held.
+
+    Args:
+        sizes_bytes: of the messages, multiples of eight.
+        rounds: of each; a message doubles in every one, so that hundreds of them would leave float32.
+        device: "cuda"; or "cpu", to see whether it runs.
+        limit_s: seconds for all of it.
+    Returns:
+        For each size microseconds of each round, the slower card: "ring", `course_kernels.all_reduce.ring`; "library",
+        `torch.distributed.all_reduce`.
+    Raises:
+        CardsFailed: a wrong bit, a process that failed, or time is up.
+    """
+    found = run("reduce", {"sizes_bytes": [*sizes_bytes], "rounds": rounds}, device=device, limit_s=limit_s)
+    return [
+        {way: slower([card[number][way] for card in found]) for way in found[0][number]}
+        for number in range(len(sizes_bytes))
+    ]
+
+
+def slower(cards: Sequence[Sequence[float]]) -> list[float]:
+    """Return of each round the slower card's time."""
     return [max(of_round) for of_round in zip(*cards, strict=True)]
 
 
@@ -143,17 +172,34 @@ def _worst(cards: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 def _raced(cards: Sequence[Mapping[str, Any]]) -> Raced:
     first = cards[0]
-    us = {way: _slower([card["us"][way] for card in cards]) for way in first["us"]}
+    us = {way: slower([card["us"][way] for card in cards]) for way in first["us"]}
     stages = {
-        way: {stage: _slower([card["stages_us"][way][stage] for card in cards]) for stage in of_way}
+        way: {stage: slower([card["stages_us"][way][stage] for card in cards]) for stage in of_way}
         for way, of_way in first["stages_us"].items()
     }
     rows = {way: max(card["sent_rows"][way] for card in cards) for way in first["sent_rows"]}
     return Raced(us, stages, rows, _worst([card["errors"] for card in cards]))
 
 
-def _run(task: str, asked: Mapping[str, Any], device: str, limit_s: float) -> list[Any]:
-    """Start a process for each card, and return what each wrote."""
+def run(
+    task: str,
+    asked: Mapping[str, Any],
+    *,
+    module: str = "course_kernels.two_cards",
+    device: str = "cuda",
+    limit_s: float = 120.0,
+) -> list[Any]:
+    """Start a process for each card, and return what each wrote.
+
+    Args:
+        task: one that the module knows.
+        asked: for it, plain data.
+        module: `python -m MODULE FOLDER CARD` is a card's part.
+        device: "cuda", or "cpu": gloo instead of NCCL, Triton's interpreter.
+        limit_s: seconds for all of it.
+    Raises:
+        CardsFailed: a process failed, or time is up.
+    """
     with tempfile.TemporaryDirectory(prefix="course-cards-") as name:
         folder = Path(name)
         (folder / "asked.json").write_text(json.dumps({"task": task, "device": device, **asked}))
@@ -166,7 +212,7 @@ def _run(task: str, asked: Mapping[str, Any], device: str, limit_s: float) -> li
         children = []
         try:
             for card in range(CARDS):
-                command = [sys.executable, "-m", "course_kernels.two_cards", str(folder), str(card)]
+                command = [sys.executable, "-m", module, str(folder), str(card)]
                 with (folder / f"said{card}").open("wb") as said:
                     children.append(
                         subprocess.Popen(command, env=environment, stdout=said, stderr=subprocess.STDOUT)
