@@ -242,21 +242,69 @@ record(
 #
 # ## Milestone
 #
-# Part two ends with one kernel project from end to end. Choose a track:
+# Part two ends with one kernel project from end to end. Choose a track, and keep a worklog as the [capstone](../capstone.py) has it, a line a try, under the headings of [week 12](week_12.py#do). Here they are filled in three times, from records of {{ gpu.name }}.
 #
-# - **FP8 attention** with TMA and WGMMA: begin with [week 17](week_17.py#do), whose numbers you can hold yours against.
-# - **A multiply in INT8 or FP8** that applies the scales of its blocks in the epilogue, against cuBLAS: [W4](../workshops/w4_serving.py#shorter-weights) has ours.
-# - **Somebody's open kernel** that is slow: find three improvements, each seen in a counter.
+# ### Track A: attention in FP8
 #
-# Keep a worklog as the [capstone](../capstone.py) has it: a line a try, with the percent of peak before and after, what you expected, and what the profile said. This is how such a worklog looks, made from [L5](../lectures/l5_the_top_of_the_ladder.py)'s records.
+# **Right?** On rows with outliers, against float64, the kernel of [week 17](week_17.py#do) is off by {{ week_17.card.fp8:.1%}} of the answer's size, the same loop in bf16 by {{ week_17.card.bf16:.1%}}. NumPy had said {{ week_17.error.blocks:.1%}} before there was a kernel.
 #
-# | try | expected | % of peak | what the counters said |
+# **Of what peak?** 16 heads of 8192 tokens, d = 128, no mask: {{ week_17.race.full.fp8.of_peak:.0%}} of FP8's. The exponentials have a roof of their own, which [no roofline of bytes shows](week_17.py#milestone).
+#
+# **Against whom?** On the same rows, in turns, in milliseconds: ours {{ week_17.race.full.fp8.us / 1000:.2f}}, the same loop in bf16 {{ week_17.race.full.triton.us / 1000:.2f}}, bf16 with TMA, WGMMA and crews {{ week_17.race.full.wgmma.us / 1000:.2f}}, cuDNN in bf16 {{ week_17.race.full.cudnn.us / 1000:.2f}}.
+#
+# **Who did what?** The scales, the weights' power of two and the turned V are written by hand. TMA and WGMMA are not: Triton's compiler chose the instructions. By hand, in 16 bits, they are in [attention on Hopper](../attention_on_hopper.py#one-idea-at-a-time).
+#
+# **What lost?** Whatever is handed over in 16 bits must be rounded and turned first. With that it takes {{ week_17.race.full.rounding.us / 1000:.2f}} ms.
+#
+# **Next:** crews, as in 16 bits, so that exponentials run under products.
+#
+# ### Track B: a multiply in FP8, scales in its epilogue
+#
+# /// predict | Every 128 of K a tile's sums leave the tensor core and are scaled, 8192 × 4096 × 7168 in 8 groups. How long does our kernel take beside cuBLASLt, which has the same scales?
+# - [many_experts.grouped.prompt.ours.us < 0.95 * many_experts.grouped.prompt.cublaslt.us] Less long
+# - [0.95 * many_experts.grouped.prompt.cublaslt.us <= many_experts.grouped.prompt.ours.us < 1.2 * many_experts.grouped.prompt.cublaslt.us] About as long
+# - [many_experts.grouped.prompt.ours.us >= 1.2 * many_experts.grouped.prompt.cublaslt.us] A fifth longer, or more than that
+# /// reveal
+# {{ many_experts.grouped.prompt.ours.us:,.0f}} µs beside {{ many_experts.grouped.prompt.cublaslt.us:,.0f}}.
+# ///
+#
+# **Right?** Positive numbers, 7168 of them a sum: off by {{ many_experts.off.ours:.3%}}, where the last rounding to bf16 alone costs {{ many_experts.off.rounding:.3%}}. Left in the tensor core to the end, the sum is off by {{ many_experts.off.stays:.2%}}.
+#
+# **Of what peak?** {{ many_experts.grouped.prompt.ours.tflops:,.0f}} TFLOP/s, {{ many_experts.grouped.prompt.ours.of_peak:.0%}} of FP8's.
+#
+# **Against whom?** cuBLASLt with scales for each 128 numbers, and the same in Triton, {{ many_experts.grouped.prompt.triton.us:,.0f}} µs.
+#
+# **Who did what?** TMA, WGMMA and the epilogue by hand, on the FP8 kernel of [W2](../workshops/w2_hopper.py). racecheck found a fault that no answer had shown: scales were given back when two of 128 readers had spoken.
+#
+# **What lost?** Large groups, or small ones, as the groups are:
+#
+# /// part | docs/many_experts.py#many-experts-one-multiply | claim
+# ///
+#
+# **Next:** the scales of the next block beside the products of this one.
+#
+# ### Track C: a slow kernel of somebody's, three improvements
+#
+# The open kernel is ours, the multiply in fp32 as [L4](../lectures/l4_the_gemm_ladder.py) leaves it. Each try has a counter that it was to move.
+#
+# | try | expected | % of peak | what the counter said |
 # | --- | --- | ---: | --- |
-# | no conflicts (k07) | eight lanes no longer queue | {{ l5.ladder.conflict_free.of_peak:.1%}} | the wait for memory is the largest left |
-# | warps in tiles (k08) | fewer loads from shared memory | {{ l5.ladder.warp_tiles.of_peak:.1%}} | {{ l5.vital.warp_tiles.long_scoreboard:.2f}} ticks wait for memory |
-# | a second buffer (k09) | that wait goes | {{ l5.ladder.asynchronous.of_peak:.1%}} | {{ l5.vital.asynchronous.long_scoreboard:.2f}} ticks |
-# | a larger tile (k10) | fewer loads for each multiply-add | {{ l5.ladder.tuned.of_peak:.1%}} | |
-# | registers from both banks (k11) | two of an instruction's registers no longer wait for one bank | {{ l5.ladder.register_banks.of_peak:.1%}} | |
+# | register tile (k05), the start | | {{ l5.ladder.register_tile.of_peak:.1%}} | {{ l5.vital.register_tile.carried:.3f}} instructions carry numbers for each multiply-add |
+# | 16 bytes in every access (k06) | fewer of those | {{ l5.ladder.vectorised.of_peak:.1%}} | {{ l5.vital.vectorised.carried:.3f}} |
+# | no conflicts (k07) | eight lanes no longer queue | {{ l5.ladder.conflict_free.of_peak:.1%}} | {{ l5.vital.vectorised.turns_a_load:.2f}} wavefronts for each load became {{ l5.vital.conflict_free.turns_a_load:.2f}} |
+# | warps in tiles (k08) | a third fewer numbers from shared memory | {{ l5.ladder.warp_tiles.of_peak:.1%}} | {{ l5.vital.warp_tiles.turns:.3f}} wavefronts for each multiply-add, {{ l5.vital.conflict_free.turns:.3f}} before |
+# | fetch while multiplying (k09) | the wait for memory goes | {{ l5.ladder.asynchronous.of_peak:.1%}} | {{ l5.vital.warp_tiles.long_scoreboard:.2f}} ticks of wait became {{ l5.vital.asynchronous.long_scoreboard:.2f}} |
+# | a larger tile (k10) | fewer loads for each multiply-add | {{ l5.ladder.tuned.of_peak:.1%}} | {{ l5.vital.tuned.share:.1%}} of the instructions multiply and add, {{ l5.vital.asynchronous.share:.1%}} before |
+#
+# **Right?** Every kernel of the ladder on sizes that nothing divides, against float64. **Of what peak?** The column. **Against whom?** cuBLAS in fp32, which reaches {{ l5.ladder.cublas.of_peak:.1%}} in the same rounds.
+#
+# **Who did what?** By hand, all of it; the compiler had vectorised the loads from shared memory before the second line asked for it.
+#
+# **What lost?** The fourth line. The count by hand was for a whole warp, and the hardware serves groups of lanes: [a side note](../lectures/l5_the_top_of_the_ladder.py#8-stand-closer-together-a-side-note).
+#
+# **Next:** registers from both banks, which is [rung 11](../lectures/l5_the_top_of_the_ladder.py#11-two-drawers).
+#
+# ### The list
 #
 # Print the list, and tick it: a baseline with its profile · three changes, each alone, each with a number before and after · why each helped, on a roofline · what did *not* help · the library's time in the same run · what you would do next.
 #
