@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from course_judge.worker.card_arithmetic import as_on_a_card
+from course_kernels.measure.check import checked_errors
 from course_site.charts.year_map import BOX, HEIGHT, Box, draw_year
 from course_site.pages.bibliography import load
 from course_site.sessions.plan_file import PlanError
@@ -335,12 +337,40 @@ def test_week_13_sums_in_a_warp_what_numpy_sums():
 
 
 def test_week_17_s_fp8_attention_is_better_in_blocks_and_rotated():
-    names = cell_of("week_17")
+    names = cell_of("week_17", measured=False)
     assert names["mean"]["rotated"] < names["mean"]["blocks"] < names["mean"]["one"]
     # A rotation alone changes nothing: it is of queries and keys, both.
     q, k, v = (names["with_outliers"](names["drawn"]) for _ in range(3))
     turned = names["attention"](names["rotated"](q, 128), names["rotated"](k, 128), v)
     assert abs(turned - names["attention"](q, k, v)).max() < 1e-9
+
+
+def test_week_17_races_and_measures_errors_in_small_on_a_cpu():
+    """What the page runs on a card, with the rows of one short head: those in 8 bits, and the loop in Triton beside."""
+    raced = []
+
+    def compare(field, w, seconds):
+        here = {name: one for name, one in field.items() if name in ("fp8", "rounding", "triton")}
+        raced.append((w.label, set(field), checked_errors(here, w, 0, "cpu")))
+        return here
+
+    with as_on_a_card():
+        names = cell_of(
+            "week_17",
+            {
+                "= 512, 128, 64, 8": "= 128, 128, 64, 1",
+                '"cuda"': '"cpu"',
+                '"H": 16, "N": 8192': '"H": 1, "N": 80',
+            },
+            compare=compare,
+        )
+        on_the_card = names["on_the_card"](device="cpu")
+    assert [label for label, *_ in raced] == ["B1-H1-N80-D128-bfloat16", "B1-H1-N80-D128-causal-bfloat16"]
+    for _, field, errors in raced:
+        assert field == {"fp8", "rounding", "triton", "wgmma", "flash", "cudnn"}
+        assert errors["triton"] < 0.05 < errors["fp8"]
+    assert on_the_card["fp8"] == pytest.approx(names["mean"]["blocks"] / names["size"], rel=0.1)
+    assert on_the_card["bf16"] < on_the_card["fp8"] / 5
 
 
 def test_week_20_adds_up_in_two_halves():
@@ -350,12 +380,27 @@ def test_week_20_adds_up_in_two_halves():
     assert names["time_us"](0, 14, 1.75, 5.0, 450.0) == 70
 
 
-def cell_of(name):
-    """The names of the cells of a page that runs anywhere."""
+def cell_of(name, other=None, *, measured=True, compare=None):
+    """The names of the cells of a page, run here.
+
+    Args:
+        other: pieces of their text, and what is to stand there.
+        measured: whether to run those that want a card, and for that
+        compare: what takes the place of the clock.
+    """
     from course_site.pages.page import read_page
 
     page = read_page(ROOT / FOLDER / f"{name}.py", ROOT)
     names = {}
     for cell in page.code:
-        exec(cell.source.replace("record(", "dict("), names)
+        wants_a_card = "import compare" in cell.source
+        if wants_a_card and not measured:
+            continue
+        text = cell.source.replace("record(", "dict(")
+        if wants_a_card:
+            text = text.replace("from course_kernels.measure import compare\n", "")
+            names["compare"] = compare
+        for old, new in (other or {}).items():
+            text = text.replace(old, new)
+        exec(text, names)
     return names
