@@ -8,6 +8,7 @@ import pytest
 
 from course_judge.worker.card_arithmetic import as_on_a_card
 from course_kernels.measure.check import checked_errors
+from course_kernels.measure.competitor import competitor_of
 from course_site.charts.year_map import BOX, HEIGHT, Box, draw_year
 from course_site.pages.bibliography import load
 from course_site.sessions.plan_file import PlanError
@@ -316,8 +317,25 @@ def test_week_8_makes_the_same_step_in_every_stage():
     assert abs(names["scaled"] - names["SMALL"]) < 2**-11 * names["SMALL"]
 
 
+def test_week_11_times_a_tower_in_small_on_a_cpu():
+    asked = []
+
+    def measure(one, w, seconds):
+        asked.append(w.label)
+        return checked_errors({"it": competitor_of(one)}, w, 0, "cpu")["it"]
+
+    small = {
+        '"cuda"': '"cpu"', "SMALL, LARGE = 16, 336, 672": "SMALL, LARGE = 16, 28, 56", '"small": 16': '"small": 2',
+        "VIT_L_14, Tower, ": "VIT_L_14, Shape, Tower, ", "PICTURES =": "VIT_L_14 = Shape(3, 128, 2, 256, 14)\nPICTURES =",
+    }  # fmt: skip
+    names = cell_of("week_11", small, measure=measure)
+    assert asked[:4] == [*["B2-SIDE28-bfloat16"] * 3, "B2-N5-H2-D64-bfloat16"]
+    assert asked[4:] == [*["B4-SIDE56-bfloat16"] * 3, "B4-N17-H2-D64-bfloat16"]
+    assert set(names["timed"](28, 1, device="cpu")) == {"whole", "attention", "mlp", "core"}
+
+
 def test_week_11_counts_a_picture_s_tokens():
-    names = cell_of("week_11")
+    names = cell_of("week_11", measured=False)
     assert (names["tokens"](336), names["tokens"](672)) == (576, 2304)
     assert names["READERS"] * (576 + 64) == 10_240
     assert 10_240 * names["A_TOKEN"] == 5 * 2**30
@@ -380,26 +398,26 @@ def test_week_20_adds_up_in_two_halves():
     assert names["time_us"](0, 14, 1.75, 5.0, 450.0) == 70
 
 
-def cell_of(name, other=None, *, measured=True, compare=None):
+def cell_of(name, other=None, *, measured=True, **clock):
     """The names of the cells of a page, run here.
 
     Args:
         other: pieces of their text, and what is to stand there.
-        measured: whether to run those that want a card, and for that
-        compare: what takes the place of the clock.
+        measured: whether to run those that want a card; then
+        clock: `compare` or `measure`, what takes the place of the clock.
     """
     from course_site.pages.page import read_page
 
     page = read_page(ROOT / FOLDER / f"{name}.py", ROOT)
     names = {}
     for cell in page.code:
-        wants_a_card = "import compare" in cell.source
-        if wants_a_card and not measured:
+        of_the_clock = re.search(r"from course_kernels.measure import (compare|measure)\n", cell.source)
+        if of_the_clock and not measured:
             continue
         text = cell.source.replace("record(", "dict(")
-        if wants_a_card:
-            text = text.replace("from course_kernels.measure import compare\n", "")
-            names["compare"] = compare
+        if of_the_clock:
+            text = text.replace(of_the_clock[0], "")
+            names |= clock
         for old, new in (other or {}).items():
             text = text.replace(old, new)
         exec(text, names)

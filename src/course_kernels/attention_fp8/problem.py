@@ -206,6 +206,6 @@ PROBLEM = Problem(
         )  # below, at and above a block; rows of VT of no multiple of 16 bytes
         for causal in (False, True)
     )
-    + tuple(Workload.of("bfloat16", B=2, H=3, N=2064, D=128, causal=causal) for causal in (False, True)),
+    + tuple(Workload.of("bfloat16", B=2, H=3, N=784, D=128, causal=causal) for causal in (False, True)),
     time_on=tuple(Workload.of("bfloat16", B=1, H=16, N=8192, D=128, causal=c) for c in (False, True)),
 )
