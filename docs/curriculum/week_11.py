@@ -3,7 +3,8 @@
 # title: "Week 11: pictures in the prompt"
 # search: {rank: 2}
 # nav: "11 · Vision"
-# description: "What a picture costs a language model, in tokens, operations and cache, worked out from shapes; and which part of the server it keeps busy."
+# description: "What a picture costs a language model, in tokens, operations and cache, worked out from shapes; an encoder of the true shape, timed; and which part of the server it keeps busy."
+# needs: [gpu]
 # ---
 
 # %% [markdown]
@@ -15,6 +16,7 @@
 # By the end of this week you can
 #
 # - turn a picture's size into tokens, and tokens into operations and bytes;
+# - run an encoder of the true shape, and say where its time goes, into attention or into its MLP;
 # - say whether a server with pictures waits for its encoder, for prefill, or for decode;
 # - say what pictures do to the number of readers on a card.
 #
@@ -148,6 +150,73 @@ record(
 #
 # So a side twice as long costs four times the tokens, and *more* than four times the encoder's work, since its attention is a square of the tokens. Prefill and cache grow a little less than four times, because the question stays as it is.
 #
+# Now the encoder itself, in its true shape: `src/course_models/vision.py`, a page of PyTorch with random weights in bf16. A picture has one token more in there, the *class token*, which LLaVA drops. Sixteen pictures of 336 by 336 at once, or four of 672 by 672: about as many rows in both. A layer has two halves, attention and MLP; beside the whole, all halves of one kind run
+# alone, and of attention its core, queries past keys, without the grids around it. Each is held against the same weights in float64 first.
+
+# %%
+from course_kernels.attention import library
+from course_kernels.measure import measure
+from course_kernels.measure.competitor import Competitor
+from course_kernels.problem import Workload
+from course_models.vision import PARTS, VIT_L_14, Tower, problem, workload
+
+PICTURES = {"small": 16, "large": 4}
+
+
+def timed(side, pictures, device="cuda"):
+    """The tower, either half of all its layers, and the core of attention in one layer."""
+    tower = Tower.random(VIT_L_14, side, device=device, attend=library.sdpa_flash)
+    found = {
+        part: measure(
+            Competitor(f"vision, {part}", problem(tower, part), tower.part(part)),
+            workload(pictures, side),
+            seconds=0.3,
+        )
+        for part in PARTS
+    }
+    head = {"H": VIT_L_14.heads, "D": VIT_L_14.width // VIT_L_14.heads}
+    rows = {"B": pictures, "N": VIT_L_14.tokens(side)}
+    core = Workload.of("bfloat16", causal=False, **rows, **head)
+    return found | {"core": measure(library.sdpa_flash, core, seconds=0.2)}
+
+
+record(
+    tower={name: timed(both[name], count) for name, count in PICTURES.items()},
+    rows={
+        name: quantity(count * VIT_L_14.tokens(both[name]), how="counted")
+        for name, count in PICTURES.items()
+    },
+    work={
+        name: {
+            part: quantity(count * VIT_L_14.flops(both[name], part) / 1e12, "TFLOP")
+            for part in PARTS
+        }
+        for name, count in PICTURES.items()
+    },
+    of_work=quantity(
+        VIT_L_14.flops(SMALL, "attention") / VIT_L_14.flops(SMALL, "whole")
+    ),
+)
+
+# %% [markdown]
+# /// predict | At 336 by 336 attention, with the grids of its half, is {{ of_work:.0%}} of the operations. Which part of the two halves' time does it take?
+# - [tower.small.attention.us < 0.33 * (tower.small.attention.us + tower.small.mlp.us)] Less than a third
+# - [0.33 * (tower.small.attention.us + tower.small.mlp.us) <= tower.small.attention.us < 0.5 * (tower.small.attention.us + tower.small.mlp.us)] More than a third, less than half
+# - [tower.small.attention.us >= 0.5 * (tower.small.attention.us + tower.small.mlp.us)] Half, or more
+# /// reveal
+# {{ tower.small.attention.us / (tower.small.attention.us + tower.small.mlp.us):.0%}}. On {{ gpu.name }}, from the left operations, time, and the share of bf16's peak:
+#
+# | | 16 of 336 × 336 | | | 4 of 672 × 672 | | |
+# | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+# | rows | {{ rows.small:,.0f}} | | | {{ rows.large:,.0f}} | | |
+# | the whole tower | {{ work.small.whole:.2f}} TFLOP | {{ tower.small.whole.us / 1000:.2f}} ms | {{ tower.small.whole.of_peak:.0%}} | {{ work.large.whole:.2f}} TFLOP | {{ tower.large.whole.us / 1000:.2f}} ms | {{ tower.large.whole.of_peak:.0%}} |
+# | attention, with its grids | {{ work.small.attention:.2f}} TFLOP | {{ tower.small.attention.us / 1000:.2f}} ms | {{ tower.small.attention.of_peak:.0%}} | {{ work.large.attention:.2f}} TFLOP | {{ tower.large.attention.us / 1000:.2f}} ms | {{ tower.large.attention.of_peak:.0%}} |
+# | its core alone, one layer | | {{ tower.small.core.us / 1000:.3f}} ms | {{ tower.small.core.of_peak:.0%}} | | {{ tower.large.core.us / 1000:.3f}} ms | {{ tower.large.core.of_peak:.0%}} |
+# | MLP | {{ work.small.mlp:.2f}} TFLOP | {{ tower.small.mlp.us / 1000:.2f}} ms | {{ tower.small.mlp.of_peak:.0%}} | {{ work.large.mlp:.2f}} TFLOP | {{ tower.large.mlp.us / 1000:.2f}} ms | {{ tower.large.mlp.of_peak:.0%}} |
+# ///
+#
+# By operations the four large pictures differ from the sixteen small ones in one place alone, the core: its pairs grow with the square of a picture's tokens, and everything else with the rows. What keeps the whole below its best grid is what lies between: norms, GELU, additions, and heads laid out anew, each a trip to memory that no operation counts. [A fused one](../one_token.py) saves such trips.
+#
 # ## Milestone
 #
 # /// exercise | Sixteen readers with a picture each | 10 minutes
@@ -158,7 +227,7 @@ record(
 #
 # ## What could not run here
 #
-# LLaVA itself: neither its weights nor the server is carried along, so this week has a forecast and no measurement yet. Measured, you would see the encoder take a larger share than its operations say: its multiplies are smaller, and smaller multiplies reach less of the peak. How much less is in
+# LLaVA itself: neither its weights nor the server is carried along, so the encoder is timed and its share of a request is a forecast. Measured beside prefill, you would see it take a larger share than its operations say: its multiplies are smaller, and smaller multiplies reach less of the peak. How much less is in
 # [size by size](../multiply_on_hopper.py#five-squares).
 #
 # ## What next

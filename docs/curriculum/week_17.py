@@ -3,7 +3,8 @@
 # title: "Week 17: FlashAttention-3"
 # search: {rank: 2}
 # nav: "17 · FA-3"
-# description: "How three ideas of Hopper meet in one kernel, what FP8 does to attention's numbers, worked out in NumPy, and which unit then becomes the roof."
+# description: "How three ideas of Hopper meet in one kernel; what FP8 does to attention's numbers and to its time, in a plain kernel; and which unit then becomes the roof."
+# needs: [capability 9.0]
 # ---
 
 # %% [markdown]
@@ -16,6 +17,7 @@
 #
 # - say which Hopper feature each part of FlashAttention-3 uses, and what it hides;
 # - round attention's inputs to FP8, and say what one scale, a scale for each block, and a rotation do to its error;
+# - run attention in FP8 on a card, and say what its rounding costs, and V's transposition;
 # - say why a quicker multiply does not make attention quicker by as much.
 #
 # ## Why this week
@@ -107,11 +109,12 @@ def rms(x):
 
 
 drawn = np.random.default_rng(17)
-errors, sizes = {"one": [], "blocks": [], "rotated": []}, []
+errors, sizes, heads = {"one": [], "blocks": [], "rotated": []}, [], []
 for _ in range(HEADS):
     q, k, v = (with_outliers(drawn) for _ in range(3))
     truth = attention(q, k, v)
     sizes.append(rms(truth))
+    heads.append((q, k, v, truth))
     errors["one"].append(rms(in_fp8(q, k, v) - truth))
     errors["blocks"].append(rms(in_fp8(q, k, v, rows=BLOCK) - truth))
     errors["rotated"].append(rms(in_fp8(q, k, v, rows=BLOCK, rotate=True) - truth))
@@ -153,7 +156,89 @@ record(
 # The paper reports 2.6 times for both together [^shah2024]; here the values and the weights are rounded as they are, and that part no rotation of queries and keys can mend.
 # ///
 #
-# And its speed? In this course attention runs in bf16. On {{ gpu.name }} our kernel takes {{ attention.race.d128.full.n16384.wgmma.us / 1000:.2f}} ms for 16384 tokens at d = 128, FlashAttention-3 as FlashInfer has it {{ attention.race.d128.full.n16384.fa3.us / 1000:.2f}}, [side by side](../attention_on_hopper.py#the-race).
+# Now the same on the card. Below is a step of our kernel: the loop of [W1](../workshops/w1_flash_attention.py#the-whole-algorithm-in-numpy), and three things that eight bits ask for.
+#
+# - **Scales.** A block of 64 rows has its own, as in the better of the two plain ways above. A step takes one block of keys, so both scales are one number there, applied as a product leaves the tensor cores.
+# - **Weights.** They are rounded as well. The largest so far is kept as a whole power of two, so that a weight rounds alike whenever it comes by.
+# - **V lies transposed.** In FP8, WGMMA takes only operands whose summed dimension lies side by side, and here that is the keys. What rounds V to FP8 turns it on the way, while the tile is on the chip.
+#
+# /// source | src/course_kernels/attention_fp8/k01_triton.py#step
+# title: a step in 8 bits, in src/course_kernels/attention_fp8/k01_triton.py
+# ///
+
+# %%
+import torch
+from course_kernels.attention import k03_flash, k06_wgmma, library
+from course_kernels.attention_fp8 import beside, k01_triton, round_blocks
+from course_kernels.measure import compare
+from course_kernels.measure.competitor import Competitor
+from course_kernels.problem import Workload
+
+SHAPE = {"B": 1, "H": 16, "N": 8192, "D": D}
+FIELD = {
+    "fp8": beside.of_8_bits(k01_triton.attention_fp8),
+    "rounding": beside.with_rounding(k01_triton.attention_fp8),
+    "triton": beside.of_16_bits(k03_flash.attention),
+    "wgmma": beside.of_16_bits(k06_wgmma.attention),
+    "flash": beside.of_16_bits(library.sdpa_flash),
+    "cudnn": beside.of_16_bits(library.sdpa_cudnn),
+}
+NAMES = {"fp8": "attention_fp8/k01_triton"}
+
+
+def raced(causal):
+    """All of them in turns, on the same rows: 8 bits or bf16 as each takes them."""
+    field = {
+        name: Competitor(
+            NAMES.get(name, f"attention beside 8 bits, {name}"), beside.BESIDE, way
+        )
+        for name, way in FIELD.items()
+    }
+    return compare(
+        field, Workload.of("bfloat16", causal=causal, **SHAPE), seconds=0.3
+    )
+
+
+def on_the_card(device="cuda"):
+    """Root mean squares of the two kernels' errors on the rows of the cell before, of the answer's size."""
+    found = {"fp8": [], "bf16": []}
+    for *rows, truth in heads:
+        rows = [torch.tensor(x[None, None], device=device).bfloat16() for x in rows]
+        answers = {
+            "fp8": k01_triton.attention_fp8(*round_blocks.in_8_bits(*rows)),
+            "bf16": k03_flash.attention(*rows),
+        }
+        for name, answer in answers.items():
+            found[name].append(rms(answer[0, 0].double().cpu().numpy() - truth))
+    return {name: sum(off) / HEADS / size for name, off in found.items()}
+
+
+record(
+    race={"full": raced(causal=False), "causal": raced(causal=True)},
+    card={name: quantity(off) for name, off in on_the_card().items()},
+)
+
+# %% [markdown]
+# On the rows of the experiment the kernel is off by {{ card.fp8:.1%}} of the answer's size; NumPy said {{ error.blocks:.1%}}. In bf16 our kernel in Triton is off by {{ card.bf16:.1%}}.
+#
+# /// predict | The same loop in Triton, in bf16 and in FP8, whose peak is higher. How long does FP8 take?
+# - [race.full.fp8.us < 0.6 * race.full.triton.us] Little more than half as long
+# - [0.6 * race.full.triton.us <= race.full.fp8.us < race.full.triton.us] Less, by a part
+# - [race.full.fp8.us >= race.full.triton.us] As long, or longer
+# /// reveal
+# {{ race.full.fp8.us / race.full.triton.us:.2f}} of the time of bf16, on {{ gpu.name }}. Times in milliseconds, 16 heads of 8192 tokens at d = 128, in turns, each on the same rows:
+#
+# | | not causal | causal |
+# | --- | ---: | ---: |
+# | FP8, Triton, rows given in 8 bits | {{ race.full.fp8.us / 1000:.2f}} | {{ race.causal.fp8.us / 1000:.2f}} |
+# | FP8, Triton, rounding and turning included | {{ race.full.rounding.us / 1000:.2f}} | {{ race.causal.rounding.us / 1000:.2f}} |
+# | bf16, [the same loop in Triton](../workshops/w1_flash_attention.py) | {{ race.full.triton.us / 1000:.2f}} | {{ race.causal.triton.us / 1000:.2f}} |
+# | bf16, [our kernel for Hopper](../attention_on_hopper.py) | {{ race.full.wgmma.us / 1000:.2f}} | {{ race.causal.wgmma.us / 1000:.2f}} |
+# | bf16, FlashAttention-2 in torch's SDPA | {{ race.full.flash.us / 1000:.2f}} | {{ race.causal.flash.us / 1000:.2f}} |
+# | bf16, cuDNN in torch's SDPA | {{ race.full.cudnn.us / 1000:.2f}} | {{ race.causal.cudnn.us / 1000:.2f}} |
+# ///
+#
+# Without a mask the FP8 kernel is at {{ race.full.fp8.of_peak:.0%}} of FP8's peak: it is the plain one. Only the products gain. The exponentials are as many as before, each weight is converted once more and changes places between threads, and every step's product with V leaves the tensor cores to be scaled, which also spares it their sums of some 14 bits. The milestone puts numbers on the first of these.
 #
 # ## Milestone
 #
@@ -167,7 +252,7 @@ record(
 #
 # ## What could not run here
 #
-# A kernel of ours for FP8 attention: there is none yet, so this week has its error and not its time. You would see the exponentials become the roof at d = 128, and less so at d = 256, where there are more operations for each of them.
+# FlashAttention-3's own kernel in FP8, and the rotation on the card: ours has no roles for its warps, so its softmax and its products take turns. With roles you would see the exponentials become the roof at d = 128, and less so at d = 256, where there are more operations for each of them.
 #
 # ## What next
 #

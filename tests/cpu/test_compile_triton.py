@@ -62,6 +62,20 @@ def test_hopper_spills_nothing(compiled):
     assert set(spills.values()) == {0}
 
 
+def test_attention_of_8_bits_multiplies_by_warpgroup_and_spills_nothing(compiled):
+    for mask in ("causal", "full"):
+        result = compiled[f"attention_fp8-{mask}-90"]
+
+        assert result["QGMMA"] == 12  # 128 of K in four, 64 keys in two; with a mask and without
+        assert result["UTMALDG"] > 0
+        assert {"HGMMA", "LDL", "STL"}.isdisjoint(result)
+        assert 65536 // (128 * result["registers"]) == 3  # programs on a multiprocessor
+    for turned in (False, True):  # V comes out in vectors, turned or not
+        result = compiled[f"round_blocks-{turned}-90"]
+        assert result["128"] >= 8
+        assert {"LDL", "STL"}.isdisjoint(result)
+
+
 def test_fp32_on_hopper_keeps_to_the_tensor_cores(compiled):
     for D in (64, 128):
         assert compiled[f"attention-4-{D}-full-90"]["HGMMA"] > 0

@@ -21,6 +21,7 @@ KERNELS = sorted(p for p in ROOT.glob("*/k[0-9][0-9]_*.py"))
 HEAD = ("Contract", "Idea", "Source")
 TYPES = {
     "attention_backward": {torch.bfloat16, torch.float32},
+    "attention_fp8": {torch.float8_e4m3fn, torch.float32},
     "attention_general": {torch.bfloat16, torch.int32},
     "decode_attention": {torch.bfloat16, torch.int32},
     "gemm_fp8": {torch.float8_e4m3fn, torch.float32},

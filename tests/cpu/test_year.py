@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from course_judge.worker.card_arithmetic import as_on_a_card
+from course_kernels.measure.check import checked_errors
+from course_kernels.measure.competitor import competitor_of
 from course_kernels.two_cards import together
 from course_site.charts.year_map import BOX, HEIGHT, Box, draw_year
 from course_site.pages.bibliography import load
@@ -316,8 +319,26 @@ def test_week_8_makes_the_same_step_in_every_stage():
     assert abs(names["scaled"] - names["SMALL"]) < 2**-11 * names["SMALL"]
 
 
+def test_week_11_times_a_tower_in_small_on_a_cpu():
+    asked = []
+
+    def measure(one, w, seconds):
+        asked.append(w.label)
+        return checked_errors({"it": competitor_of(one)}, w, 0, "cpu")["it"]
+
+    small = {
+        '"cuda"': '"cpu"', "SMALL, LARGE = 16, 336, 672": "SMALL, LARGE = 16, 28, 56", '"small": 16': '"small": 2',
+        "VIT_L_14, Tower, ": "VIT_L_14, Shape, Tower, ",
+        "PICTURES =": "VIT_L_14 = Shape(3, 128, 2, 256, 14)\nPICTURES =",
+    }  # fmt: skip
+    names = cell_of("week_11", small, measure=measure)
+    assert asked[:4] == [*["B2-SIDE28-bfloat16"] * 3, "B2-N5-H2-D64-bfloat16"]
+    assert asked[4:] == [*["B4-SIDE56-bfloat16"] * 3, "B4-N17-H2-D64-bfloat16"]
+    assert set(names["timed"](28, 1, device="cpu")) == {"whole", "attention", "mlp", "core"}
+
+
 def test_week_11_counts_a_picture_s_tokens():
-    names = cell_of("week_11")
+    names = cell_of("week_11", measured=False)
     assert (names["tokens"](336), names["tokens"](672)) == (576, 2304)
     assert names["READERS"] * (576 + 64) == 10_240
     assert 10_240 * names["A_TOKEN"] == 5 * 2**30
@@ -337,12 +358,40 @@ def test_week_13_sums_in_a_warp_what_numpy_sums():
 
 
 def test_week_17_s_fp8_attention_is_better_in_blocks_and_rotated():
-    names = cell_of("week_17")
+    names = cell_of("week_17", measured=False)
     assert names["mean"]["rotated"] < names["mean"]["blocks"] < names["mean"]["one"]
     # A rotation alone changes nothing: it is of queries and keys, both.
     q, k, v = (names["with_outliers"](names["drawn"]) for _ in range(3))
     turned = names["attention"](names["rotated"](q, 128), names["rotated"](k, 128), v)
     assert abs(turned - names["attention"](q, k, v)).max() < 1e-9
+
+
+def test_week_17_races_and_measures_errors_in_small_on_a_cpu():
+    """What the page runs on a card, with the rows of one short head: those in 8 bits, and the loop in Triton beside."""
+    raced = []
+
+    def compare(field, w, seconds):
+        here = {name: one for name, one in field.items() if name in ("fp8", "rounding", "triton")}
+        raced.append((w.label, set(field), checked_errors(here, w, 0, "cpu")))
+        return here
+
+    with as_on_a_card():
+        names = cell_of(
+            "week_17",
+            {
+                "= 512, 128, 64, 8": "= 128, 128, 64, 1",
+                '"cuda"': '"cpu"',
+                '"H": 16, "N": 8192': '"H": 1, "N": 80',
+            },
+            compare=compare,
+        )
+        on_the_card = names["on_the_card"](device="cpu")
+    assert [label for label, *_ in raced] == ["B1-H1-N80-D128-bfloat16", "B1-H1-N80-D128-causal-bfloat16"]
+    for _, field, errors in raced:
+        assert field == {"fp8", "rounding", "triton", "wgmma", "flash", "cudnn"}
+        assert errors["triton"] < 0.05 < errors["fp8"]
+    assert on_the_card["fp8"] == pytest.approx(names["mean"]["blocks"] / names["size"], rel=0.1)
+    assert on_the_card["bf16"] < on_the_card["fp8"] / 5
 
 
 def test_week_20_adds_up_in_two_halves():
@@ -370,16 +419,30 @@ def test_the_cells_of_week_20_run_without_its_cards(monkeypatch):
     assert {*names["kept"]["ring"]} == {*names["kept"]["library"]} == {*names["kept"]["message"]}
 
 
-def cell_of(name, with_cards=False):
-    """The names of the cells of a page; those that want cards are left out, unless they are asked for.
+def cell_of(name, other=None, *, measured=True, with_cards=False, constants=None, **clock):
+    """The names of the cells of a page, run here; "kept" has what the last of them recorded.
 
-    "kept" has what the last of them recorded.
+    Args:
+        other: pieces of their text, and what is to stand there.
+        measured: whether to run those that want a card.
+        with_cards: whether to run those that want two of them.
+        constants: other values of names that a cell defines, for the cells behind it.
+        clock: `compare` or `measure`, what takes the place of the clock.
     """
     from course_site.pages.page import read_page
 
     page = read_page(ROOT / FOLDER / f"{name}.py", ROOT)
     names = {}
     for cell in page.code:
-        if with_cards or "two_cards" not in cell.source:
-            exec(cell.source.replace("record(", "kept = dict("), names)
+        of_the_clock = re.search(r"from course_kernels.measure import (compare|measure)\n", cell.source)
+        if (of_the_clock and not measured) or ("two_cards" in cell.source and not with_cards):
+            continue
+        text = cell.source.replace("record(", "kept = dict(")
+        if of_the_clock and clock:
+            text = text.replace(of_the_clock[0], "")
+            names |= clock
+        for old, new in (other or {}).items():
+            text = text.replace(old, new)
+        exec(text, names)
+        names |= {constant: value for constant, value in (constants or {}).items() if constant in names}
     return names

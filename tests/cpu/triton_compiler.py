@@ -20,6 +20,8 @@ from triton.experimental.gluon._runtime import GluonASTSource
 from course_kernels.attention import k03_flash, k04_specialised
 from course_kernels.attention_backward import k02_teaching as backward_teaching
 from course_kernels.attention_backward import k03_one_pass as backward_one_pass
+from course_kernels.attention_fp8 import k01_triton as attention_8_bits
+from course_kernels.attention_fp8 import round_blocks
 from course_kernels.attention_general import k01_teaching as general
 from course_kernels.blackwell import dot_scaled
 from course_kernels.conv2d import k01_implicit_gemm as convolution
@@ -248,6 +250,30 @@ def attention(capability, element_bytes, D, causal):
     options = {"num_warps": tile.warps, "num_stages": tile.stages}
     options |= {"maxnreg": tile.registers} if tile.registers else {}
     return compiled(k03_flash.attention_kernel, types, constants, capability, **options)
+
+
+def attention_fp8(capability, causal):
+    """Attention of 8-bit numbers with the tile that such a card would get."""
+    tile, D = attention_8_bits.HOPPER if capability == 90 else attention_8_bits.GENERIC, 128
+    block, kernel = attention_8_bits.BLOCK, attention_8_bits.attention_fp8_kernel
+    blocks = {"Q": (tile.block_m, D), "K": (block, D), "VT": (D, block), "O": (tile.block_m, D)}
+    types = {}
+    for name, (rows, columns) in blocks.items():
+        short = "bf16" if name == "O" else "fp8e4nv"
+        types[name] = f"tensordesc<{short}[1, {rows}, {columns}]>" if tile.tma else f"*{short}"
+    types |= {f"scale_{x}_ptr": "*fp32" for x in "qkv"} | {"N": "i32", "scale": "fp32"}
+    constants = {"D": D, "CAUSAL": causal, "BLOCK_M": tile.block_m, "BLOCK": block, "TMA": tile.tma}
+    constants["SHIFT"] = attention_8_bits.SHIFT
+    return compiled(kernel, types, constants, capability, num_warps=tile.warps, num_stages=tile.stages)
+
+
+def rounded_blocks(capability, turned):
+    """Rows as 8-bit numbers with a scale for each block, as they lay or transposed."""
+    types = {"X": "*bf16", "Y": "*fp8e4nv", "scale_ptr": "*fp32", "N": "i32"}
+    constants = {"D": 128, "BLOCK": round_blocks.BLOCK, "LARGEST": round_blocks.LARGEST, "TURNED": turned}
+    return compiled(
+        round_blocks.round_blocks_kernel, types, constants, capability, num_warps=round_blocks.WARPS
+    )
 
 
 def decode_attention(capability, kernel, element_bytes, share, D):
@@ -574,9 +600,13 @@ if __name__ == "__main__":
             results[f"gemm-{element_bytes}-{capability}"] = gemm(capability, element_bytes)
         if capability >= 89:
             results[f"gemm_fp8-{capability}"] = gemm_fp8(capability)
+            results[f"attention_fp8-causal-{capability}"] = attention_fp8(capability, True)
         for number, kernel in enumerate((k01_one_program.one_program_kernel, k02_split.split_kernel), 1):
             name = f"decode_attention-k0{number}-2-4-128-{capability}"
             results[name] = decode_attention(capability, kernel, 2, 4, 128)
+    results["attention_fp8-full-90"] = attention_fp8(90, False)
+    for turned in (False, True):
+        results[f"round_blocks-{turned}-90"] = rounded_blocks(90, turned)
     for form in ("contiguous", "masked"):
         results[f"gemm_grouped-{form}-90"] = grouped_gemm(90, form == "masked")
     for element_bytes, share, D in (
