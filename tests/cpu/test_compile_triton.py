@@ -305,6 +305,13 @@ def test_a_norm_that_looks_ahead_asks_for_the_next_row_before_it_adds_up_this_on
     assert 65536 // (result["registers"] * 32) >= k03_ahead.RESIDENT_WARPS
 
 
+def test_silu_moves_whole_vectors(compiled):
+    result = compiled["silu-90"]
+
+    assert (result["LDG"], result["STG"], result["128"]) == (2, 2, 4)
+    assert spilled(result) == 0
+
+
 def test_a_gate_moves_whole_vectors(compiled):
     result = compiled["swiglu-90"]
 

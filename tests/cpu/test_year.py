@@ -1,5 +1,7 @@
 """The year: 52 weeks as data, with everything that was asked of them, a map without a circle, and pages of one form."""
 
+import dataclasses
+import importlib
 import itertools
 import re
 from pathlib import Path
@@ -27,7 +29,7 @@ ASKED = {
     6: "prefill, decode, first token, continuous batching, paged, block table, fragmentation, SGLang, vLLM, 64, 7B",
     7: "AllReduce, tensor parallel, pipeline, bubble, 1F1B, micro-batch, all-gather, reduce-scatter, two cards",
     8: "ZeRO, FSDP, mixed precision, bf16, fp16, recomput, peak memory, 13B",
-    9: "compiles, load, store, block, mask, tl.dot, autotun, fus, SiLU",
+    9: "compiles, load, store, block, mask, tl.dot, autotun, fus, SiLU, functional.silu, two operators, bandwidth",
     10: "Dynamo, Inductor, reduce-overhead, max-autotune, graph break, does not pay, FlashAttention-3, LayerNorm",
     11: "encoder, projector, token, resolution, decode, cross-attention, cache, vision",
     12: "serving, attention kernel, training, baseline, a number before, a number after, why, next",
@@ -348,6 +350,50 @@ def test_week_20_adds_up_in_two_halves():
     assert names["finished"] == [1] * 8
     assert names["by_ring"].sent == [14] * 8
     assert names["time_us"](0, 14, 1.75, 5.0, 450.0) == 70
+
+
+# --- pages that measure: their cells on a CPU, checked and not timed -------------------------------------
+
+
+@pytest.fixture
+def untimed(monkeypatch):
+    """Races without a clock: whoever would be timed is checked on the CPU, in Triton's interpreter."""
+    torch = pytest.importorskip("torch")
+    from course_kernels.measure.check import checked_errors
+    from course_kernels.measure.competitor import competitor_of
+
+    raced = []
+
+    def compare(field, workload, *, seconds):
+        assert 0 < seconds <= 0.5
+        raced.append((list(field), workload))
+        checked_errors({name: competitor_of(one) for name, one in field.items()}, workload, device="cpu")
+        return dict.fromkeys(field)
+
+    monkeypatch.setattr("course_kernels.measure.run.compare", compare)
+    monkeypatch.setattr(torch, "compile", lambda function, **how: function)
+    return raced
+
+
+def smaller(monkeypatch, problem, *workloads):
+    """A problem that is timed on workloads that a CPU bears."""
+    module = importlib.import_module(f"course_kernels.{problem}.problem")
+    monkeypatch.setattr(module, "PROBLEM", dataclasses.replace(module.PROBLEM, time_on=workloads))
+
+
+def test_week_9_races_four_on_one_size(monkeypatch, untimed):
+    from course_kernels.problem import Workload
+    from course_kernels.silu import library
+
+    library._compiled.cache_clear()
+    (large,) = importlib.import_module("course_kernels.silu.problem").PROBLEM.time_on
+    assert 5 * large.N * large.element_bytes == 1_342_177_280
+    small = Workload.of("float32", N=5000)
+    smaller(monkeypatch, "silu", small)
+    names = cell_of("week_09")
+    library._compiled.cache_clear()
+    assert untimed == [(["two", "torch", "compiled", "ours"], small)]
+    assert names["MB"] == 0.02
 
 
 def cell_of(name):

@@ -43,6 +43,7 @@ from course_kernels.qkv_rope import k02_fused
 from course_kernels.reduction import k05_triton
 from course_kernels.rms_norm import k02_one_read, k03_ahead
 from course_kernels.sampling import k01_gumbel, k02_threshold
+from course_kernels.silu import k01_fused as silu_fused
 from course_kernels.skinny_gemm import k01_one_program as few_rows
 from course_kernels.skinny_gemm import k02_shares, k03_dot_products
 from course_kernels.skinny_gemm_fp4 import k01_one_program as few_rows_fp4
@@ -356,6 +357,13 @@ def conv2d(capability, precision):
     return compiled(convolution.implicit_gemm_kernel, types, constants, capability, **options)
 
 
+def silu(capability):
+    """A number and its own gate."""
+    types = dict.fromkeys(("x_ptr", "y_ptr"), "*bf16") | {"N": "i32"}
+    options = {"num_warps": silu_fused.WARPS}
+    return compiled(silu_fused.silu_kernel, types, {"BLOCK": silu_fused.BLOCK}, capability, **options)
+
+
 def swiglu(capability, block, pdl=False):
     """The gate of a feed-forward block."""
     types = dict.fromkeys(("gate_ptr", "up_ptr", "y_ptr"), "*bf16") | {"F": "i32", "apart": "i32"}
@@ -613,6 +621,7 @@ if __name__ == "__main__":
     results["rms_norm-k02-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 4)
     results["rms_norm-k02-pdl-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 16, pdl=True)
     results["rms_norm-k03-90"] = rms_norm(90, k03_ahead.ahead_kernel, 4096, 8)
+    results["silu-90"] = silu(90)
     results["swiglu-90"] = swiglu(90, swiglu_fused.BLOCK)
     results["swiglu-pdl-90"] = swiglu(90, swiglu_fused.SMALL_BLOCK, pdl=True)
     results["qkv_rope-turned-90"] = qkv_rope(90, 2, 32, 1, turned=True)
