@@ -30,7 +30,7 @@ ASKED = {
     7: "AllReduce, tensor parallel, pipeline, bubble, 1F1B, micro-batch, all-gather, reduce-scatter, two cards",
     8: "ZeRO, FSDP, mixed precision, bf16, fp16, recomput, peak memory, 13B",
     9: "compiles, load, store, block, mask, tl.dot, autotun, fus, SiLU, functional.silu, two operators, bandwidth",
-    10: "Dynamo, Inductor, reduce-overhead, max-autotune, graph break, does not pay, FlashAttention-3, LayerNorm",
+    10: "Dynamo, Inductor, reduce-overhead, max-autotune, graph break, does not pay, FlashAttention-3, LayerNorm, kept",
     11: "encoder, projector, token, resolution, decode, cross-attention, cache, vision",
     12: "serving, attention kernel, training, baseline, a number before, a number after, why, next",
     13: "shuffle, vote, reduction, WMMA, fragment, mma.sync, LayerNorm",
@@ -375,6 +375,11 @@ def untimed(monkeypatch):
     return raced
 
 
+def problem_of(name):
+    """A problem of the library."""
+    return importlib.import_module(f"course_kernels.{name}.problem").PROBLEM
+
+
 def smaller(monkeypatch, problem, *workloads):
     """A problem that is timed on workloads that a CPU bears."""
     module = importlib.import_module(f"course_kernels.{problem}.problem")
@@ -386,7 +391,7 @@ def test_week_9_races_four_on_one_size(monkeypatch, untimed):
     from course_kernels.silu import library
 
     library._compiled.cache_clear()
-    (large,) = importlib.import_module("course_kernels.silu.problem").PROBLEM.time_on
+    (large,) = problem_of("silu").time_on
     assert 5 * large.N * large.element_bytes == 1_342_177_280
     small = Workload.of("float32", N=5000)
     smaller(monkeypatch, "silu", small)
@@ -394,6 +399,30 @@ def test_week_9_races_four_on_one_size(monkeypatch, untimed):
     library._compiled.cache_clear()
     assert untimed == [(["two", "torch", "compiled", "ours"], small)]
     assert names["MB"] == 0.02
+
+
+def test_week_10_counts_the_compiler_s_loads_and_races_a_row_that_is_kept(monkeypatch, untimed):
+    from course_kernels.layer_norm import library
+    from course_kernels.problem import Workload
+
+    (large,) = (w for w in problem_of("layer_norm").time_on if w.N == 4096)
+    assert large.dims == {"M": 16384, "N": 4096}
+    small = Workload.of("float32", M=3, N=4096)
+    smaller(monkeypatch, "layer_norm", small)
+    library._compiled.cache_clear()
+    written = [
+        "tmp0 = tl.load(in_ptr0 + (r0_1), mask)",
+        "tl.load(in_ptr0 + (r0_1)); tl.load(in_ptr1 + (r0_1))",
+    ]
+    monkeypatch.setattr("torch._inductor.utils.run_and_get_code", lambda f, *inputs: (f(*inputs), written))
+    names = cell_of("week_10")
+    assert names["LOADS"] == 2
+    assert names["TENSOR"] == 4 * 3 * 4096
+    assert untimed == [(["eager", "twice", "compiled", "kept"], small)]
+    written.clear()
+    with pytest.raises(RuntimeError, match="no load of x"):
+        names["loads_of_x"]("cpu")
+    library._compiled.cache_clear()
 
 
 def cell_of(name):

@@ -28,7 +28,7 @@ from course_kernels.gemm import in_gluon
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
 from course_kernels.grouped_gemm import k01_triton as grouped
-from course_kernels.layer_norm import k02_row_split
+from course_kernels.layer_norm import k02_row_split, k03_row_kept, k04_two_buffers
 from course_kernels.mla_decode import k01_one_program as mla_one_program
 from course_kernels.mla_decode import k02_split as mla_split
 from course_kernels.moe import k02_sorted as moe_sorted
@@ -340,6 +340,18 @@ def layer_norm(capability):
     return compiled(k02_row_split.part_kernel, types, constants, capability, more_even=("LENGTH",), **options)
 
 
+def rows_kept(capability, buffers):
+    """A row that is read once: kept in registers, or brought while the one before is worked on."""
+    types = dict.fromkeys(("x_ptr", "g_ptr", "b_ptr", "y_ptr"), "*fp32") | {"N": "i32", "epsilon": "fp32"}
+    constants, kernel = {"BLOCK": 4096}, k03_row_kept.row_kept_kernel
+    options = {"num_warps": 4096 // k03_row_kept.A_WARP}
+    if buffers:
+        types, kernel = types | {"M": "i32"}, k04_two_buffers.two_buffers_kernel
+        constants |= {"STAGES": k04_two_buffers.STAGES if buffers > 1 else 1}
+        options = {"num_warps": 4096 // k04_two_buffers.A_WARP}
+    return compiled(kernel, types, constants, capability, **options)
+
+
 def conv2d(capability, precision):
     """The first layer of a network of 2012: 96 filters of 11 x 11 over three channels."""
     types = dict.fromkeys(("x_ptr", "f_ptr", "bias_ptr", "y_ptr"), "*fp32")
@@ -616,6 +628,8 @@ if __name__ == "__main__":
     results["moe-gate_up-128-89"] = moe(89, moe_fused.gate_up_kernel, 128)
     results["moe-router-90"] = moe_router()
     results["layer_norm-part-90"] = layer_norm(90)
+    for buffers in (0, 1, 2):
+        results[f"layer_norm-kept-{buffers}-90"] = rows_kept(90, buffers)
     for precision in ("tf32", "ieee"):
         results[f"conv2d-{precision}-90"] = conv2d(90, precision)
     results["rms_norm-k02-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 4)
