@@ -34,7 +34,7 @@ ASKED = {
     11: "encoder, projector, token, resolution, decode, cross-attention, cache, vision",
     12: "serving, attention kernel, training, baseline, a number before, a number after, why, next",
     13: "shuffle, vote, reduction, WMMA, fragment, mma.sync, LayerNorm",
-    14: "cp.async, stream, event, CUDA graph, cooperative group, buffer, stall",
+    14: "cp.async, stream, event, CUDA graph, cooperative group, two buffers, LayerNorm, % of bandwidth, stall",
     15: "CUTLASS, 2.x, layout, epilogue, mainloop, producer, Triton, bias, ReLU, cuBLAS",
     16: "TMA, descriptor, wgmma, cluster, distributed shared memory, persistent, ping-pong, SASS",
     17: "TMA, ping-pong, FP8, share, Blackwell, e4m3, roofline, FlashAttention-2",
@@ -423,6 +423,36 @@ def test_week_10_counts_the_compiler_s_loads_and_races_a_row_that_is_kept(monkey
     with pytest.raises(RuntimeError, match="no load of x"):
         names["loads_of_x"]("cpu")
     library._compiled.cache_clear()
+
+
+def test_week_14_races_two_buffers_and_asks_the_counters(monkeypatch, untimed):
+    from course_kernels.layer_norm import k03_row_kept, k04_two_buffers, library
+    from course_kernels.measure.record_types import Counted
+    from course_kernels.problem import Workload
+
+    small = Workload.of("float32", M=5, N=4096)
+    smaller(monkeypatch, "layer_norm", small)
+    library._compiled.cache_clear()
+    asked = []
+
+    def count_many(jobs, metrics):
+        asked.extend(jobs)
+        told = {name: {"value": float(len(name)), "unit": ""} for name in metrics}
+        return [
+            Counted("k", w.as_json(), 2.0 * 5 * 4096 * 4, 1.0, [{"name": "k", "metrics": told}])
+            for _, w in jobs
+        ]
+
+    monkeypatch.setattr("course_kernels.measure.counters.count_many", count_many)
+    names = cell_of("week_14")
+    library._compiled.cache_clear()
+    assert untimed == [(["kept", "one", "two"], small)]
+    assert [w for _, w in asked] == [small] * 4
+    assert (names["KEPT"], names["STAY"]) == (4, 2)
+    assert names["KEPT"] * names["THREADS"] == 4 * 32 * (4096 // k03_row_kept.A_WARP)
+    assert names["STAY"] == k04_two_buffers.AT_WORK // 4096
+    assert names["tallies"]["kept"].read_bytes / names["X"] == 2
+    assert len(names["stalls"]["two"]) == 8
 
 
 def cell_of(name):
