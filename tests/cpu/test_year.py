@@ -21,7 +21,7 @@ DONE = [week for week in YEAR.weeks if (ROOT / week.page).exists()]
 # What each week must have: words of its ideas, of what is done in it, and of its milestone. A week with a page has them
 # there; one that is to come has them in the data. `~` before a word: changed on purpose, and the page says so.
 ASKED = {
-    1: "intensity, ceiling, ridge point, HBM, SRAM, warp, profiler, GPT-2, A100, 4096",
+    1: "intensity, ceiling, ridge point, HBM, SRAM, warp, profiler, GPT-2, A100, host, one token, 4096",
     2: "block, grid, shared memory, coalesc, occupancy, bank conflict, L1, L2, vector add, transpose",
     3: "parameters, 6ND, 2ND, KV cache, MFU, Chinchilla, square, 7B, forward pass",
     4: "traffic, tiles, online softmax, MQA, GQA, MLA, FlashAttention-2, NumPy, 8192",
@@ -262,7 +262,7 @@ def test_the_calendar_has_a_day_for_each_week():
 
 def test_week_1_places_a_multiply_under_the_roof():
     """Far right of the ridge of 156: 1365 operations for each byte, 440 µs of arithmetic, 50 µs of bytes."""
-    names = cell_of("week_01")
+    names = forecast_of_week_1()
     operations, moved = names["multiply"](4096, 4096, 4096)
     assert round(operations / moved) == 1365
     assert round(1e6 * operations / names["PEAK"]) == 441
@@ -277,6 +277,15 @@ def test_week_1_places_a_multiply_under_the_roof():
     )
     assert products == 2 * names["TOKENS"] * (12 * 12 * 768**2 + 50257 * 768)
     assert lines["scores and sums of attention"][0] == 12 * 8 * 12 * 2 * 2 * 1024**2 * 64
+
+
+def forecast_of_week_1():
+    """The names of the first cell: it needs no card."""
+    from course_site.pages.page import read_page
+
+    names = {}
+    exec(read_page(ROOT / FOLDER / "week_01.py", ROOT).code[0].source, names)
+    return names
 
 
 def test_week_3_counts_the_parameters_that_are_published():
@@ -425,6 +434,57 @@ def test_week_10_counts_the_compiler_s_loads_and_races_a_row_that_is_kept(monkey
     library._compiled.cache_clear()
 
 
+def test_week_1_profiles_a_small_model(monkeypatch):
+    """The whole cell on a CPU, with a model of one layer, and a profiler and a graph that do nothing."""
+    torch = pytest.importorskip("torch")
+    from contextlib import nullcontext
+    from types import SimpleNamespace
+
+    from course_kernels.measure import readings
+    from course_models import gpt2, kernel_times
+
+    names, rounds, watched = forecast_of_week_1(), [], []
+    small = gpt2.Shape(layers=1, width=32, heads=2, words=50, places=600)
+    monkeypatch.setattr(gpt2, "Shape", lambda *sizes: small if sizes == (12, 768, 12, 50257) else None)
+
+    def stopwatch(works, *, n):
+        rounds.append((list(works), n))
+        return {name: work() for name, work in works.items()}
+
+    def profiled(step, ranges):
+        step()
+        assert model[0].watched
+        watched.append(ranges)
+        return kernel_times.Seen(dict.fromkeys((*ranges, kernel_times.ELSE), 1e3), 7, 5.0)
+
+    model = []
+    real = gpt2.GPT2
+    monkeypatch.setattr(gpt2, "GPT2", lambda *a, **how: model.append(real(*a, **how)) or model[0])
+    monkeypatch.setattr(kernel_times, "profiled", profiled)
+    monkeypatch.setattr(readings, "stopwatch", stopwatch)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: None)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: SimpleNamespace(replay=lambda: "replayed"))
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph: nullcontext())
+    names = cell_of("week_01", LENGTH=40, SEQUENCES=2)
+    assert names["words"].shape == (2, 40)
+    assert names["step"]["forward"].shape == (2, 40, 50)
+    assert names["step"]["decode"].shape == (1, 50)
+    assert names["step"]["graph"] == "replayed"
+    assert rounds == [(["forward"], 10), (["decode", "graph"], 50)]
+    assert watched == [gpt2.LINES, gpt2.LINES]
+    assert set(names["operators"]) == set(gpt2.LINES)
+    assert small.decode_bytes(512, 2) == names["model"].shape.decode_bytes(names["HELD"], 2)
+    model[0].layers[0].down.mul_(0.0)
+    model[0].layers[0].lists[:32].mul_(-1.0)
+    names["check"](model[0], names["drawn"](2, 12))
+    exact = real(small, 1, device="cpu")
+    monkeypatch.setattr(names["copy"], "deepcopy", lambda model: exact)
+    with pytest.raises(RuntimeError, match=r"^logits are off by .*, more than 0\.03$"):
+        names["check"](model[0], names["drawn"](2, 12))
+
+
 def test_week_14_races_two_buffers_and_asks_the_counters(monkeypatch, untimed):
     from course_kernels.layer_norm import k03_row_kept, k04_two_buffers, library
     from course_kernels.measure.record_types import Counted
@@ -455,12 +515,13 @@ def test_week_14_races_two_buffers_and_asks_the_counters(monkeypatch, untimed):
     assert len(names["stalls"]["two"]) == 8
 
 
-def cell_of(name):
-    """The names of the cells of a page that runs anywhere."""
+def cell_of(name, **instead):
+    """The names of the cells of a page; with other sizes, of a constant each."""
     from course_site.pages.page import read_page
 
     page = read_page(ROOT / FOLDER / f"{name}.py", ROOT)
     names = {}
     for cell in page.code:
         exec(cell.source.replace("record(", "dict("), names)
+        names |= {constant: value for constant, value in instead.items() if constant in names}
     return names
