@@ -3,7 +3,8 @@
 # title: "Week 1: the roofline"
 # search: {rank: 2}
 # nav: "1 · Roofline"
-# description: "One drawing that says of any operator what it waits for; a forward pass of GPT-2 forecast operator by operator, before a profiler looks at it."
+# description: "One drawing that says of any operator what it waits for; a forward pass of GPT-2 forecast operator by operator, then profiled; and what one token of it reaches."
+# needs: gpu
 # ---
 
 # %% [markdown]
@@ -132,6 +133,8 @@ record(
         f"n{i}": {
             "name": text(name),
             "intensity": quantity(operators[name][0] / operators[name][1]),
+            "tflop": quantity(operators[name][0] / 1e12, "TFLOP"),
+            "gb": quantity(operators[name][1] / 1e9, "GB"),
             "ms": quantity(ms(operators[name]), "ms"),
             "for_": text(waits_for(operators[name])),
         }
@@ -177,7 +180,187 @@ record(
 # ///
 # ///
 #
-# Now profile it, on any GPU:
+# Now the same on a card. The model is our own: GPT-2's shape, random weights, attention written out, each operator one or two of PyTorch's (`src/course_models/gpt2.py`). Its logits are first held against the same weights in double precision. Then PyTorch's profiler times each kernel, and we sum them by the lines of the forecast.
+
+# %% tags=["fold"]
+import copy
+
+import torch
+from course_kernels.measure import stopwatch
+from course_kernels.problem import worst_error
+from course_models.gpt2 import GPT2, LINES, Shape
+from course_models.kernel_times import ELSE, profiled
+
+HELD = 512  # tokens before the one that is decoded
+ALLOWED = 0.03  # of a logit: four times what rounding to fp16 did on a CPU
+ON = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def check(model, tokens):
+    """Refuse a model whose logits are off by more than rounding, all at once or one token after the other."""
+    exact = copy.deepcopy(model).double()(tokens)
+    keys, values = model.cache(*tokens.shape)
+    steps = [
+        model.decode(tokens[:, held], keys, values, held)
+        for held in range(tokens.shape[1])
+    ]
+    for found in (model(tokens), torch.stack(steps, dim=1)):
+        error = worst_error(found, exact, rows_apart=True)
+        if not error <= ALLOWED:
+            raise RuntimeError(
+                f"logits are off by {error:.3g}, more than {ALLOWED}"
+            )
+
+
+def captured(step):
+    """A step as one graph, to be replayed."""
+    aside = torch.cuda.Stream()
+    with torch.cuda.stream(aside):
+        step()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph
+
+
+def drawn(batch, length):
+    """Words, any of them."""
+    generator = torch.Generator().manual_seed(1)
+    words = torch.randint(model.shape.words, (batch, length), generator=generator)
+    return words.to(ON)
+
+
+model = GPT2(Shape(LAYERS, WIDTH, HEADS, WORDS), device=ON)
+check(model, drawn(2, 64))
+
+words, token = drawn(SEQUENCES, LENGTH), drawn(1, 1)[0]
+keys, values = model.cache(1, HELD + 1)
+keys.normal_(), values.normal_()
+
+
+def forward():
+    """All sequences."""
+    return model(words)
+
+
+def decode():
+    """One token behind the others."""
+    return model.decode(token, keys, values, HELD)
+
+
+graph = captured(decode)
+step = stopwatch({"forward": forward}, n=10)
+step |= stopwatch({"decode": decode, "graph": graph.replay}, n=50)
+model.watched = True
+of_forward, of_decode = profiled(forward, LINES), profiled(decode, LINES)
+
+
+def in_ms(us):
+    """Milliseconds that a card's kernels ran."""
+    return quantity(us / 1e3, "ms", "device")
+
+
+record(
+    took={f"n{i}": in_ms(of_forward.us[name]) for i, name in enumerate(ranked)},
+    mine={
+        "softmax": in_ms(of_forward.us["mask and softmax"]),
+        "none": in_ms(of_forward.us[ELSE]),
+        "sum": in_ms(sum(of_forward.us.values())),
+    },
+    step=step,
+    kernels={
+        "forward": quantity(of_forward.kernels, how="counted"),
+        "decode": quantity(of_decode.kernels, how="counted"),
+    },
+    at_work={
+        "forward": quantity(of_forward.busy_us, "µs", "device"),
+        "decode": quantity(of_decode.busy_us, "µs", "device"),
+    },
+    held=quantity(HELD, how="counted"),
+    token_mb=quantity(model.shape.decode_bytes(HELD, BYTES) / 1e6, "MB"),
+)
+
+# %% [markdown]
+# /// define | least.n0 = 1000 * max(line.n0.tflop / gpu.fp16_tflops, line.n0.gb / gpu.gb_per_s)
+# unit: ms
+# what: the longer of two times on this card, line 1 of the forecast
+# ///
+# /// define | least.n1 = 1000 * max(line.n1.tflop / gpu.fp16_tflops, line.n1.gb / gpu.gb_per_s)
+# unit: ms
+# what: the longer of two times on this card, line 2 of the forecast
+# ///
+# /// define | least.n2 = 1000 * max(line.n2.tflop / gpu.fp16_tflops, line.n2.gb / gpu.gb_per_s)
+# unit: ms
+# what: the longer of two times on this card, line 3 of the forecast
+# ///
+# /// define | least.n3 = 1000 * max(line.n3.tflop / gpu.fp16_tflops, line.n3.gb / gpu.gb_per_s)
+# unit: ms
+# what: the longer of two times on this card, line 4 of the forecast
+# ///
+# /// define | least.n4 = 1000 * max(line.n4.tflop / gpu.fp16_tflops, line.n4.gb / gpu.gb_per_s)
+# unit: ms
+# what: the longer of two times on this card, line 5 of the forecast
+# ///
+# /// define | least.n5 = 1000 * max(line.n5.tflop / gpu.fp16_tflops, line.n5.gb / gpu.gb_per_s)
+# unit: ms
+# what: the longer of two times on this card, line 6 of the forecast
+# ///
+# /// define | least.n6 = 1000 * max(line.n6.tflop / gpu.fp16_tflops, line.n6.gb / gpu.gb_per_s)
+# unit: ms
+# what: the longer of two times on this card, line 7 of the forecast
+# ///
+# /// define | least.n7 = 1000 * max(line.n7.tflop / gpu.fp16_tflops, line.n7.gb / gpu.gb_per_s)
+# unit: ms
+# what: the longer of two times on this card, line 8 of the forecast
+# ///
+# /// define | least.n8 = 1000 * max(line.n8.tflop / gpu.fp16_tflops, line.n8.gb / gpu.gb_per_s)
+# unit: ms
+# what: the longer of two times on this card, line 9 of the forecast
+# ///
+# /// define | least_us = 1000 * token_mb / gpu.gb_per_s
+# unit: µs
+# what: least time of one token by its bytes
+# ///
+#
+# /// predict | Mask and softmax do next to no arithmetic. How much of the time of all kernels is theirs on this card?
+# - [mine.softmax < 0.1 * mine.sum] Less than a tenth
+# - [0.1 * mine.sum <= mine.softmax < 0.5 * mine.sum] A tenth to a half
+# - [mine.softmax >= 0.5 * mine.sum] More than half
+# /// reveal
+# {{ mine.softmax / mine.sum:.0%}} of {{ mine.sum:.1f}} ms.
+#
+# /// table
+# columns: [operator, "at least on this card, ms", "took, ms", "% of its ceiling"]
+# rows:
+#   - ["{{ line.n0.name }}", "{{ least.n0:.2f}}", "{{ took.n0:.2f}}", "{{ least.n0 / took.n0:.0%}}"]
+#   - ["{{ line.n1.name }}", "{{ least.n1:.2f}}", "{{ took.n1:.2f}}", "{{ least.n1 / took.n1:.0%}}"]
+#   - ["{{ line.n2.name }}", "{{ least.n2:.2f}}", "{{ took.n2:.2f}}", "{{ least.n2 / took.n2:.0%}}"]
+#   - ["{{ line.n3.name }}", "{{ least.n3:.2f}}", "{{ took.n3:.2f}}", "{{ least.n3 / took.n3:.0%}}"]
+#   - ["{{ line.n4.name }}", "{{ least.n4:.2f}}", "{{ took.n4:.2f}}", "{{ least.n4 / took.n4:.0%}}"]
+#   - ["{{ line.n5.name }}", "{{ least.n5:.2f}}", "{{ took.n5:.2f}}", "{{ least.n5 / took.n5:.0%}}"]
+#   - ["{{ line.n6.name }}", "{{ least.n6:.2f}}", "{{ took.n6:.2f}}", "{{ least.n6 / took.n6:.0%}}"]
+#   - ["{{ line.n7.name }}", "{{ least.n7:.2f}}", "{{ took.n7:.2f}}", "{{ least.n7 / took.n7:.0%}}"]
+#   - ["{{ line.n8.name }}", "{{ least.n8:.2f}}", "{{ took.n8:.2f}}", "{{ least.n8 / took.n8:.0%}}"]
+# caption: "{{ gpu.name }}: its dense fp16 peak and its bandwidth, both from the data sheet. Kernels of no line, such as the embedding's, ran for {{ mine.none:.2f}} ms. A line may have copies in it that no formula has."
+# ///
+#
+# For each line far below 100 %: what else is in it? A line can also be above, where its tensors are small enough to wait in the second cache: the forecast let them travel.
+# ///
+#
+# **And one token?** A model writes one at a time. Then every weight is read for a single row, {{ token_mb:.0f}} MB with {{ held:.0f}} tokens in the cache, and the floor is bytes alone: {{ least_us:.0f}} µs.
+#
+# /// predict | Which percent of the bandwidth does plain PyTorch reach while it decodes one token?
+# - [least_us / step.decode < 0.2] Less than 20
+# - [0.2 <= least_us / step.decode < 0.5] 20 to 50
+# - [least_us / step.decode >= 0.5] 50 or more
+# /// reveal
+# {{ least_us / step.decode:.1%}}: a step takes {{ step.decode:.0f}} µs by the host's clock, for {{ kernels.decode:.0f}} kernels, copies among them. The card is at work for {{ at_work.decode:.0f}} of them, {{ at_work.decode / step.decode:.0%}}; the rest is the host's. Recorded as a graph, the same kernels take {{ step.graph:.0f}} µs, {{ least_us / step.graph:.1%}}.
+#
+# In the large pass a step takes {{ step.forward / 1000:.1f}} ms, and the card is at work for {{ at_work.forward / step.forward:.0%}} of that. What is left of a step is the third cause, *overhead*: the host has to write an order for each kernel, whether it is a large one or a small one.
+# ///
+#
+# Now profile it yourself, on any GPU, with the library that has the real weights:
 #
 # ```python
 # import torch
@@ -194,7 +377,7 @@ record(
 # print(seen.key_averages().table(sort_by="cuda_time_total", row_limit=12))
 # ```
 #
-# Put your three largest lines beside the forecast. For each: what does it wait for, and which percent of its ceiling is it at? Then take `"eager"` out, so that attention is one kernel, and look at what has gone.
+# Put your three largest lines beside the forecast. Then take `"eager"` out, so that attention is one kernel, and look at what has gone.
 #
 # ## Milestone
 #
@@ -207,8 +390,7 @@ record(
 #
 # ## What could not run here
 #
-# The profile of GPT-2 itself: it needs a library that this course does not carry, and its numbers would be of one version of it. A trace of the course's own model is in [L7](../lectures/l7_profiling.py#where-does-the-time-go). You would see two things that no forecast has: kernels
-# beside those in the table, for copies and for what a framework does between operators, and gaps.
+# The library's GPT-2 with its real weights: this course does not carry it, and its numbers would be of one version of it. You would see our lines, and beside them more kernels for copies and for what a framework does between operators.
 #
 # ## What next
 #

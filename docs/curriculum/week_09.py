@@ -3,7 +3,8 @@
 # title: "Week 9: Triton, the foundations"
 # search: {rank: 2}
 # nav: "9 · Triton"
-# description: "Programs, blocks and masks in Triton; and a fused activation: what it can save, worked out from bytes, and what one like it saved on the card."
+# description: "Programs, blocks and masks in Triton; and a fused activation, SiLU: what it can save, worked out from bytes, and what it saved on the card, beside PyTorch and its compiler."
+# needs: gpu
 # ---
 
 # %% [markdown]
@@ -67,62 +68,91 @@
 # ## Do
 #
 # Write SiLU, `x * sigmoid(x)`, as a kernel in Triton: one program a block, a mask at the end. Check it in the [interpreter](../triton_for_numpy_people.py#the-interpreter) first. But before you type, count. As two operators it is a sigmoid, which reads and writes,
-# and a product, which reads two tensors and writes one.
+# and a product, which reads two tensors and writes one: {{ trips.two:.0f}} trips of the tensor to memory and back. In one kernel it is read once and written once: {{ trips.fused:.0f}}.
+#
+# So by bytes SiLU can become {{ saves.silu:.1f}} times as quick as its two operators, if all kernels reach the same share of the bandwidth. `torch.nn.functional.silu` is one kernel already, and so is what `torch.compile` makes of the two: against them there is nothing to gain but what
+# they leave of the bandwidth.
+#
+# We did it with {{ size.numbers / 1e6:.0f}} million numbers in bf16, {{ size.mb:.0f}} MB, far more than the card's second cache holds. Each of the four is checked against double precision, then they take turns.
 
 # %% tags=["fold"]
-from course_kernels.measure import quantity, record
+from course_kernels.measure import compare, quantity, record
+from course_kernels.silu import k01_fused, library
+from course_kernels.silu.problem import PROBLEM
 
-N, BYTES = 2**26, 2  # numbers, bytes of each in bf16
+(JOB,) = PROBLEM.time_on  # 2**27 numbers in bf16
 TWO_OPERATORS, FUSED = 2 + 3, 2  # trips of the tensor
-GATED_TWO, GATED_FUSED = 2 + 3, 3  # the same with a gate: SwiGLU
+MB = JOB.N * JOB.element_bytes / 1e6
+FIELD = {
+    "two": library.two_operators,
+    "torch": library.one_operator,
+    "compiled": library.compiled,
+    "ours": k01_fused,
+}
 
 record(
-    ours_mb=quantity(FUSED * N * BYTES / 1e6, "MB"),
-    eager_mb=quantity(TWO_OPERATORS * N * BYTES / 1e6, "MB"),
+    race=compare(FIELD, JOB, seconds=0.3),
+    size={
+        "numbers": quantity(JOB.N, how="counted"),
+        "mb": quantity(MB, "MB"),
+        "ours_mb": quantity(FUSED * MB, "MB"),
+        "eager_mb": quantity(TWO_OPERATORS * MB, "MB"),
+    },
     trips={
         "two": quantity(TWO_OPERATORS, how="counted"),
         "fused": quantity(FUSED, how="counted"),
-        "gated": quantity(GATED_FUSED, how="counted"),
     },
-    saves={
-        "silu": quantity(TWO_OPERATORS / FUSED),
-        "swiglu": quantity(GATED_TWO / GATED_FUSED),
-    },
+    saves={"silu": quantity(TWO_OPERATORS / FUSED)},
 )
 
 # %% [markdown]
-# So by bytes SiLU can become {{ saves.silu:.1f}} times as quick as its two operators, if all kernels reach the same share of the bandwidth. `torch.nn.functional.silu` is one kernel already: against it there is nothing to gain but what it
-# leaves of the bandwidth.
-#
-# We have not measured SiLU alone, as no model here uses it alone. What the course's model has is its gated sister **SwiGLU**, `silu(gate) * up`: {{ trips.two:.0f}} trips as two operators, {{ trips.gated:.0f}} as one. This is its kernel. Yours is shorter: it has one tensor less, and none of the settings here: leave out whatever is in capital letters, but for `BLOCK`.
-#
-# /// source | src/course_kernels/swiglu/k01_fused.py#kernel
-# ///
-#
-# /// predict | By bytes, one kernel can be {{ saves.swiglu:.2f}} times as quick as two. How much of that was there in ours, with {{ w4.fused.rows:,.0f}} rows of 14336 numbers?
-# - [w4.door.prefill.eager.us / w4.door.prefill.ours.us < 0.9 * saves.swiglu] Less than nine tenths of it
-# - [0.9 * saves.swiglu <= w4.door.prefill.eager.us / w4.door.prefill.ours.us < 1.1 * saves.swiglu] About all of it
-# - [w4.door.prefill.eager.us / w4.door.prefill.ours.us >= 1.1 * saves.swiglu] More
+# /// predict | By bytes, one kernel can be {{ saves.silu:.1f}} times as quick as two operators. How much of that was there in ours?
+# - [race.two.us / race.ours.us < 0.8 * saves.silu] Less than four fifths of it
+# - [0.8 * saves.silu <= race.two.us / race.ours.us < 1.2 * saves.silu] About all of it
+# - [race.two.us / race.ours.us >= 1.2 * saves.silu] More
 # /// reveal
-# {{ w4.door.prefill.eager.us / w4.door.prefill.ours.us:.2f}} times: {{ w4.door.prefill.eager.us:.0f}} µs became {{ w4.door.prefill.ours.us:.0f}}, and `torch.compile`, which fuses the same two operators by itself, took {{ w4.door.prefill.compiled.us:.0f}}. Of the bandwidth on the
-# data sheet ours reaches {{ w4.door.prefill.ours.of_peak:.0%}}.
+# {{ race.two.us / race.ours.us:.2f}} times: {{ race.two.us:.0f}} µs became {{ race.ours.us:.0f}}.
 # ///
 #
-# Why not more? Hold it against [a plain copy](../how_we_measure.py): that reaches {{ measured.copy.gib4.torch.of_peak:.0%}} on this card. It is a yardstick and no bound: reads and writes in another proportion may get a little more.
+# Here is ours, to hold yours against.
+#
+# /// source | src/course_kernels/silu/k01_fused.py#kernel
+# ///
+#
+# Why not more? Hold it against [a plain copy](../how_we_measure.py): that reaches {{ measured.copy.gib4.torch.of_peak:.0%}} of the same bandwidth. It is a yardstick and no bound: reads and writes in another proportion may get a little more. The course's model has SiLU's gated sister, `silu(gate) * up`:
+# five trips against three, and [W4](../workshops/w4_serving.py#two-kernels-or-one) measures it.
+#
+# /// predict | PyTorch's own SiLU, the compiled one and ours move the same bytes. How much longer does the slowest of them take than the quickest?
+# - [max(race.torch.us, race.compiled.us, race.ours.us) < 1.2 * min(race.torch.us, race.compiled.us, race.ours.us)] Less than a fifth
+# - [1.2 * min(race.torch.us, race.compiled.us, race.ours.us) <= max(race.torch.us, race.compiled.us, race.ours.us) < 1.5 * min(race.torch.us, race.compiled.us, race.ours.us)] A fifth to a half
+# - [max(race.torch.us, race.compiled.us, race.ours.us) >= 1.5 * min(race.torch.us, race.compiled.us, race.ours.us)] More
+# /// reveal
+# The slowest takes {{ max(race.torch.us, race.compiled.us, race.ours.us) / min(race.torch.us, race.compiled.us, race.ours.us):.2f}} times as long.
+#
+# /// table
+# columns: ["SiLU, bf16", trips, "time, µs", "% of bandwidth"]
+# rows:
+#   - ["a sigmoid, then a product", "{{ trips.two:.0f}}", "{{ race.two.us:.0f}}", "{{ race.two.of_peak:.0%}}"]
+#   - ["torch.nn.functional.silu", "{{ trips.fused:.0f}}", "{{ race.torch.us:.0f}}", "{{ race.torch.of_peak:.0%}}"]
+#   - ["torch.compile, of the two", "{{ trips.fused:.0f}}", "{{ race.compiled.us:.0f}}", "{{ race.compiled.of_peak:.0%}}"]
+#   - ["ours", "{{ trips.fused:.0f}}", "{{ race.ours.us:.0f}}", "{{ race.ours.of_peak:.0%}}"]
+# caption: "The percentage counts two trips in each row, the least that SiLU needs, against the bandwidth on the data sheet. {{ gpu.name }}."
+# ///
+# ///
 #
 # ## Milestone
 #
 # The milestone of this week comes with the next, in [week 10](week_10.py#milestone): LayerNorm, in one pass over memory. Do this one on the way.
 #
 # /// exercise | Your SiLU, before it runs | 10 minutes
-# You have 2²⁶ numbers in bf16. How many bytes does your kernel move, and how many do the two operators? Divide both by what a copy reaches on your card: here that is {{ measured.copy.gib4.torch.gb_per_s:,.0f}} GB/s. Your clock then says less than that. What do you say?
+# You have 2²⁷ numbers in bf16. How many bytes does your kernel move, and how many do the two operators? Divide both by what a copy reaches on your card: here that is {{ measured.copy.gib4.torch.gb_per_s:,.0f}} GB/s. Your clock then says less than that. What do you say?
 # /// answer
-# One tensor is 134 MB. Yours moves 2 of them, 268 MB: {{ ours_mb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} µs. The two operators move 5, which is 671 MB: {{ eager_mb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} µs. These are times at the rate of a copy. A clock that says a little less may be right, for a copy is no bound. One that says less than the data sheet's bandwidth allows has measured a cache, or has stopped before the work was done.
+# One tensor is 268 MB. Yours moves 2 of them, 537 MB: {{ size.ours_mb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} µs. The two operators move 5, which is 1342 MB: {{ size.eager_mb / measured.copy.gib4.torch.gb_per_s * 1000:.0f}} µs. These are times at the rate of a copy. A clock that says a little less may be right, for a copy is no bound. One that says less than the data sheet's bandwidth allows has measured a cache, or has stopped before the work was done.
 # ///
 #
 # ## What could not run here
 #
-# SiLU by itself has no number on this page: what you see is its gated sister's, and the arithmetic for yours. With a GPU you time it as [How we measure](../how_we_measure.py#the-clock) says; without one the interpreter tells whether it is right in fp32; bf16 has [its own rules there](../triton_for_numpy_people.py#the-interpreter).
+# Nothing: all four ran, on the card named under the title. Without a GPU the interpreter tells whether your kernel is right in fp32; bf16 has [its own rules there](../triton_for_numpy_people.py#the-interpreter). With one, time it as [How we measure](../how_we_measure.py#the-clock) says.
 #
 # ## What next
 #

@@ -3,7 +3,8 @@
 # title: "Week 14: streams, graphs, asynchronous copies"
 # search: {rank: 2}
 # nav: "14 · Async"
-# description: "What a second buffer is worth, and where it is worth nothing; bytes that must be in flight; streams and graphs, from the records of the lessons."
+# description: "What a second buffer is worth to a LayerNorm and to a multiply; bytes that must be in flight; a profile with its largest stall; streams and graphs."
+# needs: [gpu, counters]
 # ---
 
 # %% [markdown]
@@ -51,37 +52,80 @@
 #
 # ## Do
 #
-# The task as it is usually set: put `cp.async` with two buffers into last week's LayerNorm, and measure the gain. Before you do, ask what a second buffer is *for*: it brings the next tile while you work on this one. So it helps if there are not enough bytes in flight already. And it helps most where a tile is used again and again, so that there is work to hide the fetch under.
+# The task: put `cp.async` with two buffers into a LayerNorm, and measure the gain. Before you do, ask what a second buffer is *for*: it brings the next row while you work on this one. So it helps if there are not enough bytes in flight already.
 #
 # **How many bytes must be in flight?** As many as come in while one of them is on its way: bandwidth times latency. [L3](../lectures/l3_memory.py#how-many-must-be-walking) measured both, and it is {{ l3.little.of_sm / 1000:.1f}} KB for each multiprocessor.
 
 # %%
-THREADS, ROW, BYTES = 2048, 4096, 4  # of a multiprocessor, numbers of a row in fp32
+REGISTERS, THREADS, EACH = 65536, 256, 64  # of a multiprocessor; of a block
+ROW, BYTES = 4096, 4  # numbers of a row, in fp32
 
 
-def in_flight(rows, share=1.0):
-    """Bytes on their way to a multiprocessor whose blocks have each asked for a row."""
-    return rows * ROW * BYTES * share
+def in_flight(rows):
+    """Bytes on their way to a multiprocessor whose blocks have asked for so many rows."""
+    return rows * ROW * BYTES
 
 
-ROWS_AT_ONCE = (
-    THREADS // 512
-)  # rows of 4096 for blocks of 512 threads, 8 numbers each
+KEPT = REGISTERS // (THREADS * EACH)  # blocks of k03_row_kept, each with a row
+STAY = 8192 // ROW  # blocks of k04_two_buffers, each with two buffers
+
+# %% [markdown]
+# [Week 10](week_10.py#milestone)'s kernel keeps a row of 4096 numbers in a block's registers. With 64 registers a thread {{ rows.kept:.0f}} such blocks fit on a multiprocessor, and each asks for its whole row at once: {{ asked_kb:.0f}} kB. While one block sums, three others fetch. So by arithmetic there is enough in flight, and a second buffer should give
+# little. That is a forecast, and it took a pencil. Now the kernel: blocks that stay, each walking over many rows.
+#
+# /// source | src/course_kernels/layer_norm/k04_two_buffers.py#kernel
+# ///
+#
+# `num_stages=3` makes Triton fetch with `cp.async` into two buffers of shared memory: our tests find the instruction in its machine code. {{ rows.stay:.0f}} blocks of it fit. With `num_stages=1` the same blocks fetch nothing ahead.
 
 # %% tags=["fold"]
-from course_kernels.measure import quantity, record
+from course_kernels.layer_norm import (
+    k01_row_a_block,
+    k03_row_kept,
+    k04_two_buffers,
+    library,
+)
+from course_kernels.layer_norm.problem import PROBLEM
+from course_kernels.measure import compare, count_many, quantity, record
+
+JOB = next(w for w in PROBLEM.time_on if w.N == ROW)
+X = JOB.M * JOB.N * JOB.element_bytes
+FIELD = {
+    "kept": k03_row_kept,
+    "one": k04_two_buffers.without_buffers,
+    "two": k04_two_buffers,
+}
 
 record(
-    rows=quantity(ROWS_AT_ONCE, how="counted"),
-    moved_mb=quantity(2 * 16384 * ROW * BYTES / 1e6, "MB"),
-    asked_kb=quantity(in_flight(ROWS_AT_ONCE) / 1e3, "kB"),
+    rows={
+        "kept": quantity(KEPT, how="counted"),
+        "stay": quantity(STAY, how="counted"),
+        "buffers": quantity(2 * STAY, how="counted"),
+    },
+    moved_mb=quantity(2 * X / 1e6, "MB"),
+    asked_kb=quantity(in_flight(KEPT) / 1e3, "kB"),
+    race=compare(FIELD, JOB, seconds=0.3),
 )
 
 # %% [markdown]
-# A LayerNorm whose blocks hold a row of 4096 numbers each has {{ rows:.0f}} blocks on a multiprocessor, and each asks for its whole row at once: {{ asked_kb:.0f}} kB. While one block sums, three others fetch. So there is enough in flight, and a second buffer would give nothing. That is the
-# answer to the task, and you can have it before you type.
+# /// predict | Against the kernel that keeps its row: how much of the time is saved by the one with two buffers?
+# - [race.two.us >= 0.9 * race.kept.us] Less than a tenth, or it takes longer
+# - [0.7 * race.kept.us <= race.two.us < 0.9 * race.kept.us] A tenth to three tenths
+# - [race.two.us < 0.7 * race.kept.us] More
+# /// reveal
+# {{ race.kept.us:.0f}} µs with the row kept, {{ race.two.us:.0f}} with two buffers. The same blocks without anything on its way ahead take {{ race.one.us:.0f}}.
 #
-# So look where it does help: the multiply, where each tile is used by every row and column of a block. This is what changed when `cp.async` and a second buffer came into [the ladder](../lectures/l5_the_top_of_the_ladder.py#9-fetch-while-you-multiply).
+# /// table
+# columns: ["LayerNorm, fp32", "rows asked for at a time", "time, µs", "% of bandwidth"]
+# rows:
+#   - ["k03, a block for each row", "{{ rows.kept:.0f}}", "{{ race.kept.us:.0f}}", "{{ race.kept.of_peak:.0%}}"]
+#   - ["blocks that stay, nothing ahead", "{{ rows.stay:.0f}}", "{{ race.one.us:.0f}}", "{{ race.one.of_peak:.0%}}"]
+#   - ["k04, blocks that stay, two buffers", "{{ rows.buffers:.0f}}", "{{ race.two.us:.0f}}", "{{ race.two.of_peak:.0%}}"]
+# caption: "16384 rows of 4096 numbers. Rows are those of one multiprocessor. {{ gpu.name }}."
+# ///
+# ///
+#
+# Now look where a second buffer has work to hide the fetch under: the multiply, where each tile is used by every row and column of a block. This is what changed when `cp.async` and a second buffer came into [the ladder](../lectures/l5_the_top_of_the_ladder.py#9-fetch-while-you-multiply).
 #
 # /// predict | How much of kernel 8's time does the second buffer save, at 4096 × 4096 × 4096 in fp32?
 # - [l5.ladder.asynchronous.us >= 0.95 * l5.ladder.warp_tiles.us] Next to nothing
@@ -102,9 +146,92 @@ record(
 # through shared memory too often.
 # ///
 #
+# And ours? The card's counters say how often x came from memory, how busy memory was, and what the warps waited for.
+
+# %% tags=["fold"]
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+MEMORY = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
+OTHERS = (
+    "short_scoreboard",
+    "lg_throttle",
+    "mio_throttle",
+    "math_pipe_throttle",
+    "wait",
+    "not_selected",
+)
+REASONS = ("long_scoreboard", "barrier", *OTHERS)
+PROFILED = {
+    "kept": k03_row_kept,
+    "two": k04_two_buffers,
+    "steps": k01_row_a_block,
+    "compiled": library.torch_compile,
+}
+tallies = dict(
+    zip(
+        PROFILED,
+        count_many(
+            [(kernel, JOB) for kernel in PROFILED.values()],
+            (MEMORY, WARPS, *map(STALL.format, REASONS)),
+        ),
+        strict=True,
+    )
+)
+
+
+def told(name, metric):
+    """A counter of the one kernel of ours."""
+    (kernel,) = tallies[name].kernels
+    return kernel["metrics"][metric]["value"]
+
+
+OURS = ("kept", "two", "steps")
+stalls = {
+    name: {reason: told(name, STALL.format(reason)) for reason in REASONS}
+    for name in OURS
+}
+record(
+    counted=tallies,
+    read={
+        name: quantity(tally.read_bytes / X, how="counted")
+        for name, tally in tallies.items()
+    },
+    busy={name: quantity(told(name, MEMORY) / 100, how="counted") for name in OURS},
+    warps={name: quantity(told(name, WARPS) / 100, how="counted") for name in OURS},
+    stall={
+        name: {
+            "memory": quantity(of["long_scoreboard"], how="counted"),
+            "barrier": quantity(of["barrier"], how="counted"),
+            "other": quantity(max(of[r] for r in OTHERS), how="counted"),
+        }
+        for name, of in stalls.items()
+    },
+)
+
+# %% [markdown]
+# /// predict | The kernel that keeps its row: what do its warps wait for most?
+# - [stall.kept.memory >= max(stall.kept.barrier, stall.kept.other)] Memory: *long scoreboard*
+# - [stall.kept.barrier > stall.kept.memory and stall.kept.barrier >= stall.kept.other] Each other: *barrier*
+# - [stall.kept.other > stall.kept.memory and stall.kept.other > stall.kept.barrier] Something else
+# /// reveal
+# Memory {{ stall.kept.memory:.2f}}, each other {{ stall.kept.barrier:.2f}}, and the largest of all other reasons {{ stall.kept.other:.2f}}: ticks that the warps of a scheduler wait, all together, for each instruction.
+#
+# /// table
+# columns: ["LayerNorm, fp32", "x read from memory, times", "memory busy", occupancy, "long scoreboard", barrier, "largest other"]
+# turned: true
+# rows:
+#   - ["k03, the row kept", "{{ read.kept:.2f}}", "{{ busy.kept:.0%}}", "{{ warps.kept:.0%}}", "{{ stall.kept.memory:.2f}}", "{{ stall.kept.barrier:.2f}}", "{{ stall.kept.other:.2f}}"]
+#   - ["k04, two buffers", "{{ read.two:.2f}}", "{{ busy.two:.0%}}", "{{ warps.two:.0%}}", "{{ stall.two.memory:.2f}}", "{{ stall.two.barrier:.2f}}", "{{ stall.two.other:.2f}}"]
+#   - ["k01, x loaded twice", "{{ read.steps:.2f}}", "{{ busy.steps:.0%}}", "{{ warps.steps:.0%}}", "{{ stall.steps.memory:.2f}}", "{{ stall.steps.barrier:.2f}}", "{{ stall.steps.other:.2f}}"]
+# caption: "By Nsight Compute. The kernel that torch.compile wrote read x {{ read.compiled:.2f}} times. {{ gpu.name }}."
+# ///
+#
+# The first row is the question that [week 10](week_10.py#milestone) left: a kernel that loads x twice has made no second trip if the counter says about 1. And a stall says what a warp waited for, not that it cost anything: while memory is busy all the time, somebody has to wait for it.
+# ///
+#
 # ## What could not run here
 #
-# LayerNorm with two buffers, and its profile: by the arithmetic above there is nothing to gain, and no kernel in this course does it. You would see the same time as without.
+# The same in CUDA C++, with `cuda::pipeline` by hand: ours lets Triton write the `cp.async`. You would see the same instruction, and be free to place each wait.
 #
 # ## What next
 #

@@ -302,6 +302,26 @@ def test_a_part_of_a_row_comes_in_vectors_and_a_step_asks_for_four(compiled):
     assert spilled(result) == 0
 
 
+def test_a_row_that_is_kept_is_asked_for_at_once_and_four_fit_beside_one_another(compiled):
+    """Four vectors each of x, g and b before the first barrier, and 64 registers or fewer a thread."""
+    result = compiled["layer_norm-kept-0-90"]
+
+    assert (result["asked"], result["LDG"], result["STG"], result["128"]) == (12, 12, 4, 16)
+    assert spilled(result) == 0
+    assert 65536 // (result["registers"] * 256) >= 4
+
+
+def test_two_buffers_are_filled_by_cp_async_and_two_blocks_fit(compiled):
+    one, two = compiled["layer_norm-kept-1-90"], compiled["layer_norm-kept-2-90"]
+
+    assert "LDGSTS" not in one
+    assert two[WIDE] == two["LDGSTS"] == 3 * 2  # two rows before the loop and one in it, two vectors a thread
+    assert two["LDG"] == 2 * 2  # g and b
+    assert 2 * 4 * 4096 <= two["shared"] < 2.1 * 4 * 4096
+    assert spilled(one) == spilled(two) == 0
+    assert 65536 // (512 * max(one["registers"], two["registers"])) >= 2
+
+
 def test_a_convolution_is_on_tensor_cores_in_tf32_alone(compiled):
     rough, exact = compiled["conv2d-tf32-90"], compiled["conv2d-ieee-90"]
 
@@ -317,6 +337,13 @@ def test_a_norm_that_looks_ahead_asks_for_the_next_row_before_it_adds_up_this_on
     assert result["128"] == result["LDG"] + result["STG"]
     assert spilled(result) == 0
     assert 65536 // (result["registers"] * 32) >= k03_ahead.RESIDENT_WARPS
+
+
+def test_silu_moves_whole_vectors(compiled):
+    result = compiled["silu-90"]
+
+    assert (result["LDG"], result["STG"], result["128"]) == (2, 2, 4)
+    assert spilled(result) == 0
 
 
 def test_a_gate_moves_whole_vectors(compiled):

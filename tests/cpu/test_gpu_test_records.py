@@ -94,6 +94,7 @@ def test_there_is_a_group_for_every_problem_every_lab_on_the_card_and_every_othe
         "capstone",
         "cuda",
         "expert_parallel",
+        "gpt2",
         "hopper_operators",
         "judge",
         "languages",

@@ -73,6 +73,7 @@ WORKLOADS = {
     "speculative_sampling": [
         Workload.of("int32", B=7, K=3, V=50, **more) for more in ({}, {"mixed": True}, {"greedy": True})
     ],
+    "silu": [Workload.of(dtype, N=3001) for dtype in ("float32", "float16")],
     "softmax": [Workload.of("float32", M=13, N=781)],
     "sparse_attention": [
         Workload.of("float16", B=2, H=3, H_I=5, N=70, TOP=9, **more) for more in ({}, {"peaked": True})

@@ -10,7 +10,14 @@ import torch
 from planted import planted, seen
 
 from course_judge.worker.interpreter import watched_memory
-from course_kernels.layer_norm import k01_row_a_block, k02_row_split, library, statistics
+from course_kernels.layer_norm import (
+    k01_row_a_block,
+    k02_row_split,
+    k03_row_kept,
+    k04_two_buffers,
+    library,
+    statistics,
+)
 from course_kernels.layer_norm.problem import EPSILON, OFFSET, PROBLEM, PUBLISHED
 from course_kernels.measure.check import checked_error
 from course_kernels.measure.competitor import Competitor
@@ -18,7 +25,8 @@ from course_kernels.problem import Workload, worst_error
 
 pytestmark = pytest.mark.kept
 
-KERNELS = [k01_row_a_block, k02_row_split]
+KERNELS = [k01_row_a_block, k02_row_split, k03_row_kept, k04_two_buffers]
+TAKES = {k03_row_kept: 16384, k04_two_buffers: 8192}  # numbers of a row, at most
 FAR = Workload.of("float32", M=3, N=97, offset=True)
 
 
@@ -40,6 +48,11 @@ def error(out, inputs):
 def test_rows_of_any_length_are_right(kernel, M, N, offset):
     w = Workload.of("float32", M=M, N=N, **({"offset": True} if offset else {}))
     inputs = inputs_of(w)
+    if TAKES.get(kernel, N) < N:
+        assert not kernel.supports(w)
+        with pytest.raises(ValueError, match=rf"^x: expected N <= {TAKES[kernel]}, got N={N}$"):
+            kernel.layer_norm(*inputs)
+        return
 
     assert error(kernel.layer_norm(*inputs), inputs) <= PROBLEM.max_error(w) / 2
 
@@ -52,6 +65,19 @@ def test_any_number_of_parts_is_right_and_nothing_outside_is_touched(parts):
 
     assert memory.findings == []
     assert error(out, inputs) <= PROBLEM.max_error(FAR) / 2
+
+
+@pytest.mark.parametrize("function", [k04_two_buffers.layer_norm, k04_two_buffers.without_buffers])
+@pytest.mark.parametrize("programs", [None, 1, 2, 3, 7])
+def test_any_number_of_programs_that_stay_gives_the_same_bits(function, programs):
+    inputs = inputs_of(FAR)
+    with watched_memory(shuffle=1) as memory:
+        out = function(*inputs, programs=programs)
+
+    assert memory.findings == []
+    assert torch.equal(out, k03_row_kept.layer_norm(*inputs))
+    with pytest.raises(ValueError, match=r"^programs: expected at least 1, got -1$"):
+        function(*inputs, programs=-1)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -111,6 +137,17 @@ NEAR = Workload.of("float32", M=2, N=300)
 FAULTS = {
     "k01: epsilon is forgotten": (k01_row_a_block, "squares / N + epsilon", "squares / N", {}),
     "k01: the variance of a sample": (k01_row_a_block, "squares / N +", "squares / (N - 1) +", {}),
+    "k03: zeros past the end are far from the mean": (
+        k03_row_kept, "far = tl.where(there, x - mean, 0.0)", "far = x - mean", {},
+    ),
+    "k03: what the first sum has rounded away counts a row's room": (
+        k03_row_kept, "tl.where(there, x - rough, 0.0)", "(x - rough)", {},
+    ),
+    "k03: the weights and the bias change places": (k03_row_kept, "* g + b", "* b + g", {}),
+    "k04: every program begins with the first row": (
+        k04_two_buffers, "tl.range(tl.program_id(0), M,", "tl.range(0 * tl.program_id(0), M,", {"programs": 2},
+    ),
+    "k04: half of the rows is left out": (k04_two_buffers, "tl.num_programs(0), num", "2, num", {"programs": 1}),
     "k02: the last part counts as a whole one": (
         k02_row_split, "tl.minimum(LENGTH, N - p * LENGTH)", "LENGTH", {"parts": 7},
     ),
@@ -173,6 +210,20 @@ def test_how_a_row_is_split(M, N, parts, length):
 
     assert found == (parts, length)
     assert (found[0] - 1) * found[1] < N <= found[0] * found[1]
+
+
+@pytest.mark.parametrize(
+    ("M", "N", "programs"), [(16384, 4096, 2 * 132), (16384, 8192, 132), (16384, 64, 16384), (7, 1, 7)]
+)
+def test_how_many_programs_stay(monkeypatch, M, N, programs):
+    monkeypatch.setattr(k04_two_buffers, "interpreted", lambda: False)
+    card = SimpleNamespace(multi_processor_count=132 if N > 64 else 10_000)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: card)
+    k04_two_buffers.programs_for.cache_clear()
+    block = 1 << (N - 1).bit_length()
+
+    assert k04_two_buffers.programs_for(torch.device("cpu"), M, block) == programs
+    k04_two_buffers.programs_for.cache_clear()
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

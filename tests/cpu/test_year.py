@@ -1,5 +1,7 @@
 """The year: 52 weeks as data, with everything that was asked of them, a map without a circle, and pages of one form."""
 
+import dataclasses
+import importlib
 import itertools
 import re
 from pathlib import Path
@@ -24,7 +26,7 @@ DONE = [week for week in YEAR.weeks if (ROOT / week.page).exists()]
 # What each week must have: words of its ideas, of what is done in it, and of its milestone. A week with a page has them
 # there; one that is to come has them in the data. `~` before a word: changed on purpose, and the page says so.
 ASKED = {
-    1: "intensity, ceiling, ridge point, HBM, SRAM, warp, profiler, GPT-2, A100, 4096",
+    1: "intensity, ceiling, ridge point, HBM, SRAM, warp, profiler, GPT-2, A100, host, one token, 4096",
     2: "block, grid, shared memory, coalesc, occupancy, bank conflict, L1, L2, vector add, transpose",
     3: "parameters, 6ND, 2ND, KV cache, MFU, Chinchilla, square, 7B, forward pass",
     4: "traffic, tiles, online softmax, MQA, GQA, MLA, FlashAttention-2, NumPy, 8192",
@@ -32,12 +34,12 @@ ASKED = {
     6: "prefill, decode, first token, continuous batching, paged, block table, fragmentation, SGLang, vLLM, 64, 7B",
     7: "AllReduce, tensor parallel, pipeline, bubble, 1F1B, micro-batch, all-gather, reduce-scatter, two cards",
     8: "ZeRO, FSDP, mixed precision, bf16, fp16, recomput, peak memory, 13B",
-    9: "compiles, load, store, block, mask, tl.dot, autotun, fus, SiLU",
-    10: "Dynamo, Inductor, reduce-overhead, max-autotune, graph break, does not pay, FlashAttention-3, LayerNorm",
+    9: "compiles, load, store, block, mask, tl.dot, autotun, fus, SiLU, functional.silu, two operators, bandwidth",
+    10: "Dynamo, Inductor, reduce-overhead, max-autotune, graph break, does not pay, FlashAttention-3, LayerNorm, kept",
     11: "encoder, projector, token, resolution, decode, cross-attention, cache, vision",
     12: "serving, attention kernel, training, baseline, a number before, a number after, why, next",
     13: "shuffle, vote, reduction, WMMA, fragment, mma.sync, LayerNorm",
-    14: "cp.async, stream, event, CUDA graph, cooperative group, buffer, stall",
+    14: "cp.async, stream, event, CUDA graph, cooperative group, two buffers, LayerNorm, % of bandwidth, stall",
     15: "CUTLASS, 2.x, layout, epilogue, mainloop, producer, Triton, bias, ReLU, cuBLAS",
     16: "TMA, descriptor, wgmma, cluster, distributed shared memory, persistent, ping-pong, SASS",
     17: "TMA, ping-pong, FP8, share, Blackwell, e4m3, roofline, FlashAttention-2",
@@ -265,7 +267,7 @@ def test_the_calendar_has_a_day_for_each_week():
 
 def test_week_1_places_a_multiply_under_the_roof():
     """Far right of the ridge of 156: 1365 operations for each byte, 440 µs of arithmetic, 50 µs of bytes."""
-    names = cell_of("week_01")
+    names = forecast_of_week_1()
     operations, moved = names["multiply"](4096, 4096, 4096)
     assert round(operations / moved) == 1365
     assert round(1e6 * operations / names["PEAK"]) == 441
@@ -280,6 +282,15 @@ def test_week_1_places_a_multiply_under_the_roof():
     )
     assert products == 2 * names["TOKENS"] * (12 * 12 * 768**2 + 50257 * 768)
     assert lines["scores and sums of attention"][0] == 12 * 8 * 12 * 2 * 2 * 1024**2 * 64
+
+
+def forecast_of_week_1():
+    """The names of the first cell: it needs no card."""
+    from course_site.pages.page import read_page
+
+    names = {}
+    exec(read_page(ROOT / FOLDER / "week_01.py", ROOT).code[0].source, names)
+    return names
 
 
 def test_week_3_counts_the_parameters_that_are_published():
@@ -417,6 +428,160 @@ def test_the_cells_of_week_20_run_without_its_cards(monkeypatch):
     assert [*names["raced"]] == [1024 * 4**i for i in range(12)]
     assert names["kept"]["message"]["k4194304"].value == 2**32 / 1e3
     assert {*names["kept"]["ring"]} == {*names["kept"]["library"]} == {*names["kept"]["message"]}
+
+
+# --- pages that measure: their cells on a CPU, checked and not timed -------------------------------------
+
+
+@pytest.fixture
+def untimed(monkeypatch):
+    """Races without a clock: whoever would be timed is checked on the CPU, in Triton's interpreter."""
+    torch = pytest.importorskip("torch")
+    from course_kernels.measure.check import checked_errors
+    from course_kernels.measure.competitor import competitor_of
+
+    raced = []
+
+    def compare(field, workload, *, seconds):
+        assert 0 < seconds <= 0.5
+        raced.append((list(field), workload))
+        checked_errors({name: competitor_of(one) for name, one in field.items()}, workload, device="cpu")
+        return dict.fromkeys(field)
+
+    monkeypatch.setattr("course_kernels.measure.run.compare", compare)
+    monkeypatch.setattr(torch, "compile", lambda function, **how: function)
+    return raced
+
+
+def problem_of(name):
+    """A problem of the library."""
+    return importlib.import_module(f"course_kernels.{name}.problem").PROBLEM
+
+
+def smaller(monkeypatch, problem, *workloads):
+    """A problem that is timed on workloads that a CPU bears."""
+    module = importlib.import_module(f"course_kernels.{problem}.problem")
+    monkeypatch.setattr(module, "PROBLEM", dataclasses.replace(module.PROBLEM, time_on=workloads))
+
+
+def test_week_9_races_four_on_one_size(monkeypatch, untimed):
+    from course_kernels.problem import Workload
+    from course_kernels.silu import library
+
+    library._compiled.cache_clear()
+    (large,) = problem_of("silu").time_on
+    assert 5 * large.N * large.element_bytes == 1_342_177_280
+    small = Workload.of("float32", N=5000)
+    smaller(monkeypatch, "silu", small)
+    names = cell_of("week_09")
+    library._compiled.cache_clear()
+    assert untimed == [(["two", "torch", "compiled", "ours"], small)]
+    assert names["MB"] == 0.02
+
+
+def test_week_10_counts_the_compiler_s_loads_and_races_a_row_that_is_kept(monkeypatch, untimed):
+    from course_kernels.layer_norm import library
+    from course_kernels.problem import Workload
+
+    (large,) = (w for w in problem_of("layer_norm").time_on if w.N == 4096)
+    assert large.dims == {"M": 16384, "N": 4096}
+    small = Workload.of("float32", M=3, N=4096)
+    smaller(monkeypatch, "layer_norm", small)
+    library._compiled.cache_clear()
+    written = [
+        "tmp0 = tl.load(in_ptr0 + (r0_1), mask)",
+        "tl.load(in_ptr0 + (r0_1)); tl.load(in_ptr1 + (r0_1))",
+    ]
+    monkeypatch.setattr("torch._inductor.utils.run_and_get_code", lambda f, *inputs: (f(*inputs), written))
+    names = cell_of("week_10")
+    assert names["LOADS"] == 2
+    assert names["TENSOR"] == 4 * 3 * 4096
+    assert untimed == [(["eager", "twice", "compiled", "kept"], small)]
+    written.clear()
+    with pytest.raises(RuntimeError, match="no load of x"):
+        names["loads_of_x"]("cpu")
+    library._compiled.cache_clear()
+
+
+def test_week_1_profiles_a_small_model(monkeypatch):
+    """The whole cell on a CPU, with a model of one layer, and a profiler and a graph that do nothing."""
+    torch = pytest.importorskip("torch")
+    from contextlib import nullcontext
+    from types import SimpleNamespace
+
+    from course_kernels.measure import readings
+    from course_models import gpt2, kernel_times
+
+    names, rounds, watched = forecast_of_week_1(), [], []
+    small = gpt2.Shape(layers=1, width=32, heads=2, words=50, places=600)
+    monkeypatch.setattr(gpt2, "Shape", lambda *sizes: small if sizes == (12, 768, 12, 50257) else None)
+
+    def stopwatch(works, *, n):
+        rounds.append((list(works), n))
+        return {name: work() for name, work in works.items()}
+
+    def profiled(step, ranges):
+        step()
+        assert model[0].watched
+        watched.append(ranges)
+        return kernel_times.Seen(dict.fromkeys((*ranges, kernel_times.ELSE), 1e3), 7, 5.0)
+
+    model = []
+    real = gpt2.GPT2
+    monkeypatch.setattr(gpt2, "GPT2", lambda *a, **how: model.append(real(*a, **how)) or model[0])
+    monkeypatch.setattr(kernel_times, "profiled", profiled)
+    monkeypatch.setattr(readings, "stopwatch", stopwatch)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: None)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: SimpleNamespace(replay=lambda: "replayed"))
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph: nullcontext())
+    names = cell_of("week_01", constants={"LENGTH": 40, "SEQUENCES": 2})
+    assert names["words"].shape == (2, 40)
+    assert names["step"]["forward"].shape == (2, 40, 50)
+    assert names["step"]["decode"].shape == (1, 50)
+    assert names["step"]["graph"] == "replayed"
+    assert rounds == [(["forward"], 10), (["decode", "graph"], 50)]
+    assert watched == [gpt2.LINES, gpt2.LINES]
+    assert set(names["operators"]) == set(gpt2.LINES)
+    assert small.decode_bytes(512, 2) == names["model"].shape.decode_bytes(names["HELD"], 2)
+    model[0].layers[0].down.mul_(0.0)
+    model[0].layers[0].lists[:32].mul_(-1.0)
+    names["check"](model[0], names["drawn"](2, 12))
+    exact = real(small, 1, device="cpu")
+    monkeypatch.setattr(names["copy"], "deepcopy", lambda model: exact)
+    with pytest.raises(RuntimeError, match=r"^logits are off by .*, more than 0\.03$"):
+        names["check"](model[0], names["drawn"](2, 12))
+
+
+def test_week_14_races_two_buffers_and_asks_the_counters(monkeypatch, untimed):
+    from course_kernels.layer_norm import k03_row_kept, k04_two_buffers, library
+    from course_kernels.measure.record_types import Counted
+    from course_kernels.problem import Workload
+
+    small = Workload.of("float32", M=5, N=4096)
+    smaller(monkeypatch, "layer_norm", small)
+    library._compiled.cache_clear()
+    asked = []
+
+    def count_many(jobs, metrics):
+        asked.extend(jobs)
+        told = {name: {"value": float(len(name)), "unit": ""} for name in metrics}
+        return [
+            Counted("k", w.as_json(), 2.0 * 5 * 4096 * 4, 1.0, [{"name": "k", "metrics": told}])
+            for _, w in jobs
+        ]
+
+    monkeypatch.setattr("course_kernels.measure.counters.count_many", count_many)
+    names = cell_of("week_14")
+    library._compiled.cache_clear()
+    assert untimed == [(["kept", "one", "two"], small)]
+    assert [w for _, w in asked] == [small] * 4
+    assert (names["KEPT"], names["STAY"]) == (4, 2)
+    assert names["KEPT"] * names["THREADS"] == 4 * 32 * (4096 // k03_row_kept.A_WARP)
+    assert names["STAY"] == k04_two_buffers.AT_WORK // 4096
+    assert names["tallies"]["kept"].read_bytes / names["X"] == 2
+    assert len(names["stalls"]["two"]) == 8
 
 
 def cell_of(name, other=None, *, measured=True, with_cards=False, constants=None, **clock):

@@ -30,7 +30,7 @@ from course_kernels.gemm import in_gluon
 from course_kernels.gemm import k05_triton as gemm_triton
 from course_kernels.gemm_fp8 import k01_triton as fp8_triton
 from course_kernels.grouped_gemm import k01_triton as grouped
-from course_kernels.layer_norm import k02_row_split
+from course_kernels.layer_norm import k02_row_split, k03_row_kept, k04_two_buffers
 from course_kernels.mla_decode import k01_one_program as mla_one_program
 from course_kernels.mla_decode import k02_split as mla_split
 from course_kernels.moe import k02_sorted as moe_sorted
@@ -45,6 +45,7 @@ from course_kernels.qkv_rope import k02_fused
 from course_kernels.reduction import k05_triton
 from course_kernels.rms_norm import k02_one_read, k03_ahead
 from course_kernels.sampling import k01_gumbel, k02_threshold
+from course_kernels.silu import k01_fused as silu_fused
 from course_kernels.skinny_gemm import k01_one_program as few_rows
 from course_kernels.skinny_gemm import k02_shares, k03_dot_products
 from course_kernels.skinny_gemm_fp4 import k01_one_program as few_rows_fp4
@@ -365,6 +366,18 @@ def layer_norm(capability):
     return compiled(k02_row_split.part_kernel, types, constants, capability, more_even=("LENGTH",), **options)
 
 
+def rows_kept(capability, buffers):
+    """A row that is read once: kept in registers, or brought while the one before is worked on."""
+    types = dict.fromkeys(("x_ptr", "g_ptr", "b_ptr", "y_ptr"), "*fp32") | {"N": "i32", "epsilon": "fp32"}
+    constants, kernel = {"BLOCK": 4096}, k03_row_kept.row_kept_kernel
+    options = {"num_warps": 4096 // k03_row_kept.A_WARP}
+    if buffers:
+        types, kernel = types | {"M": "i32"}, k04_two_buffers.two_buffers_kernel
+        constants |= {"STAGES": k04_two_buffers.STAGES if buffers > 1 else 1}
+        options = {"num_warps": 4096 // k04_two_buffers.A_WARP}
+    return compiled(kernel, types, constants, capability, **options)
+
+
 def conv2d(capability, precision):
     """The first layer of a network of 2012: 96 filters of 11 x 11 over three channels."""
     types = dict.fromkeys(("x_ptr", "f_ptr", "bias_ptr", "y_ptr"), "*fp32")
@@ -380,6 +393,13 @@ def conv2d(capability, precision):
     constants |= {"STEP": convolution.STEP[precision]}
     options = {"num_warps": convolution.WARPS, "num_stages": convolution.STAGES}
     return compiled(convolution.implicit_gemm_kernel, types, constants, capability, **options)
+
+
+def silu(capability):
+    """A number and its own gate."""
+    types = dict.fromkeys(("x_ptr", "y_ptr"), "*bf16") | {"N": "i32"}
+    options = {"num_warps": silu_fused.WARPS}
+    return compiled(silu_fused.silu_kernel, types, {"BLOCK": silu_fused.BLOCK}, capability, **options)
 
 
 def swiglu(capability, block, pdl=False):
@@ -638,11 +658,14 @@ if __name__ == "__main__":
     results["moe-gate_up-128-89"] = moe(89, moe_fused.gate_up_kernel, 128)
     results["moe-router-90"] = moe_router()
     results["layer_norm-part-90"] = layer_norm(90)
+    for buffers in (0, 1, 2):
+        results[f"layer_norm-kept-{buffers}-90"] = rows_kept(90, buffers)
     for precision in ("tf32", "ieee"):
         results[f"conv2d-{precision}-90"] = conv2d(90, precision)
     results["rms_norm-k02-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 4)
     results["rms_norm-k02-pdl-90"] = rms_norm(90, k02_one_read.one_read_kernel, 4096, 16, pdl=True)
     results["rms_norm-k03-90"] = rms_norm(90, k03_ahead.ahead_kernel, 4096, 8)
+    results["silu-90"] = silu(90)
     results["swiglu-90"] = swiglu(90, swiglu_fused.BLOCK)
     results["swiglu-pdl-90"] = swiglu(90, swiglu_fused.SMALL_BLOCK, pdl=True)
     results["qkv_rope-turned-90"] = qkv_rope(90, 2, 32, 1, turned=True)

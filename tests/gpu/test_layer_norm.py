@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_kernels.layer_norm import k01_row_a_block, k02_row_split, library
+from course_kernels.layer_norm import k01_row_a_block, k02_row_split, k03_row_kept, k04_two_buffers, library
 from course_kernels.layer_norm.problem import PROBLEM, PUBLISHED
 from course_kernels.measure import count_many
 from course_kernels.measure.check import WrongResult, checked_error
@@ -19,6 +19,27 @@ def inputs_of(w, seed=0):
 
 def error(out, inputs):
     return worst_error(out, PROBLEM.reference(*inputs), rows_apart=True)
+
+
+@pytest.mark.parametrize(
+    "competitor", [k03_row_kept, k04_two_buffers, k04_two_buffers.without_buffers, library.torch_compile]
+)
+@pytest.mark.parametrize("offset", [False, True])
+@pytest.mark.parametrize(("M", "N"), [(16384, 4096), (65536, 1024), (5000, 8192), (3001, 5000)])
+def test_rows_that_are_kept_are_right(competitor, M, N, offset):
+    w = Workload.of("float32", M=M, N=N, **({"offset": True} if offset else {}))
+
+    assert checked_error(competitor, w, torch.Generator("cuda").manual_seed(0)) <= PROBLEM.max_error(w)
+
+
+@pytest.mark.parametrize("kernel", [k03_row_kept, k04_two_buffers])
+def test_rows_that_are_kept_past_2_to_the_31_numbers(kernel):
+    w = Workload.of("float32", M=2**31 // 8192 + 3, N=8192)
+    x, g, b = inputs_of(w)
+    last = x[-1:].clone()
+    out = kernel.layer_norm(x, g, b)[-1:]
+
+    assert error(out, (last, g, b)) <= PROBLEM.max_error(w)
 
 
 @pytest.mark.parametrize("competitor", [*KERNELS, library.torch_eager, library.torch_compile])
@@ -86,6 +107,13 @@ def test_x_is_read_twice_and_written_once():
 
     assert 1.5 * x < counted.read_bytes < 2 * x + PUBLISHED.M * 2 * columns
     assert counted.write_bytes == pytest.approx(x, rel=0.1)
+
+
+def test_a_row_that_is_kept_is_read_once():
+    w = Workload.of("float32", M=16384, N=4096)
+    for counted in count_many([(k03_row_kept, w), (k04_two_buffers, w)]):
+        assert counted.read_bytes == pytest.approx(4 * w.M * w.N, rel=0.1)
+        assert counted.write_bytes == pytest.approx(4 * w.M * w.N, rel=0.1)
 
 
 def test_the_published_kernels_where_they_are_at_hand():

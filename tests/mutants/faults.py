@@ -80,8 +80,8 @@ AREAS = {
                 "attention", "attention_backward", "attention_general", "bank_conflicts", "bias_gelu",
                 "bytes_in_flight", "copy",
                 "decode_attention", "divergence", "fused_multiply_add", "gemm", "gemm_fp8", "grey", "paged_attention",
-                "qkv_rope", "reduction", "rms_norm", "sampling", "sgemm", "softmax", "strided_read", "swiglu",
-                "transpose", "vector_add",
+                "qkv_rope", "reduction", "rms_norm", "sampling", "sgemm", "silu", "softmax", "strided_read",
+                "swiglu", "transpose", "vector_add",
             )
             for pattern in ("k*.cu", "k*.py", "by_*.py", "arguments.py", "tiles.py")
         ),
@@ -100,7 +100,7 @@ AREAS = {
                     "attention_backward", "attention_general", "bank_conflicts", "bias_gelu", "bytes_in_flight",
                     "decode_attention",
                     "divergence", "fused_multiply_add", "gemm", "grey", "paged_attention", "reduction", "sampling",
-                    "sgemm", "strided_read", "transpose",
+                    "sgemm", "silu", "strided_read", "transpose",
                 )
             },
             # Who begins early waits: no interpreter does, and the machine code is read.

@@ -1,0 +1,1 @@
+"""SiLU, a gate that a number opens for itself: x * sigmoid(x) in one pass."""
