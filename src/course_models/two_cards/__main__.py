@@ -122,7 +122,7 @@ def _wake(device: str) -> None:
 
 
 class Memory:
-    """What torch has given out on this card; on the CPU nobody counts it, and all is 0."""
+    """Bytes that torch has given out on this card; on the CPU nobody counts them, and all is 0."""
 
     def __init__(self, device: str) -> None:
         self._counts = device == "cuda"
