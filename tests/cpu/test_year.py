@@ -326,7 +326,8 @@ def test_week_11_times_a_tower_in_small_on_a_cpu():
 
     small = {
         '"cuda"': '"cpu"', "SMALL, LARGE = 16, 336, 672": "SMALL, LARGE = 16, 28, 56", '"small": 16': '"small": 2',
-        "VIT_L_14, Tower, ": "VIT_L_14, Shape, Tower, ", "PICTURES =": "VIT_L_14 = Shape(3, 128, 2, 256, 14)\nPICTURES =",
+        "VIT_L_14, Tower, ": "VIT_L_14, Shape, Tower, ",
+        "PICTURES =": "VIT_L_14 = Shape(3, 128, 2, 256, 14)\nPICTURES =",
     }  # fmt: skip
     names = cell_of("week_11", small, measure=measure)
     assert asked[:4] == [*["B2-SIDE28-bfloat16"] * 3, "B2-N5-H2-D64-bfloat16"]
