@@ -215,7 +215,7 @@ record(
 # | MLP | {{ work.small.mlp:.2f}} TFLOP | {{ tower.small.mlp.us / 1000:.2f}} ms | {{ tower.small.mlp.of_peak:.0%}} | {{ work.large.mlp:.2f}} TFLOP | {{ tower.large.mlp.us / 1000:.2f}} ms | {{ tower.large.mlp.of_peak:.0%}} |
 # ///
 #
-# By operations the four large pictures differ from the sixteen small ones in one place alone, the core: its pairs grow with the square of a picture's tokens, and everything else with the rows. What keeps the whole below its best grid is what lies between: norms, GELU, additions, and heads laid out anew, each a trip to memory that no operation counts. [A fused one](../one_token.py) saves such trips.
+# By operations the four large pictures differ from the sixteen small ones in one place alone, the core: its pairs grow with the square of a picture's tokens, and everything else with the rows. What takes time beside grids and core is what lies between: norms, GELU, additions, and heads laid out anew, each a trip to memory that no operation counts. [A fused one](../one_token.py) saves such trips.
 #
 # ## Milestone
 #
