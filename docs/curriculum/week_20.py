@@ -31,8 +31,8 @@
 # ## Read
 #
 # /// reading
-# nccl-2018: "Take the idea of rings over all links at once. The numbers are of a card three generations old."
-# hu2025: "The best text on what NCCL does. Take the three protocols, and which is chosen for which size."
+# nccl-2018: "Take what *bus bandwidth* is for, and why a small message goes another way, quicker to begin, and with less bandwidth. Lists send you here for rings, of which it does not speak. Its cards are Pascal and Volta."
+# hu2025: "NCCL taken apart: its three protocols, rings and trees, and how data moves inside a machine and between machines. Take the protocols, and which is chosen for which size."
 # juniper2024: "A vendor's comparison of Ethernet with InfiniBand: read it as such."
 # together2025: "A tour of what goes wrong on many machines."
 # ///
