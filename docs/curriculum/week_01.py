@@ -34,8 +34,8 @@
 # he2022: "The best hour of the year. Take its three causes: arithmetic, memory, overhead. Its numbers are of an A100, so divide anew for your card."
 # scaling-book-roofline: "The same drawing, from people who build for TPUs. Take the derivation of the ridge, and its rule that for a multiply the batch in tokens is the intensity. Its 240 is a TPU's [^scaling-book-roofline]: a GPU's may be smaller or larger, so work yours out."
 # transformer-math: "Now only to see what there is: week 3 reads it with a pencil."
-# hopper-whitepaper: "The first three chapters, for the names. Its largest peaks are *with sparsity*, which you will hardly ever have: this course counts the dense ones."
-# torch-profiler-recipe: "Type it. The recipe moved: older lists lead to one that is out of date."
+# hopper-whitepaper: "Read its beginning, and then its part on the SM, for the names: what a GPC, an SM and a cluster are. Its largest peaks are *with sparsity*, which you will hardly ever have: this course counts the dense ones."
+# torch-profiler-recipe: "Type it. It begins with a small network on the CPU; its steps on a GPU come after. Lists often lead to an older recipe of nearly the same name."
 # ///
 #
 # ## Ideas

@@ -34,7 +34,7 @@
 # /// reading
 # hwu2022: "The first five chapters are this week: threads, grids in several dimensions, how a multiprocessor runs them, memories and tiles. Do the exercises on tiles. It has a third author, El Hajj, whom lists often leave out. It was written before Hopper, so it has no copies by TMA and no clusters."
 # teaching-kit: "The lectures of the first three weeks follow the book. Watch them where the book was too short for you. Take the ideas, and not the sizes of the cards in them: today's have many times as many bytes a second."
-# even-easier: "Type its program, and see one thread become many. It uses managed memory, so a page of memory moves when somebody first touches it: what a profiler says of its first run is mostly that move. Our kernels get tensors that are on the card already."
+# even-easier: "Type its program, and see one thread become many. It uses managed memory, so a page of memory moves when somebody first touches it: with many threads, its kernel spends most of its time on that move, until the post fetches the pages beforehand. Our kernels get tensors that are on the card already."
 # ///
 #
 # ## Ideas

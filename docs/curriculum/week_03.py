@@ -32,7 +32,7 @@
 # ## Read
 #
 # /// reading
-# transformer-math: "Take its equation for training, and its list of what fills a card's memory besides the weights. It counts a cache with all heads; today's models share them."
+# transformer-math: "Take its equation for training, and its list of what fills a card's memory besides the weights. Of inference it says little: for a model at work it takes the weights and a fifth more, and it has no word on the cache of keys and values, which can be larger than that."
 # brown2020: "Section 2 alone: a table of shapes. Work out the parameters of one row, with two grids in the feed-forward block, and see whether you find the paper's number. Later models were trained on far more tokens for each parameter."
 # kaplan2020: "Take the form of the curves, straight lines on two logarithmic axes. Its advice on how to divide a budget between parameters and tokens was corrected by the paper on Chinchilla, which week 24 reads."
 # scaling-book-transformers: "The chapter is the fourth, after rooflines, TPUs and sharding. Work its problems. One note in it says that Llama 2 has two matrices in its feed-forward block: count below whether it can."

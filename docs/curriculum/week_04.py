@@ -35,7 +35,7 @@
 # /// reading
 # dao2022: "Take algorithm 1 and the count of traffic, the *IO complexity*. Traffic does not fall N times: every kernel must fetch Q, K and V. Its loops stand the other way round than in all later versions, keys outside, queries inside; and its times are an A100's."
 # dao2023: "Take the three changes: queries spread over blocks, rows spread over warps, one division at the end. The share of peak in it is an A100's; on an H100 the same code reaches far less, as the third paper says."
-# ainslie2023: "Take the picture of heads in groups, and how a trained model is changed: heads of keys are averaged, and training goes on for a twentieth of its length. Today's models are trained with groups from the start."
+# ainslie2023: "Take the picture of heads in groups, and how a trained model is changed: heads of keys and of values are averaged, and training goes on for a twentieth of its length. Today's models are trained with groups from the start."
 # deepseek2024v2: "Section 2.1. (Lists of readings often send you to section 3, which is about training.) Take the table of what each kind of attention keeps for a token, and why the rotation needs a key of its own."
 # flash3-post: "Read it for its pictures of who waits for whom; the instructions come in week 16 and the paper in week 17. It is about Hopper alone, and its kernel is CUDA C++, not Triton."
 # ///

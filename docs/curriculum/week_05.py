@@ -32,11 +32,11 @@
 # ## Read
 #
 # /// reading
-# dettmers2022: "Take the picture of outliers: a few columns of the activations are much larger than all others, in every row. Its cure is in the ideas below."
+# dettmers2022: "Take the picture of outliers: a few columns of the activations are much larger than all others, and always the same few. Its cure is in the ideas below."
 # frantar2022: "Weights alone, column by column, and the error of each rounding is pushed into the columns that are still to come. Take that step; skip the speed."
 # lin2023: "Weights alone, too. Take one sentence: which weights matter is decided by the activations that meet them, so those channels are scaled up before rounding."
 # leviathan2023: "Take the rule for keeping a drafted token, and the proof that nothing changes. W6 has both with a pencil."
-# hf-quantization: "A list of methods with a line of code each. It is out of date within months: read it for the words."
+# hf-quantization: "A table of methods: how many bits each has, on which cards it runs, and whether you can tune the model further. It is out of date within months: read it for the words."
 # ///
 #
 # ## Ideas

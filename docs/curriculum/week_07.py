@@ -34,7 +34,7 @@
 # /// reading
 # shoeybi2019: "Take figure 3: the block split by columns, then by rows, so that one AllReduce is left for each direction."
 # narayanan2021: "Take the schedules, and the bubble; look whether a share is of the ideal time or of all of it, as here. Its advice on which split goes over which link is still the rule: tensors inside a machine, pipelines and data between machines."
-# hegde2023: "A patient walk through all of it, with memory counted. Some of its library names have changed."
+# hegde2023: "A patient walk through ZeRO and FSDP, with memory counted: read half of it now and half next week. Pipelines and tensors get a few paragraphs. Some of its library names have changed."
 # scaling-book-training: "Chapters 3 and 5, sharding and training; those are the numbers today. Take how it asks, for each way, from which batch on the link is no longer the roof."
 # ///
 #

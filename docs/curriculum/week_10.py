@@ -34,7 +34,7 @@
 #
 # /// reading
 # ansel2024: "Take section 2 to 4: how the bytecode is watched, what a guard is, what makes a graph break. The address that usually goes around with this paper is another paper's: this is the right one."
-# torch-compile-tutorial: "Type it, with your own function. The names of its log options change from version to version."
+# torch-compile-tutorial: "Type it, with your own function. Take how it shows the graphs that are traced, and where a graph breaks."
 # shah2024: "Here for one correction: FlashAttention-3 is written in CUDA C++ on CUTLASS. There is no Triton version of it to read, whatever lists say. How far it comes is week 17's question."
 # triton-tutorials: "The blocked multiply, once more: now look for the order of the programs, and ask what L2 has to do with it. [W3](../workshops/w3_abstraction_ladder.py#one-multiply-on-every-rung) has ours."
 # ///

@@ -35,9 +35,9 @@
 # /// reading
 # radford2021: "Take that text and picture end in one space. The patches are an older idea, that of the vision transformer, which week 42 reads. The training is not this week's subject."
 # liu2023: "Take the figure with the projector: it is one small matrix between two large models."
-# liu2023b: "Take the table of resolutions, and that the projector became two layers."
-# alayrac2022: "The other way in: the picture stays outside, and layers between the language model's own look at it. Take the drawing of one such layer. Lists say chapter 3; the method stands before it."
-# vllm-multimodal: "Skim it for what a server caches: the encoder's output, by a hash of the picture. Older links lead nowhere."
+# liu2023b: "Take table 2, in which data, model and resolution grow, and that the projector became two layers."
+# alayrac2022: "The other way in: the picture stays outside, and layers between the language model's own look at it. Take the drawing of one such layer. Lists say chapter 3; the method is in the chapter before."
+# vllm-multimodal: "Skim it for one thing: a server knows a picture again by a hash of its content, or by a name that you give it, and need not do its work twice. Lists often give an older address."
 # ///
 #
 # ## Ideas
@@ -66,7 +66,7 @@
 #
 # ## Do
 #
-# The task is usually *serve LLaVA-1.5, and measure encoder against prefill, at one and at two resolutions*. Forecast it first. The encoder is a ViT-L/14: 24 layers of width 1024 and hidden width 4096, patches of 14 pixels [^radford2021]. The language model is the 7B of [week 3](week_03.py#do). A question has 64 tokens. (LLaVA-1.5 makes every picture 336 wide; its successors cut a larger one into such tiles. Here the encoder takes the larger one whole.)
+# The task is usually *serve LLaVA-1.5, and measure encoder against prefill, at one and at two resolutions*. Forecast it first. The encoder is a ViT-L/14: 24 layers of width 1024 and hidden width 4096, patches of 14 pixels [^openclip-vit-l14]. The language model is the 7B of [week 3](week_03.py#do). A question has 64 tokens. (LLaVA-1.5 makes every picture 336 wide; its successors cut a larger one into such tiles. Here the encoder takes the larger one whole.)
 
 # %%
 PATCH, LAYERS, WIDTH, HIDDEN = 14, 24, 1024, 4096  # the encoder

@@ -33,8 +33,8 @@
 # /// reading
 # mao-tensor-cores: "WMMA step by step, with code that runs. Take the order: fragment, load, multiply, store."
 # appleyard2017: "The first tensor cores, from the day that they came out. The programming interface is still there; the numbers are three generations old."
-# schmidt-shuffles: "Slides on shuffles and votes. Draw the butterfly yourself before you turn the page."
-# gpumode: "The list that sends you here says lectures 14 to 20. For this week they are 9, 23, 36, 37 and 45: reductions, tensor cores, CUTLASS."
+# schmidt-shuffles: "Slides on shuffles and votes. Draw the butterfly yourself before you turn the page. They are of 2017: they say that the threads of a warp are always in step, which is no longer so since Volta, so today's instructions end in `_sync` and want a mask."
+# gpumode: "The list that sends you here says lectures 14 to 20. Of those only 15, on CUTLASS, is this week's. Take 9 on reductions, 23 on tensor cores, 36 on CUTLASS and FlashAttention-3, and 37 on machine code."
 # ///
 #
 # ## Ideas

@@ -34,7 +34,7 @@
 # /// reading
 # nvidia-ampere-copies: "Take the pipeline: commit a group, wait until all but the last have come. Its `cuda::pipeline` is the comfortable form of what L5 writes in one line of PTX."
 # nvidia-graphs-start: "The first page on graphs, from when capture was new. For what a launch costs today read the later one: the 2.5 µs that lists give are from there, and are of a straight line of nodes [^nvidia-graphs]."
-# harris2017: "Groups as objects. Take `grid.sync()`, which only a cooperative launch allows, and tiles of a warp."
+# harris2017: "Groups as objects. Take tiles of a warp, and one atomic for all lanes of a warp. Lists send you here for `grid.sync()`, which only a cooperative launch allows: the post leaves it to a later one, so take that from the guide."
 # cuda-guide: "The chapter on asynchronous execution. Lists send you to a blog post on streams; the guide is shorter and right."
 # ///
 #

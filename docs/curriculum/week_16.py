@@ -34,7 +34,7 @@
 # /// reading
 # luo2024: "Take how they ask: one instruction, one loop, one number. They had an H800 on a PCIe card, so no clock and no bandwidth of theirs is an SXM card's; cycles of a multiprocessor carry over, those of L2 and HBM do not."
 # luo2025: "The longer version, with clusters, distributed shared memory and TMA. Read its tables beside [L3](../lectures/l3_memory.py#how-far-is-it), and see which of them agree: it is the same question on another card."
-# colfax-wgmma: "We know its head alone. It writes in CuTe what W2 writes in PTX. Look for the three words *fence*, *commit* and *wait*, and for each ask who waits for whom."
+# colfax-wgmma: "It writes in CuTe what W2 writes in PTX. Look for the three words *fence*, *commit* and *wait*, and for each ask who waits for whom."
 # ///
 #
 # ## Ideas

@@ -34,8 +34,8 @@
 #
 # /// reading
 # shah2024: "The whole paper. Take table 2, where the two kinds of overlap are switched off one at a time, and section 3.3 on FP8. It is CUDA C++ on CUTLASS: the *Triton reference implementation* that some lists ask you to annotate does not exist."
-# gordic2025: "From transistors to a multiply that is level with the library, with drawings. Take the drawings of swizzles."
-# colfax-hopper: "A course of its own on GEMM for Hopper with CUTLASS. Read the first part, and the rest when you need it."
+# gordic2025: "From the card and its machine code to a multiply for Hopper, with drawings. You know its first two parts by now: take the third, without tensor cores, and the fourth, with them."
+# colfax-hopper: "A page that leads to a paper: one multiply for Hopper with TMA and WGMMA, written in CuTe. Read it when you write one yourself."
 # ///
 #
 # ## Ideas

@@ -35,7 +35,7 @@
 # tpu-deep-dive: "Take the two pillars, an array through which numbers flow and a compiler that plans everything beforehand, and what becomes of caches then. It is drawn for TPUv4. Where it calls Trillium *TPUv6p*, read v6e."
 # pytorch-xla-overview: "Take what is traced, what is cached and what makes it compile again. Its `xm.mark_step()` is today's `torch_xla.sync()`: same barrier, new name."
 # hip-model: "Read it for what is *not* new to you. One line matters: a warp is typically 64 lanes there, and sometimes 32. It says little of matrix units."
-# introl-accelerators: "A company's overview, and we have not seen it. Believe no speed in such a text that names neither the size of the problem nor the format; the [table side by side](../field_guide/side_by_side.py) has each chip's figures with their sources."
+# alcf2024: "A day of lectures and exercises at a conference, from people who build or keep such machines; in place of a company's overview that lists name and that we could not find. Look at what one types for each of the five. Believe no speed in such slides that names neither the size of the problem nor the format; the [table side by side](../field_guide/side_by_side.py) has each chip's figures with their sources."
 # ///
 #
 # ## Ideas

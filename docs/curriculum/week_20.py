@@ -33,10 +33,10 @@
 # ## Read
 #
 # /// reading
-# nccl-2018: "Take the idea of rings over all links at once. The numbers are of a card three generations old."
-# hu2025: "The best text on what NCCL does. Take the three protocols, and which is chosen for which size."
-# juniper2024: "A vendor's comparison of Ethernet with InfiniBand: read it as such."
-# together2025: "A tour of what goes wrong on many machines."
+# nccl-2018: "Take what *bus bandwidth* is for, and why a small message goes another way, quicker to begin, and with less bandwidth. Lists send you here for rings, of which it does not speak. Its cards are Pascal and Volta."
+# hu2025: "NCCL taken apart: its three protocols, rings and trees, and how data moves inside a machine and between machines. Take the protocols, and which is chosen for which size."
+# llama3: "Section 3.3.1, in place of a vendor's paper on InfiniBand and RoCE that lists name and that we could not find. One laboratory ran both: Ethernet for its largest model, InfiniBand for the smaller ones, and it tuned both to the same speed. Read on about the layers of its switches."
+# together2026: "A company that rents out clusters, on why one machine is not enough, how model and data are split over many, and what to set up. Read it as such."
 # ///
 #
 # ## Ideas

@@ -1313,7 +1313,7 @@ record(
 # ### CuTe-DSL or CUDA?
 #
 # The same author took both roads. In the Python DSL he went from about 100 to about 33 µs, in CUDA with PTX to 22.3 µs [^zhang2025]. A second
-# diary of the same problem is by Amandeep Singh [^singh2025].
+# diary of the same problem is by Amandeep Singh [^singh2026].
 #
 # | you want | take | since |
 # |---|---|---|

@@ -175,9 +175,9 @@ record(
 #
 # - *Often said:* sixteen, next to each other.
 # - **True:** eight, if the program is to run everywhere that clusters exist; sixteen only if the kernel asks for a size that is
-#   not portable. The blocks of a cluster are in one group of SMs, a GPC. Nobody promises that two of its SMs are neighbours on the chip
-#   [^nvidia-hopper-tuning].
-# - *How we know:* NVIDIA's tuning guide.
+#   not portable [^nvidia-hopper-tuning]. The blocks of a cluster are in one group of SMs, a GPC, which are close together
+#   [^hopper-whitepaper]. Nobody promises that two of them are neighbours on the chip.
+# - *How we know:* NVIDIA's tuning guide, and its white paper.
 #
 # ### "40 lines of Triton do what 600 lines of CUDA do"
 #

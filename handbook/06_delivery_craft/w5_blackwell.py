@@ -404,7 +404,7 @@ record(ticks={f"chains{chains}": quantity(ticks(chains)) for chains in (1, 2, 3)
 # four-bit arithmetic, but neither tensor memory nor tcgen05. Look at the number, not at the name.
 # ///
 #
-# There is a second diary of the same problem, by Amandeep Singh [^singh2025]. Give it to those who ask for more.
+# There is a second diary of the same problem, by Amandeep Singh [^singh2026]. Give it to those who ask for more.
 
 # %% [markdown]
 # ## The demo

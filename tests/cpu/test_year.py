@@ -222,6 +222,23 @@ def test_every_reading_of_a_week_with_a_page_is_in_the_bibliography():
             assert one.key in known, f"week {week.number}: {one.title}"
 
 
+REPLACED = {  # of what lists name and could not be found: its week, and the key of what stands there now
+    "Unleashing the Power of Triton": (9, "adil2024"),
+    "AI Accelerators Beyond GPUs": (19, "alcf2024"),
+    "InfiniBand or RoCE": (20, "llama3"),
+}
+
+
+@pytest.mark.parametrize("title", REPLACED)
+def test_a_reading_that_was_replaced_is_gone_and_its_page_says_why(title):
+    number, key = REPLACED[title]
+    week = YEAR.week(number)
+    assert title not in [one.title for one in week.reading]
+    assert key in [one.key for one in week.reading]
+    said = re.search(rf'^{key}: "(.+)"$', text_of(week), re.MULTILINE)
+    assert re.search(r"in place of .+ that lists name and that we could not find", said[1])
+
+
 def test_the_pages_are_listed_in_their_order():
     named = re.search(r"^pages: \[(.*)\]$", (ROOT / FOLDER / "index.md").read_text(), re.MULTILINE)
     assert named[1].split(", ") == [week.name for week in DONE]
