@@ -195,7 +195,7 @@ def raced(causal):
         for name, way in FIELD.items()
     }
     return compare(
-        field, Workload.of("bfloat16", causal=causal, **SHAPE), seconds=0.2
+        field, Workload.of("bfloat16", causal=causal, **SHAPE), seconds=0.3
     )
 
 

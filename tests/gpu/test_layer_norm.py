@@ -45,6 +45,7 @@ def test_rows_that_are_kept_past_2_to_the_31_numbers(kernel):
 @pytest.mark.parametrize("competitor", [*KERNELS, library.torch_eager, library.torch_compile])
 @pytest.mark.parametrize("w", PROBLEM.time_on, ids=lambda w: w.label)
 def test_the_sizes_that_are_timed_are_right(competitor, w):
+    torch._dynamo.reset()  # what other tests compiled counts towards its limit for one function
     assert checked_error(competitor, w, torch.Generator("cuda").manual_seed(0)) <= PROBLEM.max_error(w)
 
 
@@ -111,9 +112,11 @@ def test_x_is_read_twice_and_written_once():
 
 def test_a_row_that_is_kept_is_read_once():
     w = Workload.of("float32", M=16384, N=4096)
+    x = 4 * w.M * w.N
+    in_l2 = torch.cuda.get_device_properties(0).L2_cache_size  # what was written last need not have left it
     for counted in count_many([(k03_row_kept, w), (k04_two_buffers, w)]):
-        assert counted.read_bytes == pytest.approx(4 * w.M * w.N, rel=0.1)
-        assert counted.write_bytes == pytest.approx(4 * w.M * w.N, rel=0.1)
+        assert counted.read_bytes == pytest.approx(x, rel=0.1)
+        assert x - in_l2 <= counted.write_bytes < 1.1 * x
 
 
 def test_the_published_kernels_where_they_are_at_hand():
