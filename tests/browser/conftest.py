@@ -84,27 +84,6 @@ def quiet(page: Page) -> Page:
     return page
 
 
-class Worked:
-    """The seconds for which the thread that runs a page's scripts and lays it out has had a processor.
-
-    Unlike a clock this does not see what else the machine does: a page that waits for its turn has not worked.
-    """
-
-    def __init__(self, page: Page) -> None:
-        self.session = page.context.new_cdp_session(page)
-        self.session.send("Performance.enable", {"timeDomain": "threadTicks"})
-        self.before = self._all()
-
-    def _all(self) -> float:
-        metrics = self.session.send("Performance.getMetrics")["metrics"]
-        return next(float(each["value"]) for each in metrics if each["name"] == "TaskDuration")
-
-    def since(self) -> float:
-        """Seconds since this was asked last."""
-        before, self.before = self.before, self._all()
-        return self.before - before
-
-
 def editions_of(site: Path) -> list[str]:
     """The folders of the editions beside the reference: each has a ledger of its own."""
     return sorted(path.parent.name for path in site.glob("*/ledger.json"))

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from conftest import SITE, Worked, settled
+from conftest import SITE, settled
 from playwright.sync_api import Browser, Page, expect
 
 from course_site.site.ledger_pages import sort_of, table_html
@@ -112,6 +112,27 @@ def test_without_a_script_the_table_is_whole(browser: Browser, base: str) -> Non
     page.goto(base + "numbers.html#l5.sms")
     expect(page.locator("#of-l5 a")).to_have_attribute("href", "numbers/l5.html")
     context.close()
+
+
+class Worked:
+    """The seconds for which the thread that runs a page's scripts and lays it out has had a processor.
+
+    Unlike a clock this does not see what else the machine does: a page that waits for its turn has not worked.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.session = page.context.new_cdp_session(page)
+        self.session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        self.before = self._all()
+
+    def _all(self) -> float:
+        metrics = self.session.send("Performance.getMetrics")["metrics"]
+        return next(float(each["value"]) for each in metrics if each["name"] == "TaskDuration")
+
+    def since(self) -> float:
+        """Seconds since this was asked last."""
+        before, self.before = self.before, self._all()
+        return self.before - before
 
 
 def of_many_rows() -> str:
