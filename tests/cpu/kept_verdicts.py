@@ -9,8 +9,9 @@ A test says that it may be kept, and which files it reads besides those that it 
 Its key is the text of the test file, of everything that this imports, and of what the mark names (of judge, labs,
 profiler and harness without comments and without docstrings of functions), the meaning of what every test goes through,
 and the versions of Python, torch, Triton, NumPy and the compilers. A key that verdicts.json has is a test that has
-passed. One in 64 of those is drawn by the commit and run all the same, and one in 256 of those that took long. What cannot be known by files is not marked: clocks, limits, processes, whoever looks at the machine or asks
-another library. While a marked test runs, it fails if it opens a file of the project that its key does not know.
+passed. One in 64 of those is drawn by the commit and run all the same, and one in 256 of those that took long. What
+cannot be known by files is not marked: clocks, limits, processes, whoever looks at the machine or asks another library.
+While a marked test runs, it fails if it opens a file of the project that its key does not know.
 Options: --anew runs all of them; --keep runs nothing else, and writes verdicts.json.
 """
 
