@@ -104,13 +104,13 @@ def test_a_file_that_its_key_does_not_know_is_told(site: Path) -> None:
     assert kept_pages.unknown_files(site, PAGE, asked) == ["lectures/l2.html"]
 
 
-def test_one_of_sixteen_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    pages = {f"page {digit}": f"{digit}0" for digit in "0123456789abcdef"}
-    monkeypatch.setattr(kept_pages, "known", lambda: ([], pages, "7"))
+def test_one_of_64_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {f"page {n:02x}": f"{n:02x}" for n in range(256)}
+    monkeypatch.setattr(kept_pages, "known", lambda: ([], pages, "76"))
     states = Counter(kept_pages.state_of(name, key) for name, key in pages.items())
-    assert states == {kept_pages.KEPT: 15, kept_pages.DRAWN: 1}
-    assert kept_pages.state_of("page 7", "70") == kept_pages.DRAWN
-    assert kept_pages.state_of("page 8", "81") == kept_pages.state_of("new", "80") == kept_pages.UNKNOWN
+    assert states == {kept_pages.KEPT: 252, kept_pages.DRAWN: 4}
+    assert kept_pages.state_of("page 76", "76") == kept_pages.state_of("page 75", "75") == kept_pages.DRAWN
+    assert kept_pages.state_of("page 86", "87") == kept_pages.state_of("new", "80") == kept_pages.UNKNOWN
 
 
 def test_a_file_that_has_gone_cold_is_told() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from statistics import median
 
 import pytest
 from conftest import SITE, settled
@@ -14,8 +12,9 @@ from playwright.sync_api import Browser, Page, expect
 from course_site.site.ledger_pages import sort_of, table_html
 
 ROWS = 20_000
-# Seconds, three times what two busy cores took. Where every row is laid out, both take four times as long or more.
-OPENS, READS, FILTERS = 6.0, 3.0, 0.8
+# Seconds of work, three times what two busy cores took. Where every row is laid out, or a step of the filter looks at
+# all rows for each row, they are exceeded.
+OPENS, READS, FILTERS = 5.0, 1.2, 0.6
 LONG = "numbers/l5.html"
 
 
@@ -115,6 +114,27 @@ def test_without_a_script_the_table_is_whole(browser: Browser, base: str) -> Non
     context.close()
 
 
+class Worked:
+    """The seconds for which the thread that runs a page's scripts and lays it out has had a processor.
+
+    Unlike a clock this does not see what else the machine does: a page that waits for its turn has not worked.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.session = page.context.new_cdp_session(page)
+        self.session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        self.before = self._all()
+
+    def _all(self) -> float:
+        metrics = self.session.send("Performance.getMetrics")["metrics"]
+        return next(float(each["value"]) for each in metrics if each["name"] == "TaskDuration")
+
+    def since(self) -> float:
+        """Seconds since this was asked last."""
+        before, self.before = self.before, self._all()
+        return self.before - before
+
+
 def of_many_rows() -> str:
     """The longest chapter with its own rows again and again, drawn by what draws the site's."""
     values = json.loads((SITE / "ledger.json").read_text(encoding="utf-8"))["values"]
@@ -129,36 +149,35 @@ def of_many_rows() -> str:
 def test_a_chapter_of_20_000_rows_stays_quick(page: Page, base: str) -> None:
     body = of_many_rows()
     page.route(f"**/{LONG}", lambda route: route.fulfill(body=body, content_type="text/html; charset=utf-8"))
-    started = time.perf_counter()
-    page.goto(base + LONG, wait_until="load")
-    took = {"opens": time.perf_counter() - started}
+    worked = Worked(page)
+    settled(page, base + LONG)
+    took = {"opens": worked.since()}
     expect(page.locator(".filter output")).to_have_text(f"{ROWS} rows")
-    # From a key to the next picture, as the page sees it: the wait for the next key and the answer are both in it.
+    # From a key to the next picture.
     page.evaluate(
         """() => {
           const field = document.querySelector('#filter'), said = document.querySelector('.filter output');
           window.type = text => new Promise(done => {
-            const start = performance.now();
             new MutationObserver((_, seen) => {
               seen.disconnect();
-              requestAnimationFrame(() => setTimeout(() => done((performance.now() - start) / 1e3)));
+              requestAnimationFrame(() => setTimeout(done));
             }).observe(said, {childList: true});
             field.value = text;
             field.dispatchEvent(new Event('input'));
           });
         }"""
     )
-    started = time.perf_counter()
+    worked.since()
     page.locator("#filter").focus()
-    took["reads"] = time.perf_counter() - started
-    typed = ("s", "sg", "sgemm", "sgemm meas", "copy7.", "copy7.2333", "copy7", "")
-    took |= {repr(text): page.evaluate("text => type(text)", text) for text in typed}
+    took["reads"] = worked.since()
+    for text in ("s", "sg", "sgemm", "sgemm meas", "copy7.", "copy7.2333", "copy7", ""):
+        page.evaluate("text => type(text)", text)
+        took[repr(text)] = worked.since()
     print(f"{ROWS} rows, {len(body) / 1e6:.1f} MB:", {key: round(value, 3) for key, value in took.items()})
     assert rows_left(page) == ROWS
     assert took.pop("opens") < OPENS
     assert took.pop("reads") < READS
-    # The middle one: beside other tests a single key may have to wait for the processor.
-    assert median(took.values()) < FILTERS
+    assert max(took.values()) < FILTERS
     name = "l5.copy50.16500"
     page.evaluate("name => { location.hash = name; }", name)
     expect(page.locator(f'[id="{name}"]')).to_be_in_viewport()

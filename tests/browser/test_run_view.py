@@ -24,6 +24,7 @@ RUN = SITE / "handbook" / "run"
 DAY = dt.datetime(2026, 11, 21)
 START = DAY.replace(hour=18, minute=5)
 MINUTE = dt.timedelta(minutes=1)
+PATIENCE_MS = 10_000  # the page's clock is ours: no wait is longer than the machine is busy
 
 
 def clock(moment: dt.datetime) -> str:
@@ -70,7 +71,7 @@ class Evening:
         return taken
 
     def sees(self, what: str, text: str | re.Pattern[str]) -> None:
-        expect(self.page.locator(what)).to_have_text(text, timeout=2000)
+        expect(self.page.locator(what)).to_have_text(text, timeout=PATIENCE_MS)
 
     def at_step_three_seven_minutes_late(self) -> Evening:
         self.at(self.planned(2)).key("n")
@@ -86,10 +87,12 @@ class Evening:
         self.sees("#coming-when", clock(self.planned(4) + 7 * MINUTE))
         assert self.page.locator("#cuts").is_visible()
         proposed = self.proposed(3, 7)
-        expect(self.page.locator("#cut-list li")).to_have_count(len(proposed), timeout=2000)
+        expect(self.page.locator("#cut-list li")).to_have_count(len(proposed), timeout=PATIENCE_MS)
         for i, cut in enumerate(proposed):
             words = self.page.locator(f"#step-{cut + 1} .cut dd").text_content()
-            expect(self.page.locator("#cut-list li").nth(i)).to_contain_text(words or "no cut", timeout=2000)
+            expect(self.page.locator("#cut-list li").nth(i)).to_contain_text(
+                words or "no cut", timeout=PATIENCE_MS
+            )
         saved = sum(self.steps[cut]["saves"] for cut in proposed)
         self.sees("#cut-words", f"Cut, in this order: that saves {saved} minutes.")
         expect(self.page.locator("#step-4 .when")).to_have_text(clock(self.planned(4)))

@@ -4,13 +4,14 @@ A test says that it may be kept, and which files it reads besides those that it 
 
     @pytest.mark.kept("docs/softmax.py", of=lambda name, **_: [LABS[name].folder], but=["labs/*"])
 
-`of` gets the test's parameters; `but` is what the test file reads when it is imported, for tests of other files.
+`of` gets the test's parameters; `but` is what the test file reads when it is imported, for tests of other files;
+`together=True` is for tests that share what takes long: all of a file are drawn, or none.
 Its key is the text of the test file, of everything that this imports, and of what the mark names (of judge, labs,
 profiler and harness without comments and without docstrings of functions), the meaning of what every test goes through,
 and the versions of Python, torch, Triton, NumPy and the compilers. A key that verdicts.json has is a test that has
-passed. A sixteenth of those is drawn by the commit and run all the same, and of those that took long a sixteenth of
-that. What cannot be known by files is not marked: clocks, limits, processes, whoever looks at the machine or asks
-another library. While a marked test runs, it fails if it opens a file of the project that its key does not know.
+passed. One in 64 of those is drawn by the commit and run all the same, and one in 256 of those that took long. What
+cannot be known by files is not marked: clocks, limits, processes, whoever looks at the machine or asks another library.
+While a marked test runs, it fails if it opens a file of the project that its key does not know.
 Options: --anew runs all of them; --keep runs nothing else, and writes verdicts.json.
 """
 
@@ -255,8 +256,20 @@ def written(verdicts: dict[str, str], slow: Iterable[str] = ()) -> str:
 
 
 def drawn_by(commit: str, facts: str) -> str:
-    """What is run all the same: tests whose key begins with the first digit, slow ones if it begins with both."""
+    """What is run all the same, see `is_drawn`."""
     return hashlib.sha256(f"{commit} {facts}".encode()).hexdigest()[:2]
+
+
+def is_drawn(key: str, drawn: str, rarely: bool) -> bool:
+    """Whether a test of this key is run all the same: its first digit is drawn, and its second or one close to it.
+
+    Args:
+        drawn: two digits of 16.
+        rarely: the second digit itself must be the one that is drawn.
+    """
+    if rarely or key[:1] != drawn[:1]:
+        return key.startswith(drawn)
+    return int(key[1], 16) // 4 == int(drawn[1], 16) // 4
 
 
 def _commit() -> str:
@@ -388,8 +401,10 @@ class Plugin:
         files = files_of(item)
         key = key_of(name_of(item), files)
         known = self.verdicts.get(name_of(item)) == key
-        drawn = self.drawn if name_of(item) in self.slow else self.drawn[:1]
-        if known and not self.anew and not key.startswith(drawn):
+        together = any(mark.kwargs.get("together") for mark in item.iter_markers("kept"))
+        lot = key_of(item.path.name, files) if together else key
+        rarely = together or name_of(item) in self.slow
+        if known and not self.anew and not is_drawn(lot, self.drawn, rarely):
             self._passed(item, nextitem, key)
             return True
         item.stash[STATE] = ("drawn" if known else "not known"), key, files

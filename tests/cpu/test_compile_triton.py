@@ -24,6 +24,9 @@ SHARED_BYTES = {80: 163 * 1024, 86: 99 * 1024, 89: 99 * 1024, 90: 227 * 1024, 10
 CAPABILITIES = tuple(SHARED_BYTES)
 WIDE = "LDGSTS.E.BYPASS.128"  # 16 bytes from memory to shared memory, past L1
 
+# All is compiled by one process, whatever is asked of it.
+pytestmark = pytest.mark.kept(PAGE, together=True)
+
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):

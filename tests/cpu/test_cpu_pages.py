@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,9 @@ def test_as_many_pages_run_at_once_as_are_asked_for_and_each_says_how_it_ended(t
     command = [sys.executable, "-m", "course_site.records.cpu_worker"]
     source = Path(module.__file__).parents[2]
     environment = os.environ | {"PYTHONPATH": str(source)}
+    started = time.monotonic()
     done = subprocess.run(command, input=request, capture_output=True, text=True, env=environment, check=True)
+    all_took = time.monotonic() - started
 
     assert json.loads(done.stdout) == {"statuses": [0, 3, -9, 0, 0]}
     assert [(tmp_path / f"{n}" / "answer").exists() for n in range(5)] == [True, False, False, True, True]
@@ -111,7 +114,7 @@ def test_as_many_pages_run_at_once_as_are_asked_for_and_each_says_how_it_ended(t
         None, ["ZeroDivisionError", "division by zero"], None
     ]  # fmt: skip
     assert all(
-        0.3 <= answer["seconds"][0] < 3 and len(answer["seconds"]) == len(answer["outputs"])
+        0.3 <= answer["seconds"][0] < all_took and len(answer["seconds"]) == len(answer["outputs"])
         for answer in answers
     )
     assert answers[0]["outputs"][2] == []

@@ -42,12 +42,14 @@ def test_a_page_becomes_a_record_and_leaves_nothing_else(root, monkeypatch):
     commit = commit_all(root)
     before = sorted(root.rglob("*"))
     cells = []
+    started = time.monotonic()
     record = run(root, path, lambda state: cells.append(state.cell))
+    all_took = time.monotonic() - started
     assert record.names["seen"]["value"] == 1
     assert [o["text"] for o in record.outputs[1]] == ["0 None\n"]
     assert [cell["source"][:4] for cell in record.notebook["cells"]] == ["from", "impo"]
     assert len(record.meta["seconds"]) == 2
-    assert 0.2 <= record.meta["seconds"][1] < 5
+    assert 0.2 <= record.meta["seconds"][1] < all_took
     assert record.edition["slug"] == "nvidia-h200"
     assert (record.meta["provenance"]["commit"], record.meta["provenance"]["dirty"]) == (commit, False)
     assert cells == [1, 2]

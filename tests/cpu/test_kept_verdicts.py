@@ -18,7 +18,7 @@ FILES = {
     "tests/cpu/conftest.py": """
 import os
 import kept_verdicts
-kept_verdicts.drawn_by = lambda commit, facts: os.environ["SIXTEENTH"]
+kept_verdicts.drawn_by = lambda commit, facts: os.environ["DRAWN"]
 kept_verdicts.SLOW_S = float(os.environ.get("SLOW_S", "60"))
 def pytest_addoption(parser):
     kept_verdicts.add_options(parser)
@@ -196,9 +196,9 @@ def test_what_a_mark_names_must_be_there(project):
 
 
 def run(root, *options, **environment):
-    """(code, what ran, what was said) of the project's tests; none is drawn unless a sixteenth is named."""
+    """(code, what ran, what was said) of the project's tests; none is drawn unless two digits are named."""
     (root.parent / "ran").write_text("")
-    environment = {"SIXTEENTH": "none", **environment}
+    environment = {"DRAWN": "none", **environment}
     environment |= {"RAN": str(root.parent / "ran"), "PYTHONPATH": str(root / "src")}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, "tests/cpu"]
     done = subprocess.run(command, cwd=root, env=os.environ | environment, capture_output=True, text=True)
@@ -242,7 +242,7 @@ def test_what_is_true_no_more_is_seen_when_it_is_drawn_and_when_all_is_run(proje
     run(project, "--keep")
     assert run(project, BROKEN="1")[0] == 0
 
-    code, ran, said = run(project, SIXTEENTH=verdicts(project)[FIRST][0], BROKEN="1")
+    code, ran, said = run(project, DRAWN=verdicts(project)[FIRST][:2], BROKEN="1")
     assert code == 1
     assert "first" in ran
     assert "FAILED tests/cpu/test_it.py::test_of_a_lab[first]" in said
@@ -250,20 +250,45 @@ def test_what_is_true_no_more_is_seen_when_it_is_drawn_and_when_all_is_run(proje
     assert (code, ran) == (1, EVERYTHING)
 
 
-def test_what_took_long_is_drawn_by_two_digits_and_what_has_become_quick_by_one(project):
+def test_what_took_long_is_drawn_by_two_digits_and_what_has_become_quick_by_those_close_to_it(project):
     run(project, "--keep", SLOW_S="0")
     slow = json.loads((project / "tests/cpu/verdicts.json").read_text())["slow"]
     assert slow == sorted(verdicts(project)) == ["test_it.py::test_alone", FIRST, SECOND]
     key = verdicts(project)[FIRST]
-    other = "f" if key[1] != "f" else "0"
-    assert "first" not in run(project, SIXTEENTH=key[0] + other)[1]
-    assert "first" in run(project, SIXTEENTH=key[:2])[1]
+    close, far = (f"{key[0]}{int(key[1], 16) ^ other:x}" for other in (1, 4))
+    assert "first" not in run(project, DRAWN=close)[1]
+    assert "first" in run(project, DRAWN=key[:2])[1]
 
     run(project, "--keep", "--anew", "-k", "first")
     assert json.loads((project / "tests/cpu/verdicts.json").read_text())["slow"] == [
         name for name in slow if name != FIRST
     ]
-    assert "first" in run(project, SIXTEENTH=key[0] + other)[1]
+    assert "first" in run(project, DRAWN=close)[1]
+    assert "first" not in run(project, DRAWN=far)[1]
+
+
+def test_of_all_keys_one_in_64_is_drawn_and_of_those_that_took_long_one_in_256():
+    keys = [f"{n:02x}" for n in range(256)]
+    for rarely, most in ((False, 4), (True, 1)):
+        drawn = {by: [key for key in keys if kept_verdicts.is_drawn(key, by, rarely)] for by in keys}
+        assert {len(found) for found in drawn.values()} == {most}
+        assert all(by in found for by, found in drawn.items())
+
+
+def test_those_that_share_what_takes_long_are_drawn_together(project):
+    test = project / "tests/cpu/test_it.py"
+    of_each = 'kept("src/course_kernels/gemm", of=lambda name: [ROOT / "labs" / name], but=["labs/*"])'
+    assert of_each in test.read_text()
+    test.write_text(test.read_text().replace(of_each, 'kept("labs", together=True)'))
+    run(project, "--keep")
+    assert run(project)[1] == ["always", "not_here"]
+
+    mark = pytest.mark.kept("labs", together=True).mark
+    files = kept_verdicts.files_of(SimpleNamespace(path=test, iter_markers=lambda kind: [mark]))
+    lot = kept_verdicts.key_of("test_it.py", files)
+    ran = run(project, DRAWN=lot[:2])[1]
+    assert {"costly", "first", "second"} <= set(ran)
+    assert {"first", "second"}.isdisjoint(run(project, DRAWN=f"{lot[0]}{int(lot[1], 16) ^ 1:x}")[1])
 
 
 def test_a_file_that_the_key_does_not_know_fails_the_test_that_reads_it(project):
@@ -306,7 +331,7 @@ def test_a_run_changes_what_it_has_seen_and_nothing_else():
     }
 
 
-def test_each_commit_draws_another_sixteenth():
+def test_each_commit_draws_others():
     drawn = {kept_verdicts.drawn_by(f"{n:040x}", "facts") for n in range(300)}
     assert {first for first, _ in drawn} == {second for _, second in drawn} == set("0123456789abcdef")
     assert kept_verdicts.drawn_by("a", "facts") == kept_verdicts.drawn_by("a", "facts")

@@ -163,6 +163,6 @@ def test_twenty_pages_take_well_under_a_second(site):
         (site / f"page{i}.html").write_text(big)
         (site / f"page{i}.ipynb").write_text(notebook(*cells))
     check(site)  # nbformat is imported once
-    start = time.perf_counter()
+    start = time.process_time()
     assert check(site) == []
-    assert time.perf_counter() - start < 3  # well under one second on an idle machine
+    assert time.process_time() - start < 3  # of work, whatever else the machine does

@@ -240,8 +240,8 @@ def test_two_sections_are_two_roads_and_all_of_the_mentors_one():
     ]
 
 
-def test_the_ledger_lists_its_pages_as_the_navigation_does():
-    course = load_course(REPOSITORY)
+def test_the_ledger_lists_its_pages_as_the_navigation_does(our_course):
+    course, _ = our_course
     text = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8").partition("\ntheme:")[0]
     order = list(in_order(filled(yaml.safe_load(text)["nav"], course)))
     rows = entries(course, {page.id: {} for page in course.pages})
