@@ -226,7 +226,7 @@ record(
 # - [0.6 * race.full.triton.us <= race.full.fp8.us < race.full.triton.us] Less, by a part
 # - [race.full.fp8.us >= race.full.triton.us] As long, or longer
 # /// reveal
-# {{ race.full.fp8.us / race.full.triton.us:.2f}} of the time of bf16, on {{ gpu.name }}. Times in milliseconds, 16 heads of 8192 tokens at d = 128, in turns, each on the same rows:
+# {{ race.full.fp8.us / race.full.triton.us:.2f}} of the time that the same loop takes with twice the bits, on {{ gpu.name }}. Times in milliseconds, 16 heads of 8192 tokens at d = 128, in turns, each on the same rows:
 #
 # | | not causal | causal |
 # | --- | ---: | ---: |
