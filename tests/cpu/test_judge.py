@@ -172,7 +172,8 @@ def test_nothing_is_left_and_nothing_is_written_outside(judged, folders):
 TRITON = sorted(
     file
     for file in (ROOT / "src" / "course_kernels").glob("*/k*triton*.py")
-    if file.parent.name not in ("attention_fp8", "gemm_fp8", "grouped_gemm")  # the interpreter has no fp8 to multiply
+    if file.parent.name
+    not in ("attention_fp8", "gemm_fp8", "grouped_gemm")  # the interpreter has no fp8 to multiply
 )
 ANSWERS = [
     pytest.param(lab, id=name)
