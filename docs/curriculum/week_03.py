@@ -33,16 +33,16 @@
 #
 # /// reading
 # transformer-math: "Take its equation for training, and its list of what fills a card's memory besides the weights. Of inference it says little: for a model at work it takes the weights and a fifth more, and it has no word on the cache of keys and values, which can be larger than that."
-# brown2020: "Section 2 alone: a table of shapes. Work out the parameters of one row, with two grids in the feed-forward block, and see whether you find the paper's number. Later models were trained on far more tokens for each parameter."
+# brown2020: "Section 2 alone: a table of shapes. Work out the parameters of its last row: two grids in the feed-forward block, which is four times as wide as the model; one table of 50 257 words, which is the head as well; and a number for each of 2048 positions and of the width. See whether you find the paper's number. The smaller rows are rounded more roughly. Later models were trained on far more tokens for each parameter."
 # kaplan2020: "Take the form of the curves, straight lines on two logarithmic axes. Its advice on how to divide a budget between parameters and tokens was corrected by the paper on Chinchilla, which week 24 reads."
-# scaling-book-transformers: "The chapter is the fourth, after rooflines, TPUs and sharding. Work its problems. One note in it says that Llama 2 has two matrices in its feed-forward block: count below whether it can."
+# scaling-book-transformers: "The chapter is the fourth, after rooflines, TPUs and sharding. Work the problems that need no other chapter: the one on sharding can wait for week 7, and where a TPU's bandwidth is asked for, take your card's. It takes F = 4D and leaves the head out, so attention crosses elsewhere than in our sums. One note in it says that Llama 2 has two matrices in its feed-forward block: count below whether it can."
 # ///
 #
 # ## Ideas
 #
 # /// idea | Where are the parameters of a transformer?
 # All but the norms' stand in grids. A layer of width $D$ has four grids for attention, of queries, keys, values and the output, and three of
-# $D \times F$ for the feed-forward block, where $F$ is the hidden width. Such a block is called *gated*; an older one, GPT-3's, has two grids. With the embedding and the head, a table of $V \times D$ each, that is all but a hair: norms have $D$ each.
+# $D \times F$ for the feed-forward block, where $F$ is the hidden width. Such a block is called *gated*; an older one, GPT-3's, has two grids. With the embedding and the head, a table of $V \times D$ each, that is all but a hair: norms have $D$ each. (Where the two share one table, as in GPT-3, it counts once.)
 # ///
 #
 # /// idea | Why 2ND to infer, and 6ND to train?
@@ -56,7 +56,7 @@
 # ///
 #
 # /// idea | What is model FLOPs utilisation?
-# MFU is a percent of peak for a whole model: the operations that the model *must* do for the tokens that went through, $6ND$ of them, divided by the time and by the card's peak. What you
+# MFU is a percent of peak for a whole model: the operations that the model *must* do for the tokens that went through, $6ND$ of them and attention's scores where a sequence is long, divided by the time and by the card's peak. What you
 # compute twice on purpose, to save memory, does not count.
 # ///
 #
@@ -142,8 +142,8 @@ record(
 # | of attention's scores | {{ scores:.0f}} · 10¹² |
 # | *2ND* says | {{ rule:.0f}} · 10¹² |
 #
-# The rule of thumb counts the embedding, which is looked up and not multiplied, and leaves the scores out. At this length the two errors are small. They are not always:
-# at {{ equal:,.0f}} tokens the scores are as much work as all grids. With a causal mask half of the pairs fall away, and it takes twice as many.
+# The published model has 6,738,415,616 parameters [^verl-llama2]. The rule of thumb counts the embedding, which is looked up and not multiplied, and leaves the scores out. At this length the two errors are small. They are not always:
+# at {{ equal:,.0f}} tokens the scores are as much work as all grids. With a causal mask half of the pairs fall away, and it takes twice as many. Training triples both, backwards as forwards, so *6ND* falls short at the same lengths.
 #
 # At the H100's dense peak in bf16, {{ peak:.1f}} TFLOP/s [^lockwood-h100], nothing does this forward pass, all pairs of it, in less than {{ least:.2f}} s. That is the floor, and [W4](../workshops/w4_serving.py) is about who comes near one.
 #

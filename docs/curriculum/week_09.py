@@ -62,12 +62,12 @@
 #
 # /// idea | Why fuse what stands beside a multiply?
 # A product comes out of the registers of a kernel. An activation behind it, in a kernel of its own, writes that product to memory and reads it back: two trips of the whole tensor for one operation a number. In the
-# multiply's epilogue the trips are gone. [W4](../workshops/w4_serving.py#two-kernels-or-one) has both, and [the guide](../field_guide/fusion.md) what compilers do by themselves.
+# multiply's *epilogue*, which is what it does with a tile before it stores it, the trips are gone. [Many experts](../many_experts.py#from-a-loop-to-five-kernels) does so, [W4](../workshops/w4_serving.py#two-kernels-or-one) has the two operators as one kernel beside the multiply, and [the guide](../field_guide/fusion.md) what compilers do by themselves.
 # ///
 #
 # ## Do
 #
-# Write SiLU, `x * sigmoid(x)`, as a kernel in Triton: one program a block, a mask at the end. Check it in the [interpreter](../triton_for_numpy_people.py#the-interpreter) first. But before you type, count. As two operators it is a sigmoid, which reads and writes,
+# Write SiLU, `x * sigmoid(x)`, as a kernel in Triton: one program a block, a mask at the end. Make what you load fp32 with `.to(tl.float32)`, since `tl.exp` takes no bf16; a store makes it bf16 again. Check it in the [interpreter](../triton_for_numpy_people.py#the-interpreter) first, in fp32, with a length that no block divides. But before you type, count. As two operators it is a sigmoid, which reads and writes,
 # and a product, which reads two tensors and writes one: {{ trips.two:.0f}} trips of the tensor to memory and back. In one kernel it is read once and written once: {{ trips.fused:.0f}}.
 #
 # So by bytes SiLU can become {{ saves.silu:.1f}} times as quick as its two operators, if all kernels reach the same share of the bandwidth. `torch.nn.functional.silu` is one kernel already, and so is what `torch.compile` makes of the two: against them there is nothing to gain but what

@@ -133,7 +133,7 @@ record(
 # By {{ off.short:.1%}}: a million less a million, in a format with seven digits. Joined, it is off by {{ off.joined * 1e6:.2f}} millionths, and after {{ steps:.0f}} steps all lanes have it.
 # ///
 #
-# That is the arithmetic of a LayerNorm in one pass. The speed is decided elsewhere: it reads x once and writes once, {{ trips.one:.0f}} trips instead of {{ trips.two:.0f}}, and [week 10](week_10.py#milestone) has what they take on the card. Do the shuffles themselves make it faster? L3 asked that of a plain sum.
+# That is the arithmetic of a LayerNorm in one pass. How often x travels is decided elsewhere: it reads x once and writes once, {{ trips.one:.0f}} trips instead of {{ trips.two:.0f}}, and [week 10](week_10.py#milestone) has what they take on the card. Do the shuffles themselves make it faster? L3 asked that of a plain sum.
 #
 # /// predict | A sum of 2²⁸ numbers: a tree in shared memory, and the same with shuffles. How much of the tree's time do the shuffles save?
 # - [l3.sums.shuffle.us > 0.9 * l3.sums.tree.us] Next to nothing

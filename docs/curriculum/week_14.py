@@ -25,6 +25,7 @@
 #
 # ## Before you begin
 #
+# - How often does your LayerNorm read x? [Week 10](week_10.py#milestone).
 # - What do 32 lanes do while they wait? [L3, how many must be walking?](../lectures/l3_memory.py#how-many-must-be-walking)
 # - What does a launch cost? [L2](../lectures/l2_the_cuda_model.py#what-a-launch-costs).
 # - How does a warp sum? [Week 13](week_13.py#do).
@@ -70,13 +71,13 @@ KEPT = REGISTERS // (THREADS * EACH)  # blocks of k03_row_kept, each with a row
 STAY = 8192 // ROW  # blocks of k04_two_buffers, each with two buffers
 
 # %% [markdown]
-# [Week 10](week_10.py#milestone)'s kernel keeps a row of 4096 numbers in a block's registers. With 64 registers a thread {{ rows.kept:.0f}} such blocks fit on a multiprocessor, and each asks for its whole row at once: {{ asked_kb:.0f}} kB. While one block sums, three others fetch. So by arithmetic there is enough in flight, and a second buffer should give
+# [Week 10](week_10.py#milestone)'s kernel keeps a row of 4096 numbers in a block's registers. With 64 registers a thread {{ rows.kept:.0f}} such blocks fit on a multiprocessor, and each asks for its whole row at once: {{ asked_kb:.0f}} kB in all. While one block sums, three others fetch. So by arithmetic there is enough in flight, and a second buffer should give
 # little. That is a forecast, and it took a pencil. Now the kernel: blocks that stay, each walking over many rows.
 #
 # /// source | src/course_kernels/layer_norm/k04_two_buffers.py#kernel
 # ///
 #
-# `num_stages=3` makes Triton fetch with `cp.async` into two buffers of shared memory: our tests find the instruction in its machine code. {{ rows.stay:.0f}} blocks of it fit. With `num_stages=1` the same blocks fetch nothing ahead.
+# `num_stages=3` makes Triton fetch with `cp.async` into two buffers of shared memory: of three stages one is the row in use, and two are on their way. Our tests find the instruction in its machine code. We start {{ rows.stay:.0f}} blocks of it on each multiprocessor: they have 8192 numbers at work. With `num_stages=1` the same blocks fetch nothing ahead.
 
 # %% tags=["fold"]
 from course_kernels.layer_norm import (
@@ -140,9 +141,9 @@ record(
 # ## Milestone
 #
 # /// exercise | A kernel, its bandwidth and its stall | 15 minutes
-# Take your LayerNorm of weeks 13 and 14, 16384 rows of 4096 numbers in fp32. Which bytes do you divide by the time, and which peak do you hold that against? How long does it take at least on this card, whose data sheet says {{ l1.bandwidth.sheet:,.0f}} GB/s? Then you open the profile. Which stall do you expect to be the largest, and which one would make you look for a mistake?
+# Take your LayerNorm of week 10, a block for each row, with 16384 rows of 4096 numbers in fp32. Which bytes do you divide by the time, and which peak do you hold that against? How long does it take at least on this card, whose data sheet says {{ l1.bandwidth.sheet:,.0f}} GB/s? Then you open the profile. Which stall do you expect to be the largest, and which one would make you look for a mistake?
 # /// answer
-# It reads 268 MB and writes as many: 537 MB. At the peak of the memory they take {{ moved_mb / l1.bandwidth.sheet * 1000:.0f}} µs, and your time is divided into that. The largest stall should be *long scoreboard*: the warps wait for memory, and that is what the kernel is for. *Barrier* at the top would say that a block waits for itself: too few blocks beside it, or a sum that goes
+# It reads 268 MB and writes as many: 537 MB. At the peak of the memory they take {{ moved_mb / l1.bandwidth.sheet * 1000:.0f}} µs, and your time is divided into that. The largest stall should be [*long scoreboard*](../stall_reasons.py#long_scoreboard): the warps wait for memory, and that is what the kernel is for. [*Barrier*](../stall_reasons.py#barrier) at the top would say that a block waits for itself: too few blocks beside it, or a sum that goes
 # through shared memory too often.
 # ///
 #
@@ -226,12 +227,18 @@ record(
 # caption: "By Nsight Compute. The kernel that torch.compile wrote read x {{ read.compiled:.2f}} times. {{ gpu.name }}."
 # ///
 #
-# The first row is the question that [week 10](week_10.py#milestone) left: a kernel that loads x twice has made no second trip if the counter says about 1. And a stall says what a warp waited for, not that it cost anything: while memory is busy all the time, somebody has to wait for it.
+# /// claim | read.steps < 1.2 and read.kept < 1.2
+# The first row is the question that [week 10](week_10.py#milestone) left. k01 loads x twice, and memory has seen it once: the second time it came from a cache. So k01 makes no third trip, and what it takes longer than k03 is not memory's: that was busy for {{ busy.steps:.0%}} of the time, and {{ busy.kept:.0%}} with k03.
+# /// otherwise
+# The first row is the question that [week 10](week_10.py#milestone) left: k01 loads x twice, and memory has seen it {{ read.steps:.2f}} times.
+# ///
+#
+# And a stall says what a warp waited for, not that it cost anything: while memory is busy all the time, somebody has to wait for it.
 # ///
 #
 # ## What could not run here
 #
-# The same in CUDA C++, with `cuda::pipeline` by hand: ours lets Triton write the `cp.async`. You would see the same instruction, and be free to place each wait.
+# Without a GPU k04 runs in Triton's interpreter, which shows that it is right, and nothing of what overlaps. And the same in CUDA C++, with `cuda::pipeline` by hand: ours lets Triton write the `cp.async`. You would see the same instruction, and be free to place each wait.
 #
 # ## What next
 #

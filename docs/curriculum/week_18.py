@@ -34,7 +34,7 @@
 # /// reading
 # nvidia-ncu-guide: "Its chapters on metrics and on replay, and the list of stall reasons as a dictionary beside [ours](../stall_reasons.py). Names have changed over the years: look up each in the guide of *your* version."
 # nsight-roofline: "Take how a roofline is made from counters, level by level. It is of 2020 and for scientific codes: before you put a kernel in bf16 on such a chart, ask whose roof is drawn, the tensor cores' or the plain lanes'."
-# nsys-guide: "Not seen by us. You need three of its many options: what to trace, from when to when, and a file. [Timelines](../field_guide/timelines.py) has the commands, and what to look for in the picture."
+# nsys-guide: "Not seen by us. You need two of its many options: what to trace, and a file. [Timelines](../field_guide/timelines.py) has the commands, and what to look for in the picture."
 # ///
 #
 # ## Ideas
@@ -63,7 +63,16 @@
 # ## Do
 #
 # Profile a multiply with WGMMA, name the stall, change one thing, and profile again. Here it is k04, [L6's kernel](../lectures/l6_tensor_cores.py#wgmma-leave-it-in-shared-memory), and not k08 of week 16, since k04 is the one whose counters are on record.
-# On a card you would type this, with a file that calls `k04_wgmma.gemm` a few times:
+# On a card you would type this, with a file `mine.py` that calls it three times, since the first two are skipped:
+#
+# ```
+# import torch
+# from course_kernels.gemm import k04_wgmma
+#
+# a, b = torch.randn(2, 4096, 4096, device="cuda", dtype=torch.bfloat16)
+# for _ in range(3):
+#     k04_wgmma.gemm(a, b)
+# ```
 #
 # ```
 # ncu --set full --clock-control none --kernel-name regex:gemm_wgmma --launch-skip 2 --launch-count 1 -o report python mine.py
@@ -110,7 +119,7 @@ record(
 # {{ l6.tensor.wgmma.busy:.0%}}. For the rest they had no order.
 # ///
 #
-# So the warps were late with their orders. What did they wait for? The record of L6 has the six reasons that people look at first: HBM or L2, shared memory, its queue, a barrier, the arithmetic unit, and a product in flight. Many a report names the largest
+# So the warps were late with their orders. What did they wait for? The [record of L6](../lectures/l6_tensor_cores.py#when-the-tensor-cores-are-idle) has the six reasons that people look at first: HBM or L2, shared memory, its queue, a barrier, the arithmetic unit, and a product in flight. Many a report names the largest
 # of them and stops.
 #
 # /// define | six = l6.stall.wgmma.pantry + l6.stall.wgmma.tray + l6.stall.wgmma.counter + l6.stall.wgmma.barrier + l6.stall.wgmma.mill + l6.stall.wgmma.order
@@ -138,18 +147,20 @@ record(
 # caption: "NVIDIA's names: long scoreboard, short scoreboard, MIO throttle, barrier, math pipe throttle, GMMA."
 # ///
 #
-# One subtraction shows it. A scheduler has {{ hand.warps:.0f}} warps of k04, and issues in {{ l6.tensor.wgmma.issue:.0%}} of the ticks, so in each tick {{ hand.warps - l6.tensor.wgmma.issue:.2f}} warps wait, on average, for some reason or other. The six together, {{ six:.2f}} for each
+# One subtraction shows it. A block of k04 has 256 threads, which are 8 warps; one block fits on an SM, and its four schedulers have {{ hand.warps:.0f}} warps each. Such a scheduler issues in {{ l6.tensor.wgmma.issue:.0%}} of the ticks, so in each tick {{ hand.warps - l6.tensor.wgmma.issue:.2f}} warps wait, on average, for some reason or other. The six together, {{ six:.2f}} for each
 # instruction, times {{ l6.tensor.wgmma.issue:.2f}} instructions a tick, are {{ six * l6.tensor.wgmma.issue:.2f}} warps. The largest number of the table is the largest of a small rest.
 # ///
 #
 # Which is it, then? We have not counted it, and say so. But there is a suspect: Hopper has one more reason, *warpgroup arrive*, by its description for a warp that stands at `WARPGROUP.ARRIVE` or at the wait for its products, and k04's loop [has both](../workshops/w2_hopper.py#the-sheet). `--set full` lists it. Write your guess in ink, then look.
 #
-# **One change.** k04's warps carry the tiles themselves, beside their products. [k06](../workshops/w2_hopper.py#one-order-for-a-whole-tile) leaves that to TMA: {{ w2.code.wgmma.LDGSTS:.0f}} lines of `LDGSTS` before and {{ w2.code.tma.LDGSTS:.0f}} after. To be honest, its tile is half as wide, too.
+# **A change, and what comes with it.** k04's warps carry the tiles themselves, beside their products. [k06](../workshops/w2_hopper.py#one-order-for-a-whole-tile) leaves that to TMA: {{ w2.code.wgmma.LDGSTS:.0f}} lines of `LDGSTS` before and {{ w2.code.tma.LDGSTS:.0f}} after. But that is not one change alone: its tile is half as wide, and two of its blocks fit on an SM, so the subtraction above would start from four warps.
 #
 # **The counter that must move.** In bursts k06 has {{ w2.burst.nn.n4096.tma / w2.burst.nn.n4096.wgmma:.2f}} times the speed of k04. If the clock stayed, its tensor cores must be at work in {{ l6.tensor.wgmma.busy * w2.burst.nn.n4096.tma / w2.burst.nn.n4096.wgmma:.0%}} of the ticks in place of {{ l6.tensor.wgmma.busy:.0%}}. Nobody has
 # read that counter yet: it is a forecast with a number in it, and your card can prove it wrong.
 #
-# Three changes that *were* counted on both sides are the turns of [L7](../lectures/l7_profiling.py#the-first-turn-do-neighbouring-lanes-read-neighbours), on a kernel of another kind. Each has its two reports there, as files for Nsight Compute, and you need no card to open them.
+# Three changes that *were* counted on both sides are the turns of [L7](../lectures/l7_profiling.py#the-first-turn-do-neighbouring-lanes-read-neighbours), on a kernel of another kind. Before and after lie there as files for Nsight Compute, four in all, since the end of one turn is the beginning of the next. You need no card to open them.
+#
+# Now write yours, on one page: the forecast, the counters, the change, and the counter that must move. [Three tests for any report](../lectures/l7_profiling.py#three-tests-for-any-report) say whether somebody else can check it.
 #
 # | turn | counter | before | after | times the speed |
 # | --- | --- | ---: | ---: | ---: |
