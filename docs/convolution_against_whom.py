@@ -1,8 +1,8 @@
 # ---
 # id: conv_record
 # title: "A convolution against whom?"
-# section: Make the model fast
-# order: 129
+# section: The evidence
+# order: 6
 # description: "A published record for a convolution, timed again on this card: in two kinds of work, against four rivals, at three sizes; and where our own kernel of the same idea loses."
 # needs: gpu
 # ---
