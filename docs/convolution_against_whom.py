@@ -65,7 +65,7 @@
 #
 # /// when | peer.here == 1
 # The published convolution takes {{ layers.rough.published.crfm.us:,.0f}} µs, compiled for this card. Against eager in fp32 that is {{ layers.exact.published.eager.us / layers.rough.published.crfm.us:.0%}}, which is not the same work. Against eager with TF32 it is {{ layers.rough.published.eager.us / layers.rough.published.crfm.us:.0%}}, against cuDNN's best
-# {{ layers.rough.published.cudnn.us / layers.rough.published.crfm.us:.0%}}. With 64 channels of 56 × 56 it is {{ layers.rough.wide.eager.us / layers.rough.wide.crfm.us:.0%}} of eager with TF32, and {{ layers.rough.deep.eager.us / layers.rough.deep.crfm.us:.0%}} with 256 channels.
+# {{ layers.rough.published.cudnn.us / layers.rough.published.crfm.us:.0%}}, and against `torch.compile` {{ layers.rough.published.compile.us / layers.rough.published.crfm.us:.0%}}. With 64 channels of 56 × 56 it is {{ layers.rough.wide.eager.us / layers.rough.wide.crfm.us:.0%}} of eager with TF32, and {{ layers.rough.deep.eager.us / layers.rough.deep.crfm.us:.0%}} with 256 channels.
 # /// otherwise
 # The published convolution was **not raced** in this run.
 # ///

@@ -196,7 +196,7 @@ record(
 # /// reveal
 # {{ ring.k1:.0f}} µs, and NCCL {{ library.k1:.0f}} µs. A KiB is on the link for some nanoseconds; all the rest is beginnings. Our ring has a copy, a kernel and four signals one after the other, each a launch of its own. NCCL does everything in one kernel.
 #
-# And four GiB? Of the data sheet's {{ link:.0f}} GB/s our ring then carries # {{ message.k4194304 / ring.k4194304 / link:.0%}}, and NCCL {{ message.k4194304 / library.k4194304 / link:.0%}}. A plain copy with both cards sending has {{ two_card_experts.carried.both_ways / two_card_experts.sheet.link:.0%}} [in its own measurement](../experts_on_two_cards.py#what-the-link-gives).
+# And four GiB? Of the data sheet's {{ link:.0f}} GB/s our ring then carries {{ message.k4194304 / ring.k4194304 / link:.0%}}, and NCCL {{ message.k4194304 / library.k4194304 / link:.0%}}. A plain copy with both cards sending has {{ two_card_experts.carried.both_ways / two_card_experts.sheet.link:.0%}} [in its own measurement](../experts_on_two_cards.py#what-the-link-gives).
 #
 # /// table
 # columns: ["message", "ring, µs", "NCCL, µs", "ring, GB/s", "NCCL, GB/s"]
@@ -264,7 +264,7 @@ record(
 #
 # **Who did what?** TMA, WGMMA and the epilogue by hand, on the FP8 kernel of [W2](../workshops/w2_hopper.py). racecheck found a fault that no answer had shown: scales were given back when two of 128 readers had spoken.
 #
-# **What lost?** Large groups, or small ones, as the groups are:
+# **What lost?** Large groups:
 #
 # /// part | docs/many_experts.py#many-experts-one-multiply | claim
 # ///

@@ -13,7 +13,7 @@ GROUPS = ("gpt2",)
 
 
 @pytest.fixture(scope="module")
-def model():
+def gpt2():
     return GPT2()
 
 
@@ -21,33 +21,33 @@ def tokens(B, N):
     return torch.randint(50257, (B, N), generator=torch.Generator().manual_seed(1)).cuda()
 
 
-def test_it_is_off_by_rounding_alone(model):
+def test_it_is_off_by_rounding_alone(gpt2):
     x = tokens(2, 256)
 
-    assert worst_error(model(x), copy.deepcopy(model).double()(x), rows_apart=True) < 0.03
+    assert worst_error(gpt2(x), copy.deepcopy(gpt2).double()(x), rows_apart=True) < 0.03
 
 
-def test_a_token_in_a_graph_is_a_token(model):
+def test_a_token_in_a_graph_is_a_token(gpt2):
     x = tokens(2, 33)
-    exact = copy.deepcopy(model).double()(x)
-    keys, values = model.cache(2, 40)
+    exact = copy.deepcopy(gpt2).double()(x)
+    keys, values = gpt2.cache(2, 40)
     for held in range(32):
-        model.decode(x[:, held], keys, values, held)
+        gpt2.decode(x[:, held], keys, values, held)
     last, graph = x[:, 32].clone(), torch.cuda.CUDAGraph()
-    model.decode(last, keys, values, 32)
+    gpt2.decode(last, keys, values, 32)
     with torch.cuda.graph(graph):
-        found = model.decode(last, keys, values, 32)
+        found = gpt2.decode(last, keys, values, 32)
     found.fill_(torch.nan)
     graph.replay()
 
     assert worst_error(found, exact[:, 32], rows_apart=True) < 0.03
 
 
-def test_every_line_has_kernels_and_few_have_none(model):
+def test_every_line_has_kernels_and_few_have_none(gpt2):
     x = tokens(2, 512)
-    model.watched = True
-    seen = profiled(lambda: model(x), LINES)
-    model.watched = False
+    gpt2.watched = True
+    seen = profiled(lambda: gpt2(x), LINES)
+    gpt2.watched = False
 
     assert min(seen.us[line] for line in LINES) > 0
     assert seen.us[ELSE] < 0.2 * sum(seen.us.values())
