@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import kept_pages
+import kept_tests
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
@@ -129,12 +130,19 @@ def each_kind(names: list[str]) -> list[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of a run."""
-    parser.addoption("--anew", action="store_true", help="look at every page, also where it is kept")
-    parser.addoption("--keep", action="store_true", help="write pages.json: keep what passes in this run")
+    parser.addoption(
+        "--anew", action="store_true", help="look at every page and run every test, also what is kept"
+    )
+    parser.addoption(
+        "--keep", action="store_true", help="write pages.json and tests.json: keep what passes in this run"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count in the process that hears of all tests."""
+    """Keep what has passed."""
+    config.addinivalue_line("markers", "by_page: looks at one page, and is kept with it; see kept_pages.py")
+    config.addinivalue_line("markers", "always: a process or a clock decides, so it is kept by nothing")
+    config.pluginmanager.register(kept_tests.Plugin(config, SITE))
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(kept_pages.Plugin(config))
 

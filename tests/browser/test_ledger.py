@@ -146,6 +146,7 @@ def of_many_rows() -> str:
     return before + table + rest.partition("</table>")[2]
 
 
+@pytest.mark.always
 def test_a_chapter_of_20_000_rows_stays_quick(page: Page, base: str) -> None:
     body = of_many_rows()
     page.route(f"**/{LONG}", lambda route: route.fulfill(body=body, content_type="text/html; charset=utf-8"))

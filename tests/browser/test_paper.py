@@ -69,8 +69,10 @@ def test_what_is_folded_stays_folded_unless_its_reader_unfolded_it(lecture: Page
 
 def test_answers_stand_at_the_end_where_they_are_wanted_and_go_back(lecture: Page) -> None:
     # Attributes in one order, without the mark of a box that scrolls: it is set anew once the box has its width back.
+    # And without what the page says of its being read, which changes with time.
     state = """() => {
       const content = document.querySelector('.md-content').cloneNode(true);
+      content.querySelector('.counts')?.remove();
       for (const e of content.querySelectorAll('*')) {
         e.classList.remove('goes-on');
         if (e.getAttribute('class') === '') e.removeAttribute('class');

@@ -156,7 +156,8 @@ FOCUS = """first => {
   const seen = b.width > 3 && b.height > 3 && b.right > 0 && b.bottom > 0 && b.left < innerWidth && b.top < innerHeight;
   const box = document.querySelector('#popover');
   const behind = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')].filter(
-    o => o.tabIndex >= 0 && o.checkVisibility({visibilityProperty: true}) && e.compareDocumentPosition(o) & 4);
+    o => o.tabIndex >= 0 && o.checkVisibility({visibilityProperty: true}) && e.compareDocumentPosition(o) & 4
+      && !o.closest('.md-tooltip2'));  // a footnote's, which fades in and out behind the page when its mark is passed
   return {end: e === document.body || e === first, seen, behind: behind.length, said: e.outerHTML.slice(0, 120),
     popover: box.matches(':popover-open'), inside: box.contains(e)};
 }"""

@@ -277,6 +277,7 @@ def is_kept(request: pytest.FixtureRequest, browser: Browser, page_name: str, *m
     return state == kept_pages.KEPT and not request.config.getoption("--anew")
 
 
+@pytest.mark.by_page
 def test_a_page_at_a_desk(
     request: pytest.FixtureRequest, browser: Browser, base: str, page_name: str
 ) -> None:
@@ -356,6 +357,7 @@ def wide(page: Page) -> list[str]:
     return ([f"the page is {width} px wide, not 390"] if width != 390 else []) + found
 
 
+@pytest.mark.by_page
 @pytest.mark.parametrize("name", stand_for_their_scripts())
 def test_a_page_on_a_phone_from_a_folder(request: pytest.FixtureRequest, browser: Browser, name: str) -> None:
     if is_kept(request, browser, name):
