@@ -270,6 +270,15 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session
+def engines(session: nox.Session) -> None:
+    """Build the site by other engines than MkDocs, and say what becomes of it: `-- -k properdocs` for one of them."""
+    if not (ROOT / "site" / "index.html").exists():
+        session.error("there is no site/ to compare with: run `nox -s docs` first")
+    install(session, "site,engines")
+    python(session, "-m", "pytest", "tests/engines", "-s", *session.posargs)
+
+
+@nox.session
 def mutants(session: nox.Session) -> None:
     """Plant faults in our own code and see the tests catch them: `-- --seed 1 --count 60`. About half an hour."""
     if not (ROOT / "site" / "index.html").exists():

@@ -15,8 +15,8 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 from tiny_repository import commit_all, make_repository, write
 
-from course_site.sessions import print_sheet, run_view
 from course_site.sessions.course_road import FILE as ROAD_FILE
+from course_site.site import stage
 from course_site.site.about import About, AboutError, about
 from course_site.site.archive import NAME, archive, source_files
 
@@ -74,8 +74,8 @@ def root(tmp_path, monkeypatch):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(REPOSITORY / name, root / name)
     # What a mentor has in the room needs whole maps; here nobody is in one.
-    monkeypatch.setattr(run_view, "run_files", lambda maps, root, switch: {})
-    monkeypatch.setattr(print_sheet, "sheet_files", lambda maps, root, switch: {})
+    monkeypatch.setattr(stage, "run_files", lambda maps, root, switch: {})
+    monkeypatch.setattr(stage, "sheet_files", lambda maps, root, switch: {})
     for name, title in (("l1", "The card"), ("l2", "The model"), ("l8", "Attention"), ("w1", "Flash")):
         write(root, f"handbook/sessions/{name}.toml", SESSION.format(name=name, title=title))
     page(

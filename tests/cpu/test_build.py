@@ -7,6 +7,7 @@ ten seconds, and each fault has a line of its own to be found by. What MkDocs it
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -17,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from jinja2 import TemplateNotFound
+from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
 
 from course_kernels.cuda import includes
@@ -25,7 +28,7 @@ from course_site.pages.page import read_page
 from course_site.records import run_history
 from course_site.records.artifacts import stated
 from course_site.records.record import Record, seal
-from course_site.site import hook, read
+from course_site.site import hook, read, stage
 from course_site.site.course import load_course
 from course_site.site.render.page import render_again
 
@@ -377,10 +380,10 @@ def test_words_and_looks_need_no_gpu_and_another_card_has_its_own_edition(reposi
     with records_of_a_b200(repository) as slug, in_the_copy(repository) as patch:
         patch.setenv("COURSE_EDITION", slug)
         patch.setenv("COURSE_REBUILT", "1")
-        patch.setattr(hook.unread, "faults", lambda root: [])  # nobody has read what is edited here
+        patch.setattr(stage.unread, "faults", lambda root: [])  # nobody has read what is edited here
         config = load_config(str(repository / "mkdocs.yml"))
         hook.on_config(config)
-        built = hook._build
+        built = hook._build.stage
         w1 = next(page.id for page in built.course.pages if page.path.as_posix() == W1)
         made = built.course.artifacts(w1)["made.txt"]
         assert made.read_text() == "by a cell"
@@ -463,6 +466,18 @@ def test_links_that_lead_nowhere_stop_the_build(small):
     refused(small, *(("part/one.py", link.partition("#")[2] or link) for link in links))
 
 
+def test_an_engine_that_skips_the_hook_builds_no_site(small):
+    """As one that does not know hooks would: it says that nothing is wrong, and publishes pages without numbers."""
+    settings = (small / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "\nhooks: " in settings
+    skipped = re.sub(r"\n(hooks|validation): .*", "", settings)
+    (small / "mkdocs.yml").write_text(skipped.replace("index.md, Learn: [Beside the road]", "index.md"))
+    config = load_config(str(small / "mkdocs.yml"), site_dir=str(small / "elsewhere"))
+    with pytest.raises(TemplateNotFound, match="this engine has not run the stage of the course"):
+        mkdocs_build(config)
+    assert not list((small / "elsewhere").rglob("*.html"))
+
+
 def test_what_is_wrong_on_a_page_stops_the_build(small):
     lines = [
         line for line, words in WRONG_LINES if words in ("cites 'nobody2020'", "typed number 'twice as fast'")
@@ -481,12 +496,11 @@ def test_what_is_wrong_on_a_page_stops_the_build(small):
 @pytest.mark.parametrize(
     ("draft", "serves", "stops"), [(False, False, True), (True, False, False), (False, True, False)]
 )
-def test_only_who_writes_sees_what_nobody_has_read(small, monkeypatch, caplog, draft, serves, stops):
+def test_only_who_writes_sees_what_nobody_has_read(small, caplog, draft, serves, stops):
     (small / "docs/part/one.py").write_text(PAGE.replace("The end.", "The very end."))
     course = load_course(small, draft=draft)
-    monkeypatch.setattr(hook._build, "serves", serves)
     with caplog.at_level("INFO"):
-        hook._check_read(course)
+        stage.check_read(course, serves=serves)
     said = "docs/part/one.py:16: 'The very end.' changed since it was read: nox -s read"
     assert (said in map(str, course.problems)) == stops
     assert (said in caplog.messages) == (not stops)

@@ -649,7 +649,7 @@ def test_a_disk_that_is_full_while_the_site_is_built_is_one_line(tmp_path):
     write(root, "hook.py", "")
     write(root, "docs/large.bin", "much " * 100_000)
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))"
-    program = f"{full}\nfrom course_site.site.build import _mkdocs\n_mkdocs({str(root / 'built')!r})"
+    program = f"{full}\nfrom course_site.site.build import _run_engine\n_run_engine({str(root / 'built')!r})"
     environment = os.environ | {"PYTHONPATH": str(SOURCE), "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True
@@ -709,11 +709,11 @@ def test_wrong_options_are_refused(root, options):
 MKDOCS = """
 import os, pathlib, sys
 def cli(arguments, prog_name):
-    assert arguments[:3] == ["build", "--strict", "--site-dir"] and prog_name == "mkdocs"
-    site = pathlib.Path(arguments[3])
+    assert arguments[:4] == ["build", "--strict", "--config-file", "mkdocs.yml"] and arguments[4] == "--site-dir"
+    site = pathlib.Path(arguments[5])
     site.mkdir(parents=True)
     switches = ("COURSE_EDITION", "COURSE_DRAFT", "COURSE_REBUILT")
-    text = "<html><body>" + " ".join(f"{k}={os.environ.get(k)}" for k in switches)
+    text = "<html><body>" + " ".join(f"{k}={os.environ.get(k)}" for k in switches) + prog_name
     (site / "index.html").write_text(text + os.environ.get("PLANTED_LINK", "") + "</body></html>")
     sys.exit(int(os.environ.get("PLANTED_EXIT", "0")))
 """
@@ -740,7 +740,18 @@ def test_a_build_takes_the_place_of_the_site(with_mkdocs, monkeypatch):
     assert [path.name for path in (with_mkdocs / "site").iterdir()] == ["index.html"]
     assert [path.name for path in (with_mkdocs / ".cache").iterdir()] == ["kept"]
     docs.build(with_mkdocs, "nvidia-h200", draft=True)
-    assert made.format("nvidia-h200", 1, 1) in (with_mkdocs / "site/index.html").read_text()
+    assert f"{made.format('nvidia-h200', 1, 1)}mkdocs" in (with_mkdocs / "site/index.html").read_text()
+
+
+def test_another_engine_takes_the_place_of_mkdocs_in_all_that_imports_it(with_mkdocs):
+    write(with_mkdocs, "src/properdocs/__init__.py", "")
+    write(
+        with_mkdocs, "src/properdocs/__main__.py", f"import sys\nassert sys.modules['mkdocs'] == 1\n{MKDOCS}"
+    )
+    write(with_mkdocs, "src/properdocs/replacement.py", "import sys\nsys.modules['mkdocs'] = 1")
+    docs.build(with_mkdocs, None, engine="properdocs", into=with_mkdocs / "elsewhere")
+    assert "properdocs" in (with_mkdocs / "elsewhere/index.html").read_text()
+    assert (with_mkdocs / "site/index.html").read_text() == "the site before"
 
 
 def held(root, slug, gpu):

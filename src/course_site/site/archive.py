@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 
 NAME = "percent-of-peak.tar.gz"
+LICENCE = "LICENSE.txt"  # with an ending that a browser shows
 TOP = "percent-of-peak"  # the folder that is unpacked
 LEVEL = 2  # of 9: hardly larger than at the usual 6, and sooner done
 KEPT = Path(".cache") / "source"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import re
@@ -26,7 +27,7 @@ from course_site.site.turns import BUILT, EXECUTED, FOUND, LOOK, TURNS
 if TYPE_CHECKING:
     from course_site.site.editions import SiteEdition
 
-_SWITCHES = ("COURSE_EDITION", "COURSE_DRAFT", "COURSE_REBUILT", "COURSE_FIRST")
+_SWITCHES = ("COURSE_EDITION", "COURSE_DRAFT", "COURSE_REBUILT", "COURSE_FIRST", "COURSE_ENGINE")
 # What all editions share: it stands at the root of the site, and once.
 SHARED = ("assets", "search", "handouts", "404.html", "sitemap.xml", "sitemap.xml.gz")
 _COUNT = re.compile(r"\d+ problem\(s\), nothing was built:|^\s*$")
@@ -36,14 +37,19 @@ class BuildFailed(RuntimeError):
     """The site was not built and site/ is as it was; the message is one line."""
 
 
-def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
+def build(
+    root: Path, slug: str | None, *, draft: bool = False, engine: str = "mkdocs", into: Path | None = None
+) -> None:
     """Build the site strictly and put it in the place of site/.
 
     Args:
         slug: the edition that was measured just now; None where none was.
+        engine: mkdocs, or properdocs, which runs the same hook.
+        into: another place than site/.
     Raises:
-        BuildFailed: MkDocs or the link check found something; site/ is untouched.
+        BuildFailed: the engine or the link check found something; site/ is untouched.
     """
+    into = into or root / "site"
     from course_site.site.editions import editions
 
     cache = root / ".cache"
@@ -57,14 +63,16 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
     try:
         with contextlib.ExitStack() as running:
             made = [
-                running.enter_context(_Making(root, one, scratch / one.key, slug, first, draft=draft))
+                running.enter_context(
+                    _Making(root, one, scratch / one.key, slug, first, draft=draft, engine=engine)
+                )
                 for one in held
             ]
             _in_turns(made, scratch)
-        _swap(made[0].folder, root / "site", scratch / "old")
+        _swap(made[0].folder, into, scratch / "old")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    print(f"docs: site/ is built: open {root / 'site' / first.address('index.html')}", flush=True)
+    print(f"docs: {into.name}/ is built: open {into / first.address('index.html')}", flush=True)
 
 
 def _in_turns(made: Sequence[_Making], scratch: Path) -> None:
@@ -136,6 +144,7 @@ class _Making:
         first: SiteEdition,
         *,
         draft: bool,
+        engine: str,
     ) -> None:
         self.edition, self.folder, self.said = edition, folder, list[str]()
         self._told: dict[str, Any] = {}
@@ -145,6 +154,7 @@ class _Making:
             "NO_MKDOCS_2_WARNING": "1",
             "COURSE_EDITION": edition.slug,
             "COURSE_FIRST": first.slug,
+            "COURSE_ENGINE": engine,
         }
         environment |= {"COURSE_REBUILT": "1"} if slug == edition.slug else {}
         environment |= {"COURSE_DRAFT": "1"} if draft else {}
@@ -232,12 +242,17 @@ def _runs(process: str) -> bool:
     return True
 
 
-def _mkdocs(folder: str) -> None:
-    """Run MkDocs; a disk that is full is one line."""
-    from mkdocs.__main__ import cli
+def _run_engine(folder: str) -> None:
+    """Run the engine; a disk that is full is one line."""
+    engine = os.environ.get("COURSE_ENGINE", "mkdocs")
+    if engine != "mkdocs":
+        importlib.import_module(
+            f"{engine}.replacement"
+        )  # our hook and the plugins import mkdocs, and get this one
+    cli = importlib.import_module(f"{engine}.__main__").cli
 
     try:
-        cli(["build", "--strict", "--site-dir", folder], prog_name="mkdocs")
+        cli(["build", "--strict", "--config-file", "mkdocs.yml", "--site-dir", folder], prog_name=engine)
     except OSError as error:
         where = error.filename2 or error.filename
         print(f"{f'{where}: ' if where else ''}{error.strerror or error}", file=sys.stderr)
@@ -245,14 +260,14 @@ def _mkdocs(folder: str) -> None:
 
 
 def _build_and_check(folder: str, asked: str) -> None:
-    """Run MkDocs, wait for the other editions, and tell what the last look at the pages of this one finds.
+    """Run the engine, wait for the other editions, and tell what the last look at the pages of this one finds.
 
     In one process, as a sentence that was looked at in its page's source is most often the one that a reader sees.
     """
     gc.disable()  # nearly all that is read stays to the end: to look for garbage takes seconds
     TURNS.open()
     try:
-        _mkdocs(folder)
+        _run_engine(folder)
     except SystemExit as ended:
         if ended.code:
             raise

@@ -6,9 +6,8 @@ from jinja2 import pass_context
 from markupsafe import Markup
 from mkdocs.utils.templates import TemplateContext, url_filter
 
-from course_site.site.archive import NAME
+from course_site.site.archive import LICENCE, NAME
 
-LICENCE = "LICENSE.txt"  # with an ending that a browser shows
 SHARED = ("assets/", LICENCE, NAME)
 
 
