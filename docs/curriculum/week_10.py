@@ -91,7 +91,7 @@ record(operators=quantity(OPERATORS, how="counted"))
 # ///
 # ///
 #
-# So SiLU and the product by number were joined, and there is no graph break in the block, since nothing in it asks for a number. The products are walls: what comes after one could move into it only if it were a template of the compiler's own.
+# So SiLU and the product by number were joined, and there is no graph break in the block, since nothing in it asks for a number. The products are walls: what comes after one could move into it only if it were a template of the compiler's own, a kernel with a place left open for what follows.
 #
 # ## Milestone
 #

@@ -131,7 +131,7 @@ record(
 #
 # /// predict | How much of kernel 8's time does the second buffer save, at 4096 × 4096 × 4096 in fp32?
 # - [l5.ladder.asynchronous.us >= 0.95 * l5.ladder.warp_tiles.us] Next to nothing
-# - [0.75 * l5.ladder.warp_tiles.us <= l5.ladder.asynchronous.us < 0.95 * l5.ladder.warp_tiles.us] A tenth to a fifth
+# - [0.75 * l5.ladder.warp_tiles.us <= l5.ladder.asynchronous.us < 0.95 * l5.ladder.warp_tiles.us] A twentieth to a quarter
 # - [l5.ladder.asynchronous.us < 0.75 * l5.ladder.warp_tiles.us] More than a quarter
 # /// reveal
 # {{ l5.ladder.warp_tiles.us:,.0f}} µs become {{ l5.ladder.asynchronous.us:,.0f}}. By counters, all warps of a scheduler wait {{ l5.vital.warp_tiles.long_scoreboard:.2f}} ticks for memory for each instruction before, and {{ l5.vital.asynchronous.long_scoreboard:.2f}} after.
