@@ -167,7 +167,7 @@ record(
 #
 # ## What could not run here
 #
-# The counts above come from NumPy and run where the site is built. Times and counters are of {{ gpu.name }}, from the records of [L2](../lectures/l2_the_cuda_model.py) and [L3](../lectures/l3_memory.py). On your own card `nox -s lab -- transpose` has you type the three kernels, and the grader says which queue is left.
+# The counts above come from NumPy and run where the site is built. Times and counters come from [L2](../lectures/l2_the_cuda_model.py) and [L3](../lectures/l3_memory.py), and a card that has not run those shows none. On your own card `nox -s lab -- transpose` has you type the three kernels, and the grader says which queue is left.
 #
 # ## What next
 #

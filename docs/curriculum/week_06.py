@@ -59,7 +59,7 @@
 #
 # ## Do
 #
-# The task is to serve a model of eight billion weights and to sweep the batch from 1 to 64. It is often given with vLLM; here with the course's own steps and [engine](../an_engine.py), since you can read them. The shape is that of Llama 3.1 8B, the weights are random, and all was run on {{ gpu.name }}.
+# The task is to serve a model of eight billion weights and to sweep the batch from 1 to 64. It is often given with vLLM; here with the course's own steps and [engine](../an_engine.py), since you can read them. The shape is that of Llama 3.1 8B, the weights are random, and what was run was run on {{ gpu.name }}.
 #
 # /// define | sweep = readers * w6.verify.b1.t1.us / w6.verify.b64.t1.us
 # unit: ×

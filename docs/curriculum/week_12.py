@@ -51,7 +51,7 @@
 #
 # ## Do
 #
-# Choose a track, and keep a worklog with five headings from the first day. Here they are filled in three times. The first two are made from records of {{ gpu.name }}; the third has no cards, and says what can be said without them.
+# Choose a track, and keep a worklog with five headings from the first day. Here they are filled in three times. The first two are made from what {{ gpu.name }} has on record; the third has no cards, and says what can be said without them.
 #
 # ### Track A: a server, step by step
 #

@@ -210,7 +210,7 @@ record(
 # /// answer
 # 1. At least the longer of the two parts, at most both one behind the other. A copy from memory that is not pinned keeps the host, which cannot order the multiply meanwhile [^cuda-guide-async]: then expect the sum, and a longer copy as well.
 # 2. The mark `end` is in the main stream. It is stamped when the multiplies are done, whether the copy has arrived or not. And what you order next may read `there` while it is still being written: often right, and so the worst kind of mistake.
-# 3. 2000. While the graph is captured its orders are written down, and nothing runs. So there are a thousand adds before, none in the capture, a thousand in the replay. All of them add to the same place in memory: a graph keeps addresses, so new input must be copied to where the old one was.
+# 3. It prints 2000. While the graph is captured its orders are written down, and nothing runs. So there are a thousand adds before, none in the capture, a thousand in the replay. All of them add to the same place in memory: a graph keeps addresses, so new input must be copied to where the old one was.
 # ///
 #
 # ## Milestone
