@@ -204,7 +204,7 @@ record(
 # ```
 #
 # /// exercise | Three questions before you press Enter | 10 minutes
-# 1. Between which two sums of your numbers must the time of `both` lie? What would it be without `.pin_memory()`?
+# 1. You know the times of the copy and of the multiplies. Between which two numbers must that of `both` lie? What would it be without `.pin_memory()`?
 # 2. Leave `main.wait_stream(side)` out. Why may `both` now seem quicker than it is, and what else can go wrong?
 # 3. What does the graph's program print for `number[0]`: 1000, 2000 or 3000?
 # /// answer

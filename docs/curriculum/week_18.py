@@ -178,8 +178,6 @@ record(
 #
 # Three changes that *were* counted on both sides are the turns of [L7](../lectures/l7_profiling.py#the-first-turn-do-neighbouring-lanes-read-neighbours), on a kernel of another kind. Before and after lie there as files for Nsight Compute, four in all, since the end of one turn is the beginning of the next. You need no card to open them.
 #
-# Now write yours, on one page: the forecast, the counters, the change, and the counter that must move. [Three tests for any report](../lectures/l7_profiling.py#three-tests-for-any-report) say whether somebody else can check it.
-#
 # /// when | l7.sectors.thread > 0
 # | turn | counter | before | after | times the speed |
 # | --- | --- | ---: | ---: | ---: |
@@ -187,6 +185,8 @@ record(
 # | second | GB read from HBM | {{ l7.counted.warp.read_bytes / 1e9:.2f}} | {{ l7.counted.chip.read_bytes / 1e9:.2f}} | {{ l7.race.warp.us / l7.race.chip.us:.1f}} |
 # | third | occupancy | {{ l7.warps.chip:.0%}} | {{ l7.warps.registers:.0%}} | {{ l7.race.chip.us / l7.race.registers.us:.1f}} |
 # ///
+#
+# Now write yours, on one page: the forecast, the counters, the change, and the counter that must move. [Three tests for any report](../lectures/l7_profiling.py#three-tests-for-any-report) say whether somebody else can check it.
 #
 # ## Milestone
 #
