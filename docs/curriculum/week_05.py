@@ -134,7 +134,7 @@ record(
 # | 32 | {{ w4.lead.m32:.2f}} |
 # | 128 | {{ w4.lead.m128:.2f}} |
 # /// otherwise
-# With one reader the bytes of the weights set the pace, so fewer bits can bring as many times the tokens as they are fewer bytes. How much of that comes is the kernel's affair, and with many readers the gain shrinks: [W4](../workshops/w4_serving.py#shorter-weights) has the kernels, and the question for your card.
+# With one reader the bytes of the weights set the pace, so fewer bits can bring as many times the tokens as they are fewer bytes. How much of that comes, and what is left of it with many readers, is the kernel's affair: [W4](../workshops/w4_serving.py#shorter-weights) has the kernels, and asks your card.
 # ///
 #
 # ## Milestone
