@@ -373,7 +373,8 @@ record(
 #   the way was busy. We met it on [the ladder](lectures/l5_the_top_of_the_ladder.py), where three registers of one instruction
 #   were in one drawer.
 # - *tex throttle*: the queue for texture orders is full.
-# - *gmma*: the warp waits for a `wgmma` that is in flight. [The page about tensor cores](lectures/l6_tensor_cores.py#what-they-wait-for) shows when that is good.
+# - *gmma*: on Hopper alone, the warp waits for its warpgroup's `wgmma`. [The page about tensor cores](lectures/l6_tensor_cores.py#what-they-wait-for) shows when that is good.
+#   The guide has no reason of that name, and has **warpgroup arrive**, for a warp that waits at `WARPGROUP.ARRIVES` or `WARPGROUP.WAIT` [^nvidia-ncu-guide]. All other names are in both lists, so the two are most likely one reason.
 # - *misc*: none of these.
 #
 # NVIDIA's guide explains what each stall reason means [^nvidia-ncu-guide].

@@ -384,7 +384,7 @@ record(
 # /// exercise | One multiply under the roof | 10 minutes
 # `matmul(A, B)` with A and B of 4096 by 4096 in fp16, on the same A100. How many operations, how many bytes if each number travels once, how many operations for each byte? On which side of the ridge is it, and how long does it take at least?
 # /// answer
-# There are {{ square.tflop:.3f}} TFLOP, two for each of 4096 · 4096 · 4096 meetings. Three grids with two bytes a number are {{ square.mb:.1f}} MB: {{ square.intensity:,.0f}} operations for each byte. The ridge is at {{ ridge:.0f}}, so it waits for arithmetic, by far: {{ square.by_arithmetic:.0f}} µs, where the bytes take {{ square.by_bytes:.0f}}. If your clock
+# There are {{ square.tflop:.3f}} TFLOP, two for each of 4096 · 4096 · 4096 pairs that meet, a product and a sum. Three matrices with two bytes a number are {{ square.mb:.1f}} MB: {{ square.intensity:,.0f}} operations for each byte. The ridge is at {{ ridge:.0f}}, so it waits for arithmetic, by far: {{ square.by_arithmetic:.0f}} µs, where the bytes take {{ square.by_bytes:.0f}}. If your clock
 # says much more, it is the kernel, and [the climb](../lectures/l4_the_gemm_ladder.py) is about that.
 # ///
 #

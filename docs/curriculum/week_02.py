@@ -40,11 +40,15 @@
 # ## Ideas
 #
 # - What are threads, blocks and grids, and how do they come to the hardware? [Who am I?](../lectures/l2_the_cuda_model.py#who-am-i) and [how large is a block?](../lectures/l2_the_cuda_model.py#how-large-is-a-block)
-# - How large is shared memory, and how much nearer than global memory? [How far is it?](../lectures/l3_memory.py#how-far-is-it) A trip takes {{ l3.hop.shared:.0f}} ticks in place of {{ l3.hop.hbm:.0f}}, on {{ gpu.name }}.
+# - How large is shared memory, and how much nearer than global memory? [How far is it?](../lectures/l3_memory.py#how-far-is-it)
 # - Why does it matter which neighbours ask? Coalescing: [ask for neighbours](../lectures/l3_memory.py#ask-for-neighbours).
 # - How do registers and shared memory limit occupancy, the warps that are there at once, and is more of it better? [Occupancy's trap](../field_guide/occupancy.md).
 # - What is a bank conflict? [Thirty-two windows](../lectures/l3_memory.py#thirty-two-windows).
 # - What do the caches L1 and L2 do? [How far is it?](../lectures/l3_memory.py#how-far-is-it) and [memory spaces](../field_guide/memory_spaces.md), for nothing can be declared in them.
+#
+# /// when | l3.sectors.store.naive > 0
+# A trip to shared memory takes {{ l3.hop.shared:.0f}} ticks in place of {{ l3.hop.hbm:.0f}} to HBM, on {{ gpu.name }}.
+# ///
 #
 # /// idea | Is a cache a better shared memory, since you need not manage it?
 # Both are cut from one memory of the multiprocessor. A cache keeps what was asked for lately, in lines, and throws out what it likes. Shared memory keeps what you put there, where you put it, until you are done, and the whole block can
@@ -58,6 +62,7 @@
 # /// source | src/course_kernels/vector_add/k01_cuda.cu
 # ///
 #
+# /// when | l2.seen.line_blocks > 0
 # It moves 12 bytes for one addition, so bandwidth is its peak. It reaches {{ l2.adds.plain.of_peak:.0%}} of it, with one number of each list in a thread.
 #
 # /// predict | A second kernel takes 16 bytes at a time from each list. The bytes in all are the same. What becomes of the time?
@@ -67,6 +72,9 @@
 # - [l2.adds.vectors.us / l2.adds.plain.us >= 1.1] It rises
 # /// reveal
 # It takes {{ l2.adds.vectors.us / l2.adds.plain.us:.2f}} times as long, and reaches {{ l2.adds.vectors.of_peak:.0%}} of peak. Most likely more bytes are on their way at once; [L2](../lectures/l2_the_cuda_model.py#vector-add-once-more) says what else has changed.
+# ///
+# /// otherwise
+# It moves 12 bytes for one addition, so bandwidth is its peak. How much of it does yours reach? A second kernel takes 16 bytes at a time from each list, and the bytes in all are the same. [L2](../lectures/l2_the_cuda_model.py#vector-add-once-more) races the two: say first what becomes of the time.
 # ///
 #
 # Now count. A warp is 32 lanes that ask together. Global memory hands out *sectors* of 32 neighbouring bytes; shared memory has 32 *banks*, and each serves one word in a turn. So a few lines of NumPy say what a request costs.
@@ -114,6 +122,7 @@ record(
 )
 
 # %% [markdown]
+# /// when | l3.sectors.store.naive > 0
 # /// predict | A plain transpose reads rows and writes columns. How many times as long does it take as a copy of the same bytes?
 # It is [the obvious kernel](../lectures/l3_memory.py#the-obvious-kernel). First say how many sectors its 32 lanes write to. Then guess.
 #
@@ -133,6 +142,9 @@ record(
 # | 16 bytes a lane as well | | | {{ l3.turn.vectorised.us:,.0f}} |
 # | a copy | | | {{ l3.copy.ours.us:,.0f}} |
 # ///
+# /// otherwise
+# A plain transpose reads rows and writes columns: it is [the obvious kernel](../lectures/l3_memory.py#the-obvious-kernel). It writes to {{ asked.naive:.0f}} sectors where {{ asked.tiled:.0f}} would do. A warp with a tile waits {{ queue.tiled:.0f}} turns at shared memory, and with rows of 33 words {{ queue.padded:.0f}}. L3 has the kernels: how many times as long as a copy does each take on your card?
+# ///
 #
 # Change `LANE * 33` to any other width in the cell, and see which widths queue.
 #
@@ -144,15 +156,18 @@ record(
 # With no operation at all its intensity is 0, so it lies at the far left of the roofline: only bytes can limit it, and at best it takes as long as a copy. But it is far from *that* limit. One of its two walks always goes down a column. A warp then reads
 # {{ asked.read:.0f}} sectors and writes to {{ asked.naive:.0f}}: it sends {{ sent.naive:,.0f}} bytes about for {{ needed:.0f}} that it needs.
 #
-# A tile in shared memory lets a warp read a row of x, and write a row of y, with the change of direction between: {{ sent.tiled:.0f}} bytes for {{ needed:.0f}}. What it does not change is the least traffic at HBM; counted there, the plain kernel moves {{ l3.counted.turn.naive.gb:.2f}} GB and the tiled one
-# {{ l3.counted.turn.tiled.gb:.2f}}, not {{ asked.naive / asked.tiled:.0f}} times as much, for L2 puts most sectors together. What was lost was lost on the way to L2.
+# A tile in shared memory lets a warp read a row of x, and write a row of y, with the change of direction between: {{ sent.tiled:.0f}} bytes for {{ needed:.0f}}. What it does not change is the least traffic at HBM.
+#
+# /// when | l3.sectors.store.naive > 0
+# Counted there, the plain kernel moves {{ l3.counted.turn.naive.gb:.2f}} GB and the tiled one {{ l3.counted.turn.tiled.gb:.2f}}, not {{ asked.naive / asked.tiled:.0f}} times as much, for L2 puts most sectors together. What was lost was lost on the way to L2.
+# ///
 #
 # The new fault is the column of the tile: 32 words apart is always the same bank, {{ queue.tiled:.0f}} turns in place of {{ queue.row:.0f}}. A row of 33 words mends it, and so does a swizzle, which wastes no word.
 # ///
 #
 # ## What could not run here
 #
-# The counts above come from NumPy and run where the site is built. Times and counters are of {{ gpu.name }}, from the records of [L2](../lectures/l2_the_cuda_model.py) and [L3](../lectures/l3_memory.py). On your own card `nox -s lab -- transpose` has you type the three kernels, and the grader says which queue is left.
+# The counts above come from NumPy and run where the site is built. Times and counters come from [L2](../lectures/l2_the_cuda_model.py) and [L3](../lectures/l3_memory.py), and a card that has not run those shows none. On your own card `nox -s lab -- transpose` has you type the three kernels, and the grader says which queue is left.
 #
 # ## What next
 #

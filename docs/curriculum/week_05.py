@@ -116,6 +116,7 @@ record(
 # which: 2
 # ///
 #
+# /// when | w4.crosses > 0
 # /// predict | With one reader, four bits fetch {{ w4.step_gb.bits4:.1f}} GB for a token where sixteen fetch {{ w4.step_gb.bits16:.1f}}. How many times as many tokens a second?
 # - [w4.rate.whole / w4.rate.our_step < 1.5] Less than one and a half
 # - [1.5 <= w4.rate.whole / w4.rate.our_step < 2.5] About two
@@ -132,6 +133,9 @@ record(
 # | 16 | {{ w4.lead.m16:.2f}} |
 # | 32 | {{ w4.lead.m32:.2f}} |
 # | 128 | {{ w4.lead.m128:.2f}} |
+# /// otherwise
+# With one reader the bytes of the weights set the pace, so fewer bits can bring as many times the tokens as they are fewer bytes. How much of that comes, and what is left of it with many readers, is the kernel's affair: [W4](../workshops/w4_serving.py#shorter-weights) has the kernels, and asks your card.
+# ///
 #
 # ## Milestone
 #

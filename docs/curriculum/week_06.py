@@ -59,13 +59,14 @@
 #
 # ## Do
 #
-# The task is to serve a model of eight billion weights and to sweep the batch from 1 to 64. It is often given with vLLM; here with the course's own steps and [engine](../an_engine.py), since you can read them. The shape is that of Llama 3.1 8B, the weights are random, and all was run on {{ gpu.name }}.
+# The task is to serve a model of eight billion weights and to sweep the batch from 1 to 64. It is often given with vLLM; here with the course's own steps and [engine](../an_engine.py), since you can read them. The shape is that of Llama 3.1 8B, the weights are random, and what was run was run on {{ gpu.name }}.
 #
 # /// define | sweep = readers * w6.verify.b1.t1.us / w6.verify.b64.t1.us
 # unit: ×
 # what: tokens in a second with 64 readers over those with one, 8B shape, 1024 tokens in the cache of each
 # ///
 #
+# /// when | w6.cached.heads > 0
 # /// predict | 64 readers in place of one. By what factor do the tokens of a second grow?
 # - [sweep < 8] Less than 8
 # - [8 <= sweep < 28] 8 to 28
@@ -84,13 +85,24 @@
 #
 # Each reader has 1024 tokens in the cache, bf16, in a CUDA graph. It is the plain step of [W6](../workshops/w6_frontier.py#from-which-batch-on-is-it-a-loss), not our fastest: with five kernels a layer, [W4](../workshops/w4_serving.py#a-step-against-its-floor) needs {{ w4.full.our_step.ms / w4.full.our_step.T:.1f}} ms for 32 readers.
 # ///
+# /// otherwise
+# Nobody has swept it on this card yet. The weights are fetched once for all readers, and each reader's cache is her own: with 1024 tokens in it, {{ 1 * held:.1f}} GB for one and {{ 64 * held:.1f}} GB for 64, at every step. So the tokens of a second grow by less than 64. Say by how much, and let [W6](../workshops/w6_frontier.py#from-which-batch-on-is-it-a-loss) measure it.
+# ///
 #
-# *At which batch does arithmetic take over?* The question sounds as if it came between 1 and 64. By the pencil a grid of weights crosses the ridge at {{ w4.crosses:.0f}} rows, by the clock at {{ w4.turns:.0f}}: [the crossing, measured](../workshops/w4_serving.py#the-crossing-measured). So none of these batches is there, and attention over a cache
+# *At which batch does arithmetic take over?* The question sounds as if it came between 1 and 64. A *grid* of weights, one matrix that all rows of the batch meet, crosses the ridge at some hundreds of rows: [the crossing, measured](../workshops/w4_serving.py#the-crossing-measured). So none of these batches is there, and attention over a cache
 # never gets there by adding readers. What flattens the growth is the caches, which every step reads; with long texts room ends it, before arithmetic does.
 #
+# /// when | w4.crosses > 0
+# By the pencil it is at {{ w4.crosses:.0f}} rows on this card, by the clock at {{ w4.turns:.0f}}.
+# ///
+#
+# /// when | engine.queue.seats > 0
 # The first token is another matter, since a queue stands before it. Here are {{ engine.queue.count:.0f}} requests on {{ engine.queue.seats:.0f}} seats, all there from the beginning, in static batches (the coach) and in continuous ones (the bus):
 #
 # /// part | docs/an_engine.py#the-race | table
+# ///
+# /// otherwise
+# The first token is another matter, since a queue stands before it. [Our engine](../an_engine.py#the-race) races static batches, the coach, against continuous ones, the bus.
 # ///
 #
 # Now the room. The cell works it out for the milestone, and draws a queue with lengths as they are in life: many short, few long.
@@ -207,7 +219,11 @@ record(
 # 1. The grids take {{ bytes.plain:.1f}} GB at four bits. With a scale of 16 bits for each 128 weights, and embedding and head in 16 bits, it is {{ bytes.weights:.1f}} GB. Keep a tenth of the card free for activations and graphs: {{ bytes.room:.0f}} GB are left.
 # 2. A token takes 2 · 32 · 32 · 128 · 2 bytes, {{ bytes.token:.0f}} KiB, since all heads have keys of their own; 2048 tokens take {{ bytes.sequence:.2f}} GB. So {{ fit.reserved:.0f}} fit, {{ bytes.all:.0f}} if nothing is kept free. With shorter numbers in the cache, or with heads that share keys, more would fit.
 # 3. A static batch ends with its longest answer. In the queue above, on {{ fit.reserved:.0f}} seats, {{ seats.static:.0%}} of the seats have somebody in them, in the mean over all steps. With continuous batching it is {{ seats.continuous:.0%}}. So static batches take {{ gain:.1f}} times as many steps. Where all answers are equally long the factor is {{ no_gain:.1f}}:
-#    nothing to gain. Our engine, on its own queue and a card, gained {{ engine.gain_last:.1f}} times.
+#    nothing to gain.
+#
+# /// when | engine.queue.seats > 0
+# Our engine, on its own queue and a card, gained {{ engine.gain_last:.1f}} times.
+# ///
 # ///
 #
 # ## What could not run here

@@ -43,7 +43,7 @@
 # - Data parallel, and the AllReduce behind the backward pass: below. Its arithmetic: [a ring by hand](../field_guide/clusters.py#a-ring-by-hand).
 #
 # /// idea | Columns first, then rows: why does tensor parallel need so few sums?
-# Split the first grid by columns: each card makes a part of the hidden numbers, and the activation works on each number alone, so nobody has to be asked. Split the second by rows: each card multiplies the part that it has, and what comes out is a *part of a sum*. One AllReduce adds the parts. Split the other way round, you would have
+# Split the first matrix of weights by columns: each card makes a part of the hidden numbers, and the activation works on each number alone, so nobody has to be asked. Split the second by rows: each card multiplies the part that it has, and what comes out is a *part of a sum*. One AllReduce adds the parts. Split the other way round, you would have
 # to exchange in the middle as well.
 # ///
 #

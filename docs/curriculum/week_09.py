@@ -34,7 +34,7 @@
 #
 # /// reading
 # tillet2019: "The paper is from before tensor cores had its attention, and its language was close to C. Take the idea that the unit is a block and not a thread. The language that you will write is younger."
-# triton-tutorials: "Three of the tutorials: vector add, softmax, the multiply. Type them. Then read the same three here, with their numbers: [Triton for NumPy people](../triton_for_numpy_people.py), [L5](../lectures/l5_the_top_of_the_ladder.py)'s ladder, and [W3](../workshops/w3_abstraction_ladder.py#one-multiply-on-every-rung)."
+# triton-tutorials: "Three of the tutorials: 01, vector add [^triton-vector-add]; 02, fused softmax [^triton-softmax]; 03, the multiply, to which the link above leads. Type them. Then read the same three here, with their numbers: [Triton for NumPy people](../triton_for_numpy_people.py), [L5](../lectures/l5_the_top_of_the_ladder.py)'s ladder, and [W3](../workshops/w3_abstraction_ladder.py#one-multiply-on-every-rung)."
 # adil2024: "A first walk through the language, in place of an article that lists name and that we could not find. It has one thing more than the tutorials: how to look for faults in a kernel on the CPU. Read it if they went too fast."
 # ///
 #

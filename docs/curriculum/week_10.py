@@ -91,7 +91,7 @@ record(operators=quantity(OPERATORS, how="counted"))
 # ///
 # ///
 #
-# So SiLU and the product by number were joined, and there is no graph break in the block, since nothing in it asks for a number. The products are walls: what comes after one could move into it only if it were a template of the compiler's own.
+# So SiLU and the product by number were joined, and there is no graph break in the block, since nothing in it asks for a number. The products are walls: what comes after one could move into it only if it were a template of the compiler's own, a kernel with a place left open for what follows.
 #
 # ## Milestone
 #
@@ -109,7 +109,18 @@ record(operators=quantity(OPERATORS, how="counted"))
 # /// source | src/course_kernels/layer_norm/k03_row_kept.py#kernel
 # ///
 #
-# `centred` works on registers alone: it takes the mean away and divides by the root of the variance. And how often does the compiler's kernel load x? It is text, so we count.
+# `centred` works on registers alone: it takes the mean away and divides by the root of the variance. These are its lines:
+#
+# ```python
+# @triton.jit
+# def centred(x, there, N, epsilon):
+#     rough = tl.sum(x) / N
+#     mean = rough + tl.sum(tl.where(there, x - rough, 0.0)) / N  # what the first sum has rounded away
+#     far = tl.where(there, x - mean, 0.0)
+#     return far * (1.0 / tl.sqrt(tl.sum(far * far) / N + epsilon))
+# ```
+#
+# So the row is summed three times, and loaded once. `there` is the mask: past the end of the row nothing may count. And how often does the compiler's kernel load x? It is text, so we count.
 
 # %% tags=["fold"]
 import torch

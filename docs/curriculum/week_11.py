@@ -199,7 +199,7 @@ record(
 )
 
 # %% [markdown]
-# /// predict | At 336 by 336 attention, with the grids of its half, is {{ of_work:.0%}} of the operations. Which part of the two halves' time does it take?
+# /// predict | At 336 by 336 attention, with the grids (the matrices of weights) of its half, is {{ of_work:.0%}} of the operations. Which part of the two halves' time does it take?
 # - [tower.small.attention.us < 0.33 * (tower.small.attention.us + tower.small.mlp.us)] Less than a third
 # - [0.33 * (tower.small.attention.us + tower.small.mlp.us) <= tower.small.attention.us < 0.5 * (tower.small.attention.us + tower.small.mlp.us)] More than a third, less than half
 # - [tower.small.attention.us >= 0.5 * (tower.small.attention.us + tower.small.mlp.us)] Half, or more

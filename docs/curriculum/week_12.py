@@ -51,16 +51,20 @@
 #
 # ## Do
 #
-# Choose a track, and keep a worklog with five headings from the first day. Here they are filled in three times. The first two are made from records of {{ gpu.name }}; the third has no cards, and says what can be said without them.
+# Choose a track, and keep a worklog with five headings from the first day. Here they are filled in three times. The first two are made from what {{ gpu.name }} has on record; the third has no cards, and says what can be said without them.
 #
 # ### Track A: a server, step by step
 #
+# /// when | engine.queue.seats > 0
 # /// predict | Weights of four bits for one reader, continuous batches for a queue, or a draft model for one reader: which brought most, as a factor of tokens in a second?
 # - [w4.faster >= engine.gain_last and w4.faster >= w6.paid.b1] The weights
 # - [engine.gain_last > w4.faster and engine.gain_last >= w6.paid.b1] The batches
 # - [w6.paid.b1 > w4.faster and w6.paid.b1 > engine.gain_last] The drafts
 # /// reveal
 # Weights {{ w4.faster:.1f}} times, batches {{ engine.gain_last:.1f}} times, drafts {{ w6.paid.b1:.2f}} times.
+# ///
+# /// otherwise
+# Nobody has taken all of these steps on this card yet: weights of four bits for one reader are in [W4](../workshops/w4_serving.py#shorter-weights), continuous batches for a queue in [the engine](../an_engine.py#the-race), a draft model in [W6](../workshops/w6_frontier.py#from-which-batch-on-is-it-a-loss). Which will bring most, as a factor of tokens in a second? Write it down before you run one.
 # ///
 #
 # **Right?** Each kernel was checked against float64 before its clock ran. The engine's tokens were compared with the plain model's on a small trained model: [are they the right tokens?](../an_engine.py#are-they-the-right-tokens) Four bits change the answers, and [what they cost](../workshops/w4_serving.py#what-the-bits-cost) is a question that no clock answers.
@@ -70,6 +74,7 @@
 # /// part | docs/one_token.py#where-the-time-goes | table
 # ///
 #
+# /// when | engine.queue.seats > 0
 # So it was no roof at all that held it, but the host. What followed:
 #
 # | step, one reader, 8B shape | tokens in a second | of the byte peak | why it helped |
@@ -83,8 +88,13 @@
 # For a queue of {{ engine.queue.count:.0f}} requests on {{ engine.queue.seats:.0f}} seats, continuous batching brought {{ engine.rate.coach:,.0f}} tokens in a second to {{ engine.rate.bus:,.0f}}: more rows for each weight that is fetched.
 #
 # **Against whom?** PyTorch as it is, `torch.compile`, and the floor by the bytes for one reader in 16 bits: {{ one_token.floor.rate:.0f}} tokens in a second at the rate of a copy, {{ one_token.sheet.rate:.0f}} at the data sheet's, which is the peak of the table. The baseline moves a lot from run to run, since it is the host's: its spread is in [the ledger](../numbers.md).
+# /// otherwise
+# What followed, one step after the other: all orders in a CUDA graph, so that the host is out of the way; `torch.compile` of the layers, with fewer kernels and fewer trips; [five kernels a layer](../one_token.py), each of which begins while another ends; and weights of four bits, with which the roof itself moves. Then, for a queue of requests, continuous batching: more rows for each weight that is fetched.
 #
-# **Who did what?** The last two rows are the course's own kernels, the others PyTorch's. In your report: what you wrote, what a machine wrote, and what showed whose mistake.
+# **Against whom?** PyTorch as it is, `torch.compile`, and the floor by the bytes. The baseline moves a lot from run to run, since it is the host's.
+# ///
+#
+# **Who did what?** The last two steps for one reader are the course's own kernels, the others PyTorch's. In your report: what you wrote, what a machine wrote, and what showed whose mistake.
 #
 # **What lost?** Ask the drafts:
 #
@@ -93,7 +103,7 @@
 #
 # That gain is computed from measured steps; no such pair of models was run. And the steps were not taken on top of each other: our engine has no weights of four bits.
 #
-# **Next:** the engine runs the plain step, {{ engine.took.bus.decode:.1f}} ms, with three kernels swapped. The five kernels a layer cannot handle pages yet.
+# **Next:** the engine runs the plain step, with three kernels swapped. The five kernels a layer cannot handle pages yet.
 #
 # ### Track B: an attention kernel
 #
@@ -276,9 +286,13 @@ record(
 # /// exercise | What could the next step bring? | 4 minutes
 # Take track A. There are two next steps: a faster version of the five kernels for one reader in 16 bits, or those five kernels for the engine's pages. What can each bring at most, by its floor? Which do you take, and which number do you look at before you begin?
 # /// answer
+# /// when | engine.queue.seats > 0
 # For one reader the step reaches {{ w4.one.our_step.of_peak:.0%}} of the byte peak, so a perfect one would be {{ 1 / w4.one.our_step.of_peak:.2f}} times as fast, by the data sheet. Measured against the speed of a copy, which is what a kernel can hope for, only {{ 1 / w4.decode_of_floor.b1:.2f}} times is left.
 #
 # The engine's step takes {{ engine.took.bus.decode:.1f}} ms, and its weights need {{ engine.step_floor_ms:.1f}} ms by the data sheet: {{ engine.took.bus.decode / engine.step_floor_ms:.1f}} times is left. So take the engine. Before you begin, look at how much of its step is the host's: a faster kernel does not shorten that.
+# /// otherwise
+# Read two numbers first: which share of the byte peak does the step for one reader reach, and how long does the engine's step take over its floor? One over the share is all that a perfect step can bring; against the rate of a copy, which is what a kernel can hope for, it is less. Take the one with more left. Before you begin, look at how much of that step is the host's: a faster kernel does not shorten that.
+# ///
 # ///
 #
 # ## A checklist to print

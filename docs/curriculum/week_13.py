@@ -135,12 +135,16 @@ record(
 #
 # That is the arithmetic of a LayerNorm in one pass. How often x travels is decided elsewhere: it reads x once and writes once, {{ trips.one:.0f}} trips instead of {{ trips.two:.0f}}, and [week 10](week_10.py#milestone) has what they take on the card. Do the shuffles themselves make it faster? L3 asked that of a plain sum.
 #
+# /// when | l3.sectors.store.naive > 0
 # /// predict | A sum of 2²⁸ numbers: a tree in shared memory, and the same with shuffles. How much of the tree's time do the shuffles save?
 # - [l3.sums.shuffle.us > 0.9 * l3.sums.tree.us] Next to nothing
 # - [0.5 * l3.sums.tree.us < l3.sums.shuffle.us <= 0.9 * l3.sums.tree.us] A part
 # - [l3.sums.shuffle.us <= 0.5 * l3.sums.tree.us] Most of it
 # /// reveal
 # {{ l3.sums.tree.us:.0f}} µs with the tree, {{ l3.sums.shuffle.us:.0f}} with shuffles. With more bytes in flight as well it is {{ l3.sums.vectorised.us:.0f}}: what a warp does between its loads was not what it waited for.
+# ///
+# /// otherwise
+# [L3](../lectures/l3_memory.py) races a tree in shared memory against the same with shuffles, and neither on this card yet. Guess with a pencil: what does a warp wait for in a sum, for its steps or for its bytes?
 # ///
 #
 # ## Milestone

@@ -34,9 +34,9 @@
 #
 # /// reading
 # nvidia-ampere-copies: "Take the pipeline: commit a group, wait until all but the last have come. Its `cuda::pipeline` is the comfortable form of what L5 writes in one line of PTX."
-# nvidia-graphs-start: "The first page on graphs, from when capture was new. For what a launch costs today read the later one: the 2.5 µs that lists give are from there, and are of a straight line of nodes [^nvidia-graphs]."
-# harris2017: "Groups as objects. Take tiles of a warp, and one atomic for all lanes of a warp. Lists send you here for `grid.sync()`, which only a cooperative launch allows: the post leaves it to a later one, so take that from the guide."
-# cuda-guide: "The chapter on asynchronous execution. Lists send you to a blog post on streams; the guide is shorter and right."
+# nvidia-graphs-start: "The first page on graphs, of 2019, when capture was new. Take its three steps, capture, instantiate and launch, and that the first two are paid once. For what a launch costs today read the later one: the 2.5 µs that lists give are from there, and are of a straight line of nodes [^nvidia-graphs]."
+# harris2017: "Groups as objects. Take tiles of a warp, and one atomic for all lanes of a warp. Lists send you here for `grid.sync()`, which only a cooperative launch allows: the post leaves it to a later one, so take that from the guide, where it is the section on large groups [^cuda-guide-groups]."
+# cuda-guide-async: "Streams, events, the default stream, and graphs in short. Lists send you to a blog post on streams; the guide is shorter and right."
 # ///
 #
 # ## Ideas
@@ -48,7 +48,7 @@
 #
 # /// idea | What are cooperative groups for?
 # They give a name to who works together: a tile of a warp, a warp, a block, the whole grid. A function that gets a group can sum over it or wait for it, whoever it is. Waiting for the *grid* needs all its blocks on the card at once, so the launch is a special one that refuses a grid that is too large. Without it one block would wait for
-# another that has not begun.
+# another that has not begun. A launch of that kind is one more function of the runtime, and in the kernel the wait is `grid.sync()` [^cuda-guide-groups].
 # ///
 #
 # ## Do
@@ -77,7 +77,8 @@ STAY = 8192 // ROW  # blocks of k04_two_buffers, each with two buffers
 # /// source | src/course_kernels/layer_norm/k04_two_buffers.py#kernel
 # ///
 #
-# `num_stages=3` makes Triton fetch with `cp.async` into two buffers of shared memory: of three stages one is the row in use, and two are on their way. Our tests find the instruction in its machine code. We start {{ rows.stay:.0f}} blocks of it on each multiprocessor: they have 8192 numbers at work. With `num_stages=1` the same blocks fetch nothing ahead.
+# `num_stages=3` makes Triton fetch with `cp.async` into two buffers of shared memory: of three stages one is the row in use, and two are on their way. Our tests find the instruction in its machine code. `centred` takes the mean away and divides by the root of the variance, in registers: you wrote it in [week 10](week_10.py#milestone). How many blocks stay? The kernel's file allows 8192 numbers at work on a multiprocessor, and a block works on a row: 8192 // 4096 blocks, which is `STAY`,
+# {{ rows.stay:.0f}}. They are large, with 512 threads for such a row, so that with 64 registers a thread no third one would fit. With `num_stages=1` the same blocks fetch nothing ahead.
 
 # %% tags=["fold"]
 from course_kernels.layer_norm import (
@@ -130,13 +131,87 @@ record(
 #
 # /// predict | How much of kernel 8's time does the second buffer save, at 4096 × 4096 × 4096 in fp32?
 # - [l5.ladder.asynchronous.us >= 0.95 * l5.ladder.warp_tiles.us] Next to nothing
-# - [0.75 * l5.ladder.warp_tiles.us <= l5.ladder.asynchronous.us < 0.95 * l5.ladder.warp_tiles.us] A tenth to a fifth
+# - [0.75 * l5.ladder.warp_tiles.us <= l5.ladder.asynchronous.us < 0.95 * l5.ladder.warp_tiles.us] A twentieth to a quarter
 # - [l5.ladder.asynchronous.us < 0.75 * l5.ladder.warp_tiles.us] More than a quarter
 # /// reveal
 # {{ l5.ladder.warp_tiles.us:,.0f}} µs become {{ l5.ladder.asynchronous.us:,.0f}}. By counters, all warps of a scheduler wait {{ l5.vital.warp_tiles.long_scoreboard:.2f}} ticks for memory for each instruction before, and {{ l5.vital.asynchronous.long_scoreboard:.2f}} after.
 # ///
 #
 # And the two other places. *Between kernels*: the course's model writes {{ one_token.rate.plain:.0f}} tokens/s as two thousand orders a step, and {{ one_token.rate.graph:.0f}} as one graph; the first number moves a lot from run to run, since it is the host's. *At the bus*: what two streams give a film is in [L2](../lectures/l2_the_cuda_model.py#two-things-at-once-streams), with its spread.
+#
+# Now both with your own hands. This needs a card, any one; and this page prints no number of it, for the numbers are yours. First a copy under a multiply.
+#
+# ```python
+# import torch
+#
+#
+# def milliseconds(work, times=20):
+#     """The card's time for one turn, after a turn that nobody measures."""
+#     work()
+#     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+#     begin.record()
+#     for _ in range(times):
+#         work()
+#     end.record()
+#     end.synchronize()
+#     return begin.elapsed_time(end) / times
+#
+#
+# here = torch.empty(2**26).pin_memory()  # 256 MiB of the host's memory
+# there = torch.empty_like(here, device="cuda")
+# x = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
+# main, side = torch.cuda.current_stream(), torch.cuda.Stream()
+#
+#
+# def copy():
+#     there.copy_(here, non_blocking=True)
+#
+#
+# def multiply():
+#     for _ in range(20):
+#         x @ x
+#
+#
+# def both():
+#     side.wait_stream(main)  # not before what was ordered so far
+#     with torch.cuda.stream(side):
+#         copy()
+#     multiply()
+#     main.wait_stream(side)  # and nothing goes on before the copy is there
+#
+#
+# print(milliseconds(copy), milliseconds(multiply), milliseconds(both))
+# ```
+#
+# Then a thousand launches, and one.
+#
+# ```python
+# number = torch.zeros(1024, device="cuda")
+#
+#
+# def thousand():
+#     for _ in range(1000):
+#         number.add_(1)
+#
+#
+# thousand()  # whatever must be loaded is loaded now
+# graph = torch.cuda.CUDAGraph()
+# with torch.cuda.graph(graph):
+#     thousand()
+# graph.replay()
+# print(number[0].item())
+# print(milliseconds(thousand), milliseconds(graph.replay))
+# ```
+#
+# /// exercise | Three questions before you press Enter | 10 minutes
+# 1. You know the times of the copy and of the multiplies. Between which two numbers must that of `both` lie? What would it be without `.pin_memory()`?
+# 2. Leave `main.wait_stream(side)` out. Why may `both` now seem quicker than it is, and what else can go wrong?
+# 3. What does the graph's program print for `number[0]`: 1000, 2000 or 3000?
+# /// answer
+# 1. At least the longer of the two parts, at most both one behind the other. A copy from memory that is not pinned keeps the host, which cannot order the multiply meanwhile [^cuda-guide-async]: then expect the sum, and a longer copy as well.
+# 2. The mark `end` is in the main stream. It is stamped when the multiplies are done, whether the copy has arrived or not. And what you order next may read `there` while it is still being written: often right, and so the worst kind of mistake.
+# 3. It prints 2000. While the graph is captured its orders are written down, and nothing runs. So there are a thousand adds before, none in the capture, a thousand in the replay. All of them add to the same place in memory: a graph keeps addresses, so new input must be copied to where the old one was.
+# ///
 #
 # ## Milestone
 #

@@ -131,6 +131,7 @@ record(
 # /// source | src/course_kernels/gemm/in_cutlass.cu#kernel
 # ///
 #
+# /// when | w3.lines.cutlass.kernel > 0
 # /// predict | At 4096 each way in bf16: how does Triton's kernel do against this one?
 # - [w3.burst.n4096.triton < 0.9 * w3.burst.n4096.cutlass] It is slower by a tenth or more
 # - [0.9 * w3.burst.n4096.cutlass <= w3.burst.n4096.triton < 1.1 * w3.burst.n4096.cutlass] Within a tenth
@@ -151,6 +152,9 @@ record(
 # /// otherwise
 # CUTLASS has {{ w3.burst.n4096.cutlass / w3.burst.n4096.cublas:.2f}} of cuBLAS's speed, Triton {{ w3.burst.n4096.triton / w3.burst.n4096.cublas:.2f}}.
 # ///
+# ///
+# /// otherwise
+# Nobody has raced it on this card yet: [W3](../workshops/w3_abstraction_ladder.py#one-multiply-on-every-rung) does, against Triton's kernel and cuBLAS. Ask two things of it: is one of the two quicker by more than a tenth, and how long do you wait for the first call?
 # ///
 #
 # ### Bias and ReLU

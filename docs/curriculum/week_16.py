@@ -100,8 +100,14 @@
 #
 # ### How many buffers? {#how-many-buffers}
 #
-# A step of k08 multiplies 128 × 256 × 64. The tensor cores of an SM need {{ w2.by_hand.cycles:.0f}} cycles for it, by hand. An order to TMA takes a trip, and the trip to HBM alone takes {{ l3.hop.hbm:.0f}} cycles when nobody else is on the road, for a single
-# number; a tile on a busy road takes longer. How many buffers hide it? Play the ring through, with k08's own rules: a buffer is given back when the products that read it are done, *and* the tile of the step after has come.
+# A step of k08 multiplies 128 × 256 × 64. The tensor cores of an SM need {{ w2.by_hand.cycles:.0f}} cycles for it, by hand. An order to TMA takes a trip, and the trip to HBM alone takes [some hundreds of cycles](../lectures/l3_memory.py#how-far-is-it) when nobody else is on the road, for a single
+# number; a tile on a busy road takes longer.
+#
+# /// when | l3.sectors.store.naive > 0
+# On {{ gpu.name }} that trip was {{ l3.hop.hbm:.0f}} cycles.
+# ///
+#
+# How many buffers hide it? Play the ring through, with k08's own rules: a buffer is given back when the products that read it are done, *and* the tile of the step after has come.
 
 # %%
 from course_kernels.measure import quantity, record

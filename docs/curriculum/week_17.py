@@ -238,7 +238,7 @@ record(
 # | bf16, cuDNN in torch's SDPA | {{ race.full.cudnn.us / 1000:.2f}} | {{ race.causal.cudnn.us / 1000:.2f}} |
 # ///
 #
-# Without a mask the FP8 kernel is at {{ race.full.fp8.of_peak:.0%}} of FP8's peak: it is the plain one. Only the products gain. The exponentials are as many as before, each weight is converted once more and changes places between threads, and every step's product with V leaves the tensor cores to be scaled, which also spares it their sums of some 14 bits. The milestone puts numbers on the first of these.
+# Without a mask the FP8 kernel is at {{ race.full.fp8.of_peak:.0%}} of FP8's peak: it is the plain one. Only the products gain. The exponentials are as many as before, each weight is converted once more and changes places between threads, and every step's product with V leaves the tensor cores to be scaled. That also keeps the long sum in fp32: of a sum of 8-bit products, Hopper's tensor cores keep some 14 bits [^deepseek2024]. The milestone puts numbers on the first of these.
 #
 # ## Milestone
 #

@@ -135,8 +135,13 @@ record(
 # - [0 < gfx942.multiply_plain.products <= 8] A few, in the inner loop
 # - [gfx942.multiply_plain.products <= 0] None
 # /// reveal
-# {{ gfx942.multiply_plain.products:.0f}}. New names bring over what the old ones said, and this kernel said *multiply two numbers and add*. What that costs is known from our own card: there
-# the same kernel reaches {{ l6.climb.cuda_cores.of_peak:.1%}} of peak, and the one in Triton {{ l6.climb.triton.of_peak:.1%}}.
+# {{ gfx942.multiply_plain.products:.0f}}. New names bring over what the old ones said, and this kernel said *multiply two numbers and add*.
+#
+# /// when | l6.tensor.cublas.issue > 0
+# What that costs is known from our own card: there the same kernel reaches {{ l6.climb.cuda_cores.of_peak:.1%}} of peak, and the one in Triton {{ l6.climb.triton.of_peak:.1%}}.
+# /// otherwise
+# What that costs [L6](../lectures/l6_tensor_cores.py) measures on an NVIDIA card, with the same kernel beside one in Triton.
+# ///
 #
 # /// table
 # columns: ["gfx942", lines of the listing, matrix products, vector registers]

@@ -127,12 +127,15 @@ record(
 # ## What to type
 #
 # ```
-# nsys profile -t cuda,nvtx,osrt -o step python train.py
+# nsys profile -t cuda,nvtx,osrt --delay=30 --duration=5 --kill=none -o step python train.py
 # nsys stats step.nsys-rep
 # ```
 #
-# The first traces CUDA's orders, your marks and the system [^carilli-nsys]; the second prints sums [^nsys-analysis]. Name your
-# regions with `torch.cuda.nvtx.range_push("attention")` and `range_pop()`, and watch a few steps, not an hour.
+# The first traces CUDA's orders, your marks and the system [^carilli-nsys]; the second prints sums [^nsys-analysis]. Watch a few steps, not
+# an hour: `--delay` waits so many seconds from the start, past compiling and warming up, and `--duration` ends after so many more. Without `--kill=none` your program ends with it [^nsys-guide].
+#
+# Name your regions with `torch.cuda.nvtx.range_push("attention")` and `range_pop()`. If seconds are too coarse a cut, let the program itself
+# say where: with `--capture-range=cudaProfilerApi` nothing is traced before `torch.cuda.profiler.start()` and after `stop()` [^nsys-guide].
 #
 # **Where the course teaches it:** [two things at once](../lectures/l2_the_cuda_model.py#two-things-at-once-streams), [gaps between the
 # kernels](../lectures/l7_profiling.py#gaps-between-the-kernels), and [the clock](../how_we_measure.py#the-clock).

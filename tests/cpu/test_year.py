@@ -375,6 +375,14 @@ def test_week_11_counts_a_picture_s_tokens():
     assert names["MODEL"] == pytest.approx(cell_of("week_03")["parameters"]() - 32000 * 4096, rel=1e-3)
 
 
+def test_week_10_shows_the_lines_of_the_function_that_two_kernels_call():
+    source = (ROOT / "src/course_kernels/layer_norm/k03_row_kept.py").read_text(encoding="utf-8")
+    lines = re.search(r"@triton\.jit\ndef centred.*?(?=\n\n)", source, re.DOTALL)[0].splitlines()
+    (told,) = [line for line in lines if '"""' in line]
+    lines.remove(told)
+    assert "```python\n" + "\n".join(lines) + "\n```\n" in text_of(YEAR.week(10))
+
+
 def test_week_13_sums_in_a_warp_what_numpy_sums():
     names = cell_of("week_13")
     assert names["steps"] == 5
