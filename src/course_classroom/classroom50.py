@@ -7,6 +7,7 @@ Its form is that of its pages *Assignment Templates* and *Advanced Autograding* 
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import json
 import re
@@ -252,13 +253,15 @@ def _sources(lab: Lab, root: Path, own: Sequence[Path], gpu: bool) -> set[Path]:
     return {path for path in found if path.is_relative_to(source)}
 
 
-def _imported(path: Path) -> Iterator[str]:
+@functools.cache
+def _imported(path: Path) -> tuple[str, ...]:
+    found: list[str] = []
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            found += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{name.name}" for name in node.names)
+            found += [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
+    return tuple(found)
 
 
 def _files_of(module: str, source: Path) -> list[Path]:

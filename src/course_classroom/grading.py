@@ -1,7 +1,8 @@
 """Grading of many files at once: some processes side by side, each with a queue of its own kind of file.
 
 One file harms none of the others: a process that ends, or that says nothing for too long, is replaced, the file it had
-is tried once more, alone, and then left ungraded with a line that says so.
+is tried once more, and then left ungraded with a line that says so. Whoever ran out of time beside others is asked once
+more at the end, alone: a busy machine is nobody's fault.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def grade_all(
     """Grade every hand-in.
 
     Args:
-        said: is called with each answer as it comes.
+        said: is called with each answer, once it is known.
     Returns:
         For each, in order, what `grading_line.answered` returns.
     """
@@ -65,6 +66,7 @@ def grade_all(
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
     for number in sorted(range(len(hand_ins)), key=lambda number: _kind(labs, hand_ins[number])):
         waiting.put(number)
+    again: list[int] = []
     telling = threading.Lock()
     stopped = threading.Event()
 
@@ -76,9 +78,12 @@ def grade_all(
                 except queue.Empty:
                     return
                 hand_in = hand_ins[number]
-                answers[number] = line.answer(hand_in, labs[hand_in.lab], settings)
+                answer = answers[number] = line.answer(hand_in, labs[hand_in.lab], settings)
+                if len(workers) > 1 and _ran_out_of_time(answer):
+                    again.append(number)
+                    continue
                 with telling:
-                    said(hand_in, answers[number])
+                    said(hand_in, answer)
 
     with tempfile.TemporaryDirectory(prefix="class-") as room:
         folders = [Path(room, str(number)) for number in range(max(1, min(settings.lines, len(hand_ins))))]
@@ -94,7 +99,17 @@ def grade_all(
             for worker in workers:
                 worker.join()
             raise
+        with _Line(folders[0]) as line:
+            for number in sorted(again):
+                hand_in = hand_ins[number]
+                answers[number] = line.answer(hand_in, labs[hand_in.lab], settings)
+                said(hand_in, answers[number])
     return answers
+
+
+def _ran_out_of_time(answer: Mapping[str, Any]) -> bool:
+    verdicts = (answer, answer.get("alone") or {})
+    return any(verdict.get("found") == "timed out" for verdict in verdicts)
 
 
 def _kind(labs: Mapping[str, Lab], hand_in: HandIn) -> tuple[bool, str, str]:
