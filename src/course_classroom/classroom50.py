@@ -41,7 +41,7 @@ NEEDS = {
     "triton": TORCH,
     "cuda": {**TORCH, "cuda.core": "cuda-core[cu13]>=1.0,<2"},
 }
-# Without a card: PyTorch's wheels for the CPU are a tenth of the others.
+# Without a card: PyTorch's wheels for the CPU are small, the others bring CUDA along.
 WITHOUT_A_CARD = ("--extra-index-url", "https://download.pytorch.org/whl/cpu")
 _SHORT = re.compile(r"[a-z0-9][a-z0-9-]{1,38}")
 

@@ -48,7 +48,12 @@ def answered(task: dict[str, Any], root: Path = ROOT) -> dict[str, Any]:
     begun = time.monotonic()
     try:
         verdict = grade(
-            lab, [Path(task["file"])], task["door"], seconds=task["seconds"], needs_gpu=task["gpu"]
+            lab,
+            [Path(task["file"])],
+            task["door"],
+            seconds=task["seconds"],
+            needs_gpu=task["gpu"],
+            compile=True,  # as for a student who grades alone
         )[0]
     except CannotGrade as error:
         return {"ungraded": str(error)}

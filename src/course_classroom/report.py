@@ -254,7 +254,7 @@ def _lab(one: LabGrade) -> str:
         words = one.answer.get("text") or f"not graded: {one.answer['ungraded']}"
         parts.append(f"<p>The grader says:</p><pre>{e(words)}</pre>")
         if one.answer.get("ran"):
-            parts.append(f"<p>{e(one.answer['ran'])}</p>")
+            parts.append(f"<p>It ran {e(one.answer['ran'])}.</p>")
         if one.answer.get("printed"):
             parts.append(
                 f"<details><summary>What your file printed; it decides nothing</summary>"

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from made_up_class import HARM, write_class
 
-from course_classroom.__main__ import DONE, USAGE, class_needs, main
+from course_classroom import grading
+from course_classroom.__main__ import DONE, UNGRADED, USAGE, class_needs, main
 from course_classroom.hand_ins import Collected, HandIn, Reading, collect
 from course_classroom.kept import FILE, hash_of_grader
 from course_classroom.marks import Override, Rules, best_days, late_by, left, read_overrides, read_rules
@@ -308,6 +309,16 @@ def test_a_class_is_graded_and_graded_again_where_something_changed(tmp_path, ca
     of = len(LABS[name.split("/")[1]].stages) + 1
     assert said[2:4] == ["marks that moved:", f"  {name}: 1 -> {of} (the grader)"]
     assert (rows["s00"]["roofline: mark"], rows["s00"]["roofline: by hand"]) == ("4", "we talked it through")
+
+
+def test_a_grader_that_dies_leaves_its_file_ungraded_and_says_so(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(grading, "LINE", "this")  # a module that says something else, and ends
+    write_class(tmp_path, 1, ["roofline"], harm={})
+    code, said, rows = run(tmp_path, capsys)
+    assert code == UNGRADED
+    assert said[1] == "1/1 s00/roofline/roofline.py: the grader's process has ended"
+    assert rows["s00"]["to look at"] == "roofline: not graded: the grader's process has ended"
+    assert (rows["s00"]["roofline: stage 1"], rows["s00"]["mark"]) == ("", "0")
 
 
 def test_a_mistake_in_the_command_is_one_line_and_exit_2(tmp_path, capsys):
