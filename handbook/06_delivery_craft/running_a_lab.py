@@ -97,7 +97,7 @@
 # on the machine, so look at a file that opens files.
 #
 # **A second time.** Run the same command again, and it grades only what changed: a new file, or a grader or a judge that was mended
-# since. It lists every mark that moved, with the reason.
+# since. It lists every mark that moved, with the reason, here and in `moved.csv`.
 #
 # **Late days.** Give `--due due.toml`:
 #

@@ -18,7 +18,7 @@ from course_classroom.grading import Settings, grade_all
 from course_classroom.hand_ins import Collected, HandIn, collect, wanted_files
 from course_classroom.kept import FILE, Kept, keys_of, name_of, put, read_kept, written_kept
 from course_classroom.marks import Rules, read_overrides, read_rules
-from course_classroom.report import grades, page, points, table
+from course_classroom.report import grades, page, points, table, written_moved
 from course_classroom.roster import ClassError, read_roster
 from course_labs.lab import ON_THE_CPU, Lab, LabError, find_labs, has_given_kernels
 from course_labs.lab_order import along_the_road
@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DONE, USAGE, UNGRADED = 0, 2, 3
 LONGEST_S = 3600
 TO, OVERRIDES, TABLE, PAGES = "my_class", "overrides.toml", "grades.csv", "pages"
+MOVED = "moved.csv"  # of the latest grading that changed a mark
 
 
 def main(arguments: Sequence[str], root: Path = ROOT) -> int:
@@ -126,9 +127,14 @@ def _grade(arguments: list[str], root: Path) -> int:
     settings = Settings(side_by_side, options.seconds, options.gpu)
     kept_now = dict(kept)
     try:
-        answered = _answers(collected, labs, kept_now, settings, options.again)
+        answered, why = _answers(collected, labs, kept_now, settings, options.again)
     finally:
         put(to / FILE, written_kept(kept_now))  # whoever stops it half-way goes on from there
+    if moved := _moved(kept, kept_now, why):
+        put(to / MOVED, written_moved(moved))
+    if any(name in kept for name in why):
+        told = [f"  {name}: {was} -> {now} ({reason})" for name, was, now, reason in moved]
+        print("\n".join(["marks that moved:", *told]) if moved else "no mark moved")
     found = grades(students, list(labs.values()), answered, rules, overrides)
     put(to / TABLE, table(found, collected))
     for grade in found:
@@ -140,9 +146,12 @@ def _grade(arguments: list[str], root: Path) -> int:
 
 def _answers(
     collected: Collected, labs: dict[str, Lab], kept: dict[str, Kept], settings: Settings, again: bool
-) -> dict[str, list[tuple[HandIn, dict[str, Any]]]]:
-    """Return what the grader says of every hand-in by the student's id; what is graded now is put into `kept`."""
-    hand_ins, before = collected.hand_ins, dict(kept)
+) -> tuple[dict[str, list[tuple[HandIn, dict[str, Any]]]], dict[str, str]]:
+    """Return what the grader says of every hand-in, by the student's id, and why which were graded now.
+
+    What is graded is put into `kept` as soon as it is known.
+    """
+    hand_ins = collected.hand_ins
     keys = dict(
         zip(map(name_of, hand_ins), keys_of(hand_ins, labs, settings.gpu, settings.seconds), strict=True)
     )
@@ -156,7 +165,7 @@ def _answers(
             changed = was.key.why_not(key) if was and "ungraded" not in was.answer else ""
             why[name_of(hand_in)] = changed or ("asked for" if was else "new")
     print(
-        f"{len(hand_ins)} hand-ins, {len(todo)} to grade, {len(hand_ins) - len(todo)} as they were",
+        f"hand-ins: {len(hand_ins)}, to grade: {len(todo)}, as they were: {len(hand_ins) - len(todo)}",
         flush=True,
     )
 
@@ -173,17 +182,15 @@ def _answers(
     answered: dict[str, list[tuple[HandIn, dict[str, Any]]]] = {}
     for hand_in in hand_ins:
         answered.setdefault(hand_in.student, []).append((hand_in, kept[name_of(hand_in)].answer))
-    _say_what_moved(before, kept, why)
-    return answered
+    return answered, why
 
 
-def _say_what_moved(was: dict[str, Kept], now: dict[str, Kept], why: dict[str, str]) -> None:
-    moved = []
-    for name, reason in why.items():
-        if name in was and (old := _told(was[name])) != (new := _told(now[name])):
-            moved.append(f"  {name}: {old} -> {new} ({reason})")
-    if any(name in was for name in why):
-        print("\n".join(["marks that moved:", *moved]) if moved else "no mark moved")
+def _moved(
+    was: dict[str, Kept], now: dict[str, Kept], why: dict[str, str]
+) -> list[tuple[str, str, str, str]]:
+    """Return each hand-in whose mark moved: its name, the mark before and now, and why it was graded again."""
+    found = [(name, _told(was[name]), _told(now[name]), why[name]) for name in why if name in was]
+    return [one for one in found if one[1] != one[2]]
 
 
 def _told(one: Kept) -> str:

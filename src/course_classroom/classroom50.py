@@ -48,7 +48,7 @@ _SHORT = re.compile(r"[a-z0-9][a-z0-9-]{1,38}")
 
 @dataclass(frozen=True)
 class Plan:
-    """Where the labs go.
+    """Organisation and classroom that the labs go to.
 
     Attributes:
         org, classroom: as Classroom 50 names them.

@@ -36,7 +36,7 @@ BUSY_KERNELS = 8  # in a lab of several kernels each has the limit
 
 @dataclass(frozen=True)
 class Settings:
-    """How a class is graded.
+    """Settings for grading a class.
 
     Attributes:
         lines: processes side by side; on a card it is one, since a time beside another is none.
@@ -141,7 +141,7 @@ class _Line:
             "door": hand_in.door,
             "file": str(file),
             "seconds": settings.seconds,
-            "gpu": settings.gpu and bool(lab.problem),
+            "gpu": settings.gpu and (bool(lab.problem) or has_given_kernels(lab)),
         }
         limit = (settings.seconds or lab.seconds) * (BUSY_KERNELS if has_given_kernels(lab) else 2)
         why = ""

@@ -50,7 +50,7 @@ class HandIn:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a student's browser kept, where it was handed in too.
+    """Reading of a student, as the browser kept it and where it was handed in too.
 
     Attributes:
         called, right: predictions called, and called right.

@@ -1,4 +1,4 @@
-"""What is kept of a class from one grading to the next, and what must be graded again.
+"""Verdicts that are kept of a class from one grading to the next, and those that must be had anew.
 
 A verdict is on this file, by this judge and this grader, with a card or without: each has its hash. Where all are as
 they were, the verdict is; where one has changed, the file is graded again. What a person decided is in no such file.
@@ -24,6 +24,7 @@ from course_labs.wrong_answers import TABLE as WRONG_TABLE
 
 FILE, VERSION = "grades.json", 1
 GRADER = Path(__file__).resolve().parents[1] / "course_labs"
+HERE = ("grading_line.py", "stages.py")  # what of this package decides how many points a verdict is
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ def hash_of_grader(lab: Lab, grader: Path = GRADER) -> str:
 
     Starters, answers and wrong answers of the lab decide nothing.
     """
-    files = [*grader.rglob("*.py"), *(file for file in lab.folder.rglob("*") if _decides(lab, file))]
+    files = [*grader.rglob("*.py"), *(Path(__file__).with_name(name) for name in HERE)]
+    files += [file for file in lab.folder.rglob("*") if _decides(lab, file)]
     told = hashlib.sha256()
     for path in sorted(files):
         if path.is_file() and "__pycache__" not in path.parts:

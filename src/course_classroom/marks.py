@@ -18,7 +18,7 @@ MOST_LATE_DAYS = 60  # what comes later than that is not handed in
 
 @dataclass(frozen=True)
 class Rules:
-    """When labs are due, and what late costs.
+    """Due dates of labs, and the price of being late.
 
     Attributes:
         due: lab to the last moment; a lab without one is never late.

@@ -1,4 +1,4 @@
-"""Grades of a class: one line for each student, from verdicts, late days and overrides; as CSV, and a page for each."""
+"""Marks of a class: a line for each student, from verdicts, late days and overrides, as CSV, and a page for each."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LabGrade:
 
     @property
     def last(self) -> bool | None:
-        """Whether the last task is right; None where nobody knows."""
+        """True if the last task is right; None where nobody knows."""
         return None if self.stages is None else bool(self.answer and self.answer.get("alone_right"))
 
     @property
@@ -154,6 +154,16 @@ def table(found: Sequence[Grade], collected: Collected) -> str:
         row += [read.called, read.right, read.minutes] if read else ["", "", ""]
         row.append("; ".join(to_look_at(grade, collected)))
         writer.writerow([_harmless(cell) for cell in row])
+    return lines.getvalue()
+
+
+def written_moved(moved: Sequence[tuple[str, str, str, str]]) -> str:
+    """Return the CSV of marks that moved."""
+    lines = io.StringIO()
+    writer = csv.writer(lines)
+    writer.writerow(["student", "lab", "file", "was", "is", "changed"])
+    for name, was, now, why in moved:
+        writer.writerow([*name.split("/"), was, now, why])
     return lines.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""What Classroom 50 reads of one hand-in: `result.json`, of its form `classroom50/result/v1`, and words for people.
+"""Result of one hand-in for Classroom 50: `result.json` in its form `classroom50/result/v1`, and words for people.
 
 The form is that of its page *Advanced Autograding*, read on 2026-11-30:
 https://github.com/foundation50/classroom50/wiki/Advanced-Autograding

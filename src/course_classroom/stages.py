@@ -1,4 +1,4 @@
-"""How far a hand-in has come, by what the grader said of it and what `lab.toml` says of the file after each stage.
+"""Stages that a hand-in has, by what the grader said of it and what `lab.toml` says of the file after each stage.
 
 The grader asks in an order, and stops at the first thing that is wrong. Whoever is refused later than the file after
 stage 2 has stage 2. Where two stages are told apart on a card only, a right file without one has both.

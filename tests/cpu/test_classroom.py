@@ -286,7 +286,7 @@ def test_a_class_is_graded_and_graded_again_where_something_changed(tmp_path, ca
     assert class_needs(arguments) == "numpy"
     code, said, rows = run(tmp_path, capsys)
     assert code == DONE
-    assert said[0] == "6 hand-ins, 6 to grade, 0 as they were"
+    assert said[0] == "hand-ins: 6, to grade: 6, as they were: 0"
     kept = json.loads((tmp_path / "out" / FILE).read_text())
     found = {tuple(name.split("/")[:2]): one["answer"]["found"] for name, one in kept["hand_ins"].items()}
     assert {key: word for key, word in found.items() if expected[key]} == {
@@ -305,9 +305,11 @@ def test_a_class_is_graded_and_graded_again_where_something_changed(tmp_path, ca
     (tmp_path / "out" / FILE).write_text(json.dumps(kept))
     written(tmp_path / "out", HAND.replace("ada", "s00").replace("paged", "roofline"), "overrides.toml")
     code, said, rows = run(tmp_path, capsys)
-    assert said[0] == "6 hand-ins, 1 to grade, 5 as they were"
+    assert said[0] == "hand-ins: 6, to grade: 1, as they were: 5"
     of = len(LABS[name.split("/")[1]].stages) + 1
     assert said[2:4] == ["marks that moved:", f"  {name}: 1 -> {of} (the grader)"]
+    moved = list(csv.DictReader((tmp_path / "out" / "moved.csv").read_text().splitlines()))
+    assert [(one["was"], one["is"], one["changed"]) for one in moved] == [("1", str(of), "the grader")]
     assert (rows["s00"]["roofline: mark"], rows["s00"]["roofline: by hand"]) == ("4", "we talked it through")
 
 
