@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DONE, USAGE, UNGRADED = 0, 2, 3
 LONGEST_S = 3600
 TO, OVERRIDES, TABLE, PAGES = "my_class", "overrides.toml", "grades.csv", "pages"
+BOM = "\ufeff"  # by which a spreadsheet knows UTF-8
 MOVED = "moved.csv"  # of the latest grading that changed a mark
 
 
@@ -136,7 +137,7 @@ def _grade(arguments: list[str], root: Path) -> int:
         told = [f"  {name}: {was} -> {now} ({reason})" for name, was, now, reason in moved]
         print("\n".join(["marks that moved:", *told]) if moved else "no mark moved")
     found = grades(students, list(labs.values()), answered, rules, overrides)
-    put(to / TABLE, table(found, collected))
+    put(to / TABLE, BOM + table(found, collected))
     for grade in found:
         put(to / PAGES / f"{grade.student.id}.html", page(grade, collected, rules))
     ungraded = any("ungraded" in answer for mine in answered.values() for _, answer in mine)

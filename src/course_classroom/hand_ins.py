@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from course_classroom.roster import ClassError, Student, whose
-from course_labs.lab import Lab
+from course_labs.lab import SUFFIXES, Lab
 
 TIMES = "handed_in.csv"  # in the folder, where the system knows when: student, lab, at
 FILE_BYTES, PROGRESS_BYTES = 2**20, 2**22  # of a student's file, and of what the site saved of their reading
@@ -180,14 +180,16 @@ def _in_folder(folder: Path, wanted: Mapping[str, Any]) -> Iterator[_Found]:
             if count > MOST_FILES:
                 raise ClassError(f"holds more than {MOST_FILES} files")
             path = Path(here, name)
+            at = PurePosixPath(path.relative_to(folder).as_posix())
             if not _is_read(name, wanted):
+                if at.suffix in SUFFIXES.values():
+                    yield _Found(at, b"", _modified(0))  # only for its name
                 continue
             about = path.lstat()
             if not stat.S_ISREG(about.st_mode) or (name not in wanted and about.st_size > PROGRESS_BYTES):
                 continue  # a link, a pipe; or data that is not ours
             if about.st_size > FILE_BYTES and name in wanted:
                 raise ClassError(f"{name} is larger than {FILE_BYTES >> 20} MiB")
-            at = PurePosixPath(path.relative_to(folder).as_posix())
             yield _Found(at, path.read_bytes(), _modified(about.st_mtime))
 
 
@@ -202,7 +204,11 @@ def _in_zip(path: Path, wanted: Mapping[str, Any]) -> Iterator[_Found]:
                     raise ClassError(f"has a path outside, {entry.filename!r}: nothing of it was taken")
             for entry in entries:
                 name = PurePosixPath(entry.filename)
-                if entry.is_dir() or not _is_read(name.name, wanted) or name.parts[0] == "__MACOSX":
+                if entry.is_dir() or name.parts[0] == "__MACOSX":
+                    continue
+                if not _is_read(name.name, wanted):
+                    if name.suffix in SUFFIXES.values():
+                        yield _Found(name, b"", _modified(0))
                     continue
                 if stat.S_ISLNK(entry.external_attr >> 16):
                     continue
@@ -246,6 +252,9 @@ def _sort(
             collected.complain(f"{student}: several files {name}: {taken.path} is taken", student)
         at = times.get((student, lab), taken.at)
         collected.hand_ins.append(HandIn(student, lab, door, name, taken.data, at))
+    if found and not any(one.path.name in wanted for one in found):
+        names = ", ".join(sorted({one.path.name for one in found})[:3])
+        collected.complain(f"{student}: no file has the name of a lab's; there are {names}", student)
     readings = [read for one in found if one.path.suffix == ".json" and (read := _reading(one.data))]
     if readings:
         collected.readings[student] = max(readings, key=lambda read: (read.called, read.minutes))

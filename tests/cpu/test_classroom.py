@@ -136,6 +136,16 @@ def test_a_zip_with_a_path_outside_is_one_line_and_harms_nobody(tmp_path, name):
     assert found.of == {"ada": found.trouble}
 
 
+def test_a_file_of_another_name_is_a_line_and_not_silence(tmp_path):
+    zipped(tmp_path / "ada.zip", **{"paged (1).py": "1"})
+    (tmp_path / "grace").mkdir()
+    written(tmp_path / "grace", "2", "mine.cu")
+    written(tmp_path / "grace", "3", "paged.py")
+    found = collect(tmp_path, CLASS, TWO)
+    assert found.trouble == ["ada: no file has the name of a lab's; there are paged (1).py"]
+    assert [one.student for one in found.hand_ins] == ["grace"]
+
+
 def test_what_is_no_zip_and_what_is_too_large_is_one_line(tmp_path):
     written(tmp_path, "no zip", "ada.zip")
     with zipfile.ZipFile(tmp_path / "grace.zip", "w", zipfile.ZIP_DEFLATED) as packed:
@@ -275,7 +285,9 @@ def run(tmp_path, capsys, *more):
          "--to", str(tmp_path / "out"), "--seconds", "4", *more]
     )  # fmt: skip
     said = capsys.readouterr()
-    rows = list(csv.DictReader((tmp_path / "out" / "grades.csv").read_text().splitlines()))
+    rows = list(
+        csv.DictReader((tmp_path / "out" / "grades.csv").read_text(encoding="utf-8-sig").splitlines())
+    )
     return code, said.out.splitlines(), {row["student"]: row for row in rows}
 
 
