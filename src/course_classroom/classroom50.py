@@ -21,8 +21,8 @@ from course_classroom.kept import put
 from course_classroom.roster import ClassError
 from course_classroom.rules import NAME as RULES_NAME
 from course_classroom.rules import RULES
-from course_labs.diagnosis import RECORD
-from course_labs.lab import LABS, SUFFIXES, Lab, has_given_kernels
+from course_labs.diagnosis import RECORD, recorded, table
+from course_labs.lab import GIVEN, LABS, SUFFIXES, Lab, given_files, has_given_kernels, load_file
 from course_labs.wrong_answers import FOLDER as WRONG_FOLDER
 from course_labs.wrong_answers import TABLE as WRONG_TABLE
 
@@ -84,7 +84,7 @@ def write(labs: Sequence[Lab], door: str, plan: Plan, to: Path, root: Path) -> l
         raise ClassError(f"{to}: is there, and holds something else: name another folder with --to")
     entries = []
     for lab in labs:
-        _write_anew(to / "templates" / slug_of(lab), _template(lab, door or next(iter(lab.doors))))
+        _write_anew(to / "templates" / slug_of(lab), _template(lab, door or next(iter(lab.doors)), root))
         _write_anew(to / plan.classroom / "autograders" / slug_of(lab), _bundle(lab, plan, root))
         entries.append(_entry(lab, plan))
     put(to / "assignments.json", _json({"schema": "classroom50/assignments/v1", "assignments": entries}))
@@ -132,11 +132,17 @@ _CHECKS = {
 }
 
 
-def _template(lab: Lab, door: str) -> Iterator[tuple[str, bytes]]:
+def _template(lab: Lab, door: str, root: Path) -> Iterator[tuple[str, bytes]]:
     file = lab.student_file(door)
     yield file, lab.snapshot(door, 0).read_bytes()
     yield "README.md", _readme(lab, door).encode()
     yield RULES_NAME, RULES.read_bytes()
+    if has_given_kernels(lab):
+        truth = load_file(lab.folder / "truth.py", "lab_truth")
+        counted = table(truth.SUSPECTS, truth.COUNTERS, recorded(root, truth.SUSPECTS))
+        yield f"{lab.name}_counters.txt", counted.encode()
+        for path in given_files(lab):
+            yield f"{GIVEN}/{path.name}", path.read_bytes()
     yield ".gitignore", b"__pycache__/\nresult.json\nrelease-body.md\n"
     check = _CHECKS[SUFFIXES[door]].format(file=file)
     yield ".github/workflows/read.yaml", _WORKFLOW.format(file=file, check=check).encode()

@@ -18,12 +18,14 @@ from typing import Any
 from course_classroom.hand_ins import HandIn
 from course_classroom.roster import ClassError
 from course_judge.identity import hash_by_name
-from course_labs.lab import SUFFIXES, Lab
+from course_labs.diagnosis import RECORD
+from course_labs.lab import SUFFIXES, Lab, has_given_kernels
 from course_labs.wrong_answers import FOLDER as WRONG_FOLDER
 from course_labs.wrong_answers import TABLE as WRONG_TABLE
 
 FILE, VERSION = "grades.json", 1
 GRADER = Path(__file__).resolve().parents[1] / "course_labs"
+PROFILER = GRADER.with_name("course_profile")
 HERE = ("grading_line.py", "stages.py")  # what of this package decides how many points a verdict is
 
 
@@ -62,6 +64,8 @@ def hash_of_grader(lab: Lab, grader: Path = GRADER) -> str:
     """
     files = [*grader.rglob("*.py"), *(Path(__file__).with_name(name) for name in HERE)]
     files += [file for file in lab.folder.rglob("*") if _decides(lab, file)]
+    if has_given_kernels(lab):  # it stands on the profiler, and on what that counted
+        files += [*PROFILER.rglob("*.py"), *(lab.folder.parents[1] / "records").glob(f"*/{RECORD}")]
     told = hashlib.sha256()
     for path in sorted(files):
         if path.is_file() and "__pycache__" not in path.parts:

@@ -11,9 +11,10 @@ import pytest
 from made_up_class import HARM
 
 from course_classroom.__main__ import USAGE, main
+from course_classroom.classroom50 import _template
 from course_classroom.result import fenced
 from course_classroom.rules import NAME, RULES, hand_out
-from course_labs.lab import find_labs
+from course_labs.lab import find_labs, given_files
 
 ROOT = Path(__file__).parents[2]
 LABS = find_labs(ROOT)
@@ -87,6 +88,12 @@ def test_a_template_has_starter_words_rules_and_a_workflow_and_nothing_of_an_ans
         workflows = list((folder / ".github" / "workflows").iterdir())
         assert [path.name for path in workflows] == ["read.yaml"]  # autograde.yaml is theirs to write
         assert f'paths: ["{lab.student_file(door)}"]' in workflows[0].read_text()
+
+
+def test_a_template_of_several_kernels_has_them_and_what_was_counted():
+    files = dict(_template(LABS["bottleneck"], "python", ROOT))
+    assert {f"given/{path.name}" for path in given_files(LABS["bottleneck"])} <= set(files)
+    assert b"dram__bytes_read.sum" in files["bottleneck_counters.txt"]
 
 
 def test_neither_holds_a_stage_an_answer_or_a_wrong_answer(made):
