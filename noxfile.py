@@ -13,6 +13,8 @@ import nox
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT / "src"))
 
+from course_classroom.__main__ import class_needs  # noqa: E402
+from course_classroom.rules import hand_out  # noqa: E402
 from course_labs.__main__ import grading_needs  # noqa: E402
 from course_site.records.gpus import GpuUnusable, find_gpus  # noqa: E402
 
@@ -101,6 +103,7 @@ def run_to_its_end(session: nox.Session, *arguments: str) -> None:
             continue  # it got the same signal, and is keeping its finished records
     if code == 1 and session.name not in (
         "grade",
+        "classroom",
         "judge",
         "profile",
         "submit",
@@ -175,18 +178,28 @@ def lab(session: nox.Session) -> None:
     """List the labs; `-- NAME` writes one into my_labs/, `--stage K` the file after a stage. Needs no install."""
     session.env["PYTHONPATH"] = str(ROOT / "src")
     run_to_its_end(session, "-m", "course_labs", "lab", *session.posargs)
+    hand_out(ROOT)
 
 
 @nox.session
 def grade(session: nox.Session) -> None:
-    """Check your file of a lab: `-- NAME [FILE]`. On a GPU it is timed too. Installs what its door needs."""
+    """Check your file of a lab: `-- NAME [FILE]`; on a GPU it is timed too. A class: `-- --all FOLDER --roster CSV`."""
     gpu = has_gpu(session)
-    needs = grading_needs(session.posargs)
+    whole_class = any(word == "--all" or word.startswith("--all=") for word in session.posargs)
+    needs = class_needs(session.posargs) if whole_class else grading_needs(session.posargs)
     if needs == "torch":
         install(session, "measure,cuda13", *(() if gpu else PINNED))
     else:
         install(session, "", *filter(None, [needs]))
-    run_to_its_end(session, "-m", "course_labs", "grade", *(["--gpu"] if gpu else []), *session.posargs)
+    package = "course_classroom" if whole_class else "course_labs"
+    run_to_its_end(session, "-m", package, "grade", *(["--gpu"] if gpu else []), *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def classroom(session: nox.Session) -> None:
+    """Write templates and autograders for Classroom 50: `-- --labs first_kernel,transpose`. Needs no install."""
+    session.env["PYTHONPATH"] = str(ROOT / "src")
+    run_to_its_end(session, "-m", "course_classroom", "classroom", *session.posargs)
 
 
 @nox.session

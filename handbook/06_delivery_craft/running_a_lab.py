@@ -65,7 +65,75 @@
 # page, in the same file. A lab counts as right without it, until somebody begins it; then it is graded like any other
 # task. Give this task to the pairs that finish first, and give no hint.
 #
-# The grader is a tutor, not a jail. It notices the tempting shortcuts. Do not grade strangers' files with it.
+# The grader is a tutor, not a jail. It notices the tempting shortcuts, and a file has a process of its own with limits. It is
+# made for people whom you know.
+#
+# Beside the starter lies `AGENTS.md`, with rules for AI helpers: ask, give a hint, never write the kernel. Most helpers
+# that work in a folder read such a file by themselves. It keeps honest people honest, and no more.
+
+# %% [markdown]
+# ## A class that hands in
+#
+# When a course gives marks, thirty people hand in six labs each, through whatever system your house uses. Download it all
+# into one folder, and grade it with one command:
+#
+# ```bash
+# nox -s grade -- --all hand_ins --roster roster.csv
+# ```
+#
+# **What goes in.** `roster.csv` has a line for each student, with columns `student` (any short id) and `name`. In `hand_ins`
+# there is a folder or a zip for each student, or single files such as `ada_771_transpose.py`, each named after the id or the name. The files
+# inside keep the names that `nox -s lab` gave them; where they lie does not matter. If students add the file that the
+# home page saves for them, you also see how many predictions they called.
+#
+# **What comes out**, in `my_class/`, a folder that git leaves alone: `grades.csv` has a line for each student and a column for each
+# stage, then the last task, the mark, days late, and on a card the time. `pages/` has a page for each student with the grader's own
+# words, to send or to print. A stage is a point, and so is the last task. Where only a card can tell two stages apart, a right file graded without one
+# gets both. Nothing leaves your machine, and no name reaches the site.
+#
+# **What nobody can do to the others.** Every file runs in a process of its own, within the judge's limits for time, memory and disk. A
+# file that hangs is ended, a file that fills the disk runs out of room in its own folder, and a file that prints *right* has printed a word.
+# Whoever runs out of time while others run beside it is asked once more at the end, alone. A file can still read what lies
+# on the machine, so look at a file that opens files.
+#
+# **A second time.** Run the same command again, and it grades only what changed: a new file, or a grader or a judge that was mended
+# since. It lists every mark that moved, with the reason, here and in `moved.csv`.
+#
+# **Late days.** Give `--due due.toml`:
+#
+# ```toml
+# late_days = 5      # for each student, over the whole course
+# lost_a_day = 0.2   # the share of a mark that each further day takes
+# [due]
+# first_kernel = 2027-01-11T23:59:00+01:00
+# transpose = 2027-01-18T23:59:00+01:00
+# ```
+#
+# Nobody has to say which day goes where: the days are used where they save that student most. A file's own date counts, unless
+# the folder holds `handed_in.csv` with `student`, `lab` and `at`.
+#
+# **By hand.** You have the last word. Write it into `my_class/overrides.toml`; the reason is required. It
+# stays through every new grading, and both reason and mark stand on the student's page:
+#
+# ```toml
+# [[override]]
+# student = "ada"
+# lab = "transpose"
+# mark = 5
+# reason = "explained every line at the board; the file was a day old"
+# ```
+#
+# **On GitHub.** `nox -s classroom -- --labs first_kernel,transpose --org YOUR-ORG` writes what [Classroom 50][c50] takes: for
+# each lab a template repository with starter, words and the rules for AI helpers, and an autograder that reports a point for each stage. Its
+# `README.md` has the commands. Without a card a hand-in is right or wrong; with `--gpu`, and a runner of your own that has a
+# card, it is timed too. We ran the autograder as Classroom 50's runner does, and checked the result against its published schema; on GitHub
+# itself we have not tried it.
+#
+# [c50]: https://github.com/foundation50/classroom50
+#
+# /// callout | trip
+# **Publishing the table.** `grades.csv` has names and marks in it. Send each student their own page, never the table.
+# ///
 
 # %% [markdown]
 # ## By hand: how long is the line?
@@ -244,6 +312,7 @@ record(
 #
 # - a room with one card: pairs, a lock, a leash, slots, forecasts before numbers;
 # - a room with no card, without pretending;
+# - a class that hands in, graded at once, with late days and your own last word;
 # - the ten minutes after an install has failed.
 #
 # **Where this leads.** What a different card will show: [other GPUs](other_gpus.py). How your minutes help the next mentor:

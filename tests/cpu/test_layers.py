@@ -25,6 +25,7 @@ GRAPH = grimp.build_graph(
     "course_profile",
     "course_harness",
     "course_capstone",
+    "course_classroom",
     "course_chips",
     "course_site",
     cache_dir=None,
@@ -191,6 +192,19 @@ def test_the_capstone_stands_on_judge_and_profiler_and_nobody_knows_it():
     importers = {m for m in GRAPH.modules for target in GRAPH.find_modules_directly_imported_by(m)
                  if target.split(".")[0] == "course_capstone"}  # fmt: skip
     assert {m.split(".")[0] for m in importers} == {"course_capstone"}
+
+
+def test_the_classroom_stands_on_judge_and_labs_and_nobody_knows_it():
+    """What a class hands in is graded by the labs' grader alone; a change here asks no verdict of a page anew."""
+    assert {m.split(".")[0] for m in imports_of("course_classroom")} == {
+        "course_kernels",
+        "course_judge",
+        "course_labs",
+    }
+    assert not {m for m in imports_of("course_classroom") if "worker" in m}
+    importers = {m for m in GRAPH.modules for target in GRAPH.find_modules_directly_imported_by(m)
+                 if target.split(".")[0] == "course_classroom"}  # fmt: skip
+    assert {m.split(".")[0] for m in importers} == {"course_classroom"}
 
 
 def names_imported(file):
