@@ -61,7 +61,7 @@ def build(root: Path, slug: str | None, *, draft: bool = False) -> None:
                 for one in held
             ]
             _in_turns(made, scratch)
-        _swap(made[0].folder, root / "site", scratch / "old")
+        swap(made[0].folder, root / "site", scratch / "old")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     print(f"docs: site/ is built: open {root / 'site' / first.address('index.html')}", flush=True)
@@ -277,7 +277,8 @@ def _build_and_check(folder: str, asked: str) -> None:
     TURNS.tell(FOUND, wrong)
 
 
-def _swap(new: Path, site: Path, old: Path) -> None:
+def swap(new: Path, site: Path, old: Path) -> None:
+    """Put a complete folder in the place of another one, which goes to `old`; if that fails, all is as it was."""
     if site.exists():
         site.rename(old)
     try:
