@@ -1,5 +1,7 @@
 """The command behind ``nox -s publish``: say what is missing, write the folder for a static host, try it in Chromium.
 
+With ``--moved`` it writes down what the records of this tree have that the last commit has not, for who opens a change.
+
 Exit codes: 0 done, and nothing is missing; 1 something is missing, was not written, or is refused; 2 a mistake in the
 command.
 """
@@ -26,6 +28,8 @@ def main(arguments: Sequence[str], root: Path | None = None) -> int:
     try:
         if options.check:
             return _check(root, online=options.online)
+        if options.moved:
+            return _moved(root, options.moved)
         if options.try_it:
             return _try(root, options.folder)
         return _publish(root, options.folder, in_pages=options.in_pages)
@@ -43,12 +47,20 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--online", action="store_true", help="with --check: ask the network for each host of a link")
     add("--in-pages", action="store_true", help="write the content policy into each page too")
     add("--try", action="store_true", dest="try_it", help="open every page of FOLDER in Chromium")
+    add(
+        "--moved",
+        type=Path,
+        metavar="FILE",
+        help="write what was measured since the last commit, and what moved",
+    )
     options = parser.parse_args(arguments)
-    if options.check == bool(options.folder):
-        parser.error("--check, or a FOLDER" if options.check else "name a FOLDER, or --check")
+    if options.check + bool(options.folder) + bool(options.moved) != 1:
+        parser.error("one of these: a FOLDER, --check, --moved FILE")
     if options.online and not options.check:
         parser.error("--online is for --check")
-    if options.in_pages and (options.check or options.try_it):
+    if options.try_it and not options.folder:
+        parser.error("--try: name a FOLDER")
+    if options.in_pages and (options.try_it or not options.folder):
         parser.error("--in-pages is for writing a FOLDER")
     return options
 
@@ -71,6 +83,20 @@ def _unknown(site: Path) -> Iterator[str]:
     hosts = hosts_of(site)
     for host, why in unknown_hosts(hosts):
         yield f"{hosts[host]}: {host} is not there: {why}"
+
+
+def _moved(root: Path, file: Path) -> int:
+    from course_site.publishing.moved import moved_since
+    from course_site.records.record import RecordError
+
+    try:
+        said = moved_since(root)
+    except RecordError as error:
+        print(f"publish: {error}", file=sys.stderr)
+        return 1
+    file.write_text(said, encoding="utf-8")
+    print(said, end="", flush=True)
+    return 0
 
 
 def _publish(root: Path, folder: Path, *, in_pages: bool) -> int:
