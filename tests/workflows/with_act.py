@@ -94,6 +94,10 @@ def repository(root: Path) -> Path:
         (root / folder).mkdir(parents=True)
         (root / folder / ".kept").touch()
     shutil.copytree(ROOT / "overrides", root / "overrides")
+    frame = root / "overrides/404.html"
+    frame.write_text(
+        frame.read_text().replace("handbook/00_before_you_teach/the_whole_arc.html", "start_here.html")
+    )
     shutil.copytree(ROOT / "docs/assets", root / "docs/assets")
     shutil.copytree(ROOT / ".github", root / ".github")
     for name in ("LICENSE", ".gitignore"):

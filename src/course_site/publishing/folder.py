@@ -23,7 +23,7 @@ NO_ADDRESS = "/"
 
 
 class NotPublished(RuntimeError):
-    """Why nothing was written, in one line."""
+    """Reason why nothing was written, in one line."""
 
 
 def path_of(site_url: str) -> str:

@@ -1,4 +1,4 @@
-"""What is missing before a site is published, a line each: settings, licence, pages, links, words.
+"""All that is missing before a site is published, a line each: settings, licence, pages, links, words.
 
 Nothing here asks the network but `unknown_hosts`, and only who asks for it.
 """

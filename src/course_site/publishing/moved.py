@@ -1,4 +1,4 @@
-"""What moved since a commit, as the text of a change: from what the records keep themselves, so without a GPU."""
+"""List of what moved since a commit, as the text of a change: the records keep it, so it needs no GPU."""
 
 from __future__ import annotations
 

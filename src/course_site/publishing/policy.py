@@ -1,6 +1,6 @@
-"""What a browser may do on a page: the content security policy, and the other headers that go with every file.
+"""Rights of a browser on a page: the content security policy, and the other headers that go with every file.
 
-Scripts come from the site itself; the few that stand in a page are named by their hashes, so nobody's else runs. Styles
+Scripts come from the site itself; the few that stand in a page are named by their hashes, so nobody else's runs. Styles
 may stand in a page: charts are drawn with style attributes, and a page's title for paper is a style of its own.
 """
 
