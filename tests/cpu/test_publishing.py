@@ -159,7 +159,9 @@ def test_nginx_sends_the_same_headers_from_below_the_path():
     assert f'add_header Content-Security-Policy "{said}" always;' in text
     assert "location /peak/ {" in text
     assert "error_page 404 /peak/404.html;" in text
-    assert text.count("{") - text.count("{16}") - text.count("{8}") == 3
+    assert "location = /peak { return 301 /peak/; }" in text
+    assert "return" not in headers.as_nginx(said, "/")
+    assert text.count("{") - text.count("{16}") - text.count("{8}") == 4
 
 
 # --- the folder -------------------------------------------------------------------------------------------

@@ -113,6 +113,7 @@ def as_nginx(policy: str, at: str, folder: str = "/srv/percent-of-peak/") -> str
         folder: where its files lie.
     """
     said = {NAME: policy, **OTHER_HEADERS}
+    bare = f"    location = {at[:-1]} {{ return 301 {at}; }}\n" if at != "/" else ""
     headers = "\n".join(f'        add_header {name} "{value}" always;' for name, value in said.items())
     return f"""\
 # For /etc/nginx/conf.d/. Set server_name and the folder; for https, add the certificate. Each header is said in the
@@ -126,7 +127,7 @@ map $uri $percent_of_peak_kept {{
 server {{
     listen 80;
     server_name _;
-    location {at} {{
+{bare}    location {at} {{
         alias {folder};
         index index.html;
         error_page 404 {at}404.html;
