@@ -316,6 +316,15 @@ def handouts(session: nox.Session) -> None:
 
 
 @nox.session
+def publish(session: nox.Session) -> None:
+    """Write site/ for any static host: `-- FOLDER`; `-- --check` says what is missing, `-- --try FOLDER` opens it."""
+    if "--try" in session.posargs:
+        find_chromium(session)
+    install(session, "site,browser" if "--try" in session.posargs else "site")
+    run_to_its_end(session, "-m", "course_site", "publish", *session.posargs)
+
+
+@nox.session
 def wheelhouse(session: nox.Session) -> None:
     """Collect what a GPU machine without a network lacks. Options after --, see -- --help."""
     if not is_passthrough(session):

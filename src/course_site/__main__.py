@@ -13,6 +13,7 @@ COMMANDS = {
     "wheelhouse": "course_site.records.wheelhouse",
     "calendar": "course_site.sessions.cohort",
     "handouts": "course_site.printing.command",
+    "publish": "course_site.publishing.command",
 }
 
 

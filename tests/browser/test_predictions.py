@@ -208,3 +208,19 @@ def test_progress_is_carried_to_another_device_and_forgotten(context: BrowserCon
     )
     page.evaluate("text => PercentOfPeak.progress.import(text)", evil)
     assert page.evaluate("Object.keys(PercentOfPeak.progress.pages()).length") == 1
+
+
+def test_a_call_that_was_wrong_is_told_in_an_edition_without_the_number(
+    context: BrowserContext, base: str
+) -> None:
+    """A call is of all editions; there no choice is marked as right, and the questions after it still work."""
+    name = "field_guide/apple.html"
+    page = visit(context.new_page(), base + name)
+    box = page.locator(".predict:has([data-right])").first.get_attribute("id")
+    wrong_call(page, f"#{box}")
+    failed: list[str] = []
+    page.on("pageerror", lambda error: failed.append(str(error)))
+    visit(page, f"{base}h100/{name}")
+    assert page.locator(f"#{box} [data-right]").count() == 0
+    expect(page.locator(f"#{box} .said")).to_have_text("Not this time. Now you know it.")
+    assert failed == []

@@ -62,6 +62,7 @@ DERIVED = {
 # The rooms of the site, from the top: each calls only those below it. Charts and records know nothing of each other.
 FLOORS = (
     {"__main__"},
+    {"publishing"},
     {"docs", "printing"},
     {"site"},
     {"sessions"},

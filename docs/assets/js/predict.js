@@ -102,7 +102,8 @@
       }
       if (made.right === null) say(said, words.shown);
       else if (made.right) say(said, radios.length ? words.calledRight : words.saidRight);
-      else say(said, radios.length && right >= 0 ? words.calledWrong : words.saidWrong, radios.length ? plain(radios[right].nextElementSibling) : "");
+      else if (right >= 0) say(said, words.calledWrong, plain(radios[right].nextElementSibling));
+      else say(said, words.saidWrong); /* also where the call was made in another edition, and this card has no number */
       box.classList.toggle("was-right", made.right === true);
       uncover();
       tally();

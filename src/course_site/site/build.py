@@ -69,7 +69,7 @@ def build(
                 for one in held
             ]
             _in_turns(made, scratch)
-        _swap(made[0].folder, into, scratch / "old")
+        swap(made[0].folder, into, scratch / "old")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     print(f"docs: {into.name}/ is built: open {into / first.address('index.html')}", flush=True)
@@ -292,7 +292,8 @@ def _build_and_check(folder: str, asked: str) -> None:
     TURNS.tell(FOUND, wrong)
 
 
-def _swap(new: Path, site: Path, old: Path) -> None:
+def swap(new: Path, site: Path, old: Path) -> None:
+    """Put a complete folder in the place of another one, which goes to `old`; if that fails, all is as it was."""
     if site.exists():
         site.rename(old)
     try:
