@@ -16,7 +16,7 @@ struct Sizes { M: u32, N: u32 }
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;  // [N, M]
 @group(0) @binding(2) var<uniform> sizes: Sizes;
 
-var<workgroup> tile: array<array<f32, TILE + 1>, TILE>;  // of 32 banks, word (row, column) is in (33 * row + column) % 32
+var<workgroup> tile: array<array<f32, TILE + 1>, TILE>;  // word (row, column) in bank (33 * row + column) % 32
 
 // grid: one workgroup a tile, ceil(M / TILE) * ceil(N / TILE)
 @compute @workgroup_size(TILE, ROWS)
