@@ -392,7 +392,7 @@ record(sweep=sweep)
 #
 # [Set up](set_up.md) says what to install, how to rent a card, and how twenty people share one. In short:
 #
-# **No GPU.** Three things still work.
+# **No GPU.** Four things still work.
 #
 # - Build the site. `nox -s docs` fills every page from the records in the repository, measured on our card.
 #
@@ -412,6 +412,9 @@ record(sweep=sweep)
 #
 # - Compile the CUDA C++ kernel. NVRTC can compile for a GPU that is not there. `nox -s tests` compiles the kernel for
 #   six kinds of card.
+#
+# - Run this kernel, and the rest of the ladder, on the GPU of your laptop or your phone: [your own GPU](your_gpu.md) does it
+#   in the page.
 #
 # **Another GPU.** `nox -s docs` measures your card and builds the site with your numbers. A sentence that does not hold
 # on your card says so. The table shows what to expect, by *compute capability*, the version number of the hardware.

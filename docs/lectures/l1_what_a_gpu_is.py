@@ -963,5 +963,7 @@ record(jobs=jobs)
 # - How far can you trust the readings on this page? See [how every number here is measured](../how_we_measure.py).
 # - Would you rather start cooking at once? In [Your first kernel](../start_here.py) you will be typing within twenty
 #   minutes.
+# - What are the two roofs of the GPU in front of you? [Your own GPU](../your_gpu.md) measures them in the page, with nothing
+#   to install.
 # - Where does every number above come from? [The ledger](../numbers.md) lists each of them with its spread and its
 #   run.

@@ -51,11 +51,11 @@ TURNED_OFF = (
 )  # fmt: skip
 
 
-def launch(playwright: Playwright) -> Browser:
-    """Chromium, headless."""
+def launch(playwright: Playwright, *more: str) -> Browser:
+    """Chromium, headless; with more switches for what it does not do unasked."""
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     switches = ["--no-sandbox", f"--disable-features={','.join(TURNED_OFF)}"]
-    return playwright.chromium.launch(executable_path=executable, args=switches)
+    return playwright.chromium.launch(executable_path=executable, args=[*switches, *more])
 
 
 def settled(page: Page, address: str) -> Page:
@@ -166,8 +166,14 @@ def base() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = launch(playwright)
-        yield chromium
-        chromium.close()
+def playwright() -> Iterator[Playwright]:
+    """The one of this process: there can be no second."""
+    with sync_playwright() as only:
+        yield only
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    chromium = launch(playwright)
+    yield chromium
+    chromium.close()

@@ -522,7 +522,7 @@ _LINTS: dict[str, Callable[..., list[Finding]]] = {
     ".toml": lint_toml,
     ".svg": lambda text, keys: lint_svg(text),
     **dict.fromkeys((".md", ".markdown"), lint_markdown),
-    **dict.fromkeys((".cu", ".cuh", ".h", ".hpp", ".cpp"), lint_cuda),
+    **dict.fromkeys((".cu", ".cuh", ".h", ".hpp", ".cpp", ".wgsl"), lint_cuda),
     **dict.fromkeys((".yml", ".yaml"), lambda text, keys: _findings(text, _search_yaml(Text.of(text), keys))),
 }
 

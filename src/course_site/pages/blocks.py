@@ -58,6 +58,8 @@ KINDS = {
     "week": Kind(argument="none", body="none"),
     "reading": Kind(argument="none", body="yaml"),
     "idea": Kind(),
+    "your_gpu": Kind(body="yaml"),
+    "beside": Kind(body="yaml"),
 }
 _PARTS = frozenset(part for kind in KINDS.values() for part in kind.parts)
 _HEAD = re.compile(r"///(?:\s+(?P<kind>[\w-]+)\s*(?:\|\s*(?P<argument>.*?))?)?\s*$")

@@ -329,6 +329,6 @@ _BY_SUFFIX: dict[str, _Reader] = {
     ".md": _markdown,
     ".svg": _picture,
     ".py": _words_of_code,
-    **dict.fromkeys((".cu", ".cuh"), functools.partial(_words_of_code, pattern=_CUDA)),
+    **dict.fromkeys((".cu", ".cuh", ".wgsl"), functools.partial(_words_of_code, pattern=_CUDA)),
     **dict.fromkeys((".css", ".js", ".html", ".yml", ".sh"), _whole),
 }

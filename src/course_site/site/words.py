@@ -28,7 +28,7 @@ _SHOWN = (
     "handbook",
     "README.md",
 )
-_SOURCES = frozenset({".py", *CUDA_SUFFIXES})
+_SOURCES = frozenset({".py", ".wgsl", *CUDA_SUFFIXES})
 _FRAME = ("docs/assets/css", "docs/assets/js", "overrides", "handbook/run", "handbook/handouts")
 _FRAMES = frozenset({".css", ".js", ".html"})
 _NAMED = ("docs", "handbook")

@@ -22,6 +22,7 @@ from course_site.site.navigation import STEP, students_road
 from course_site.site.render import (
     absent,
     attacks,
+    beside,
     data_blocks,
     exercises,
     explorable,
@@ -34,6 +35,7 @@ from course_site.site.render import (
     rungs,
     session_blocks,
     year_blocks,
+    your_gpu,
 )
 from course_site.site.render.code import code_cell
 from course_site.site.render.rendered import Rendered
@@ -75,6 +77,8 @@ BLOCKS = {
     "week": year_blocks.week,
     "reading": year_blocks.reading,
     "idea": year_blocks.idea,
+    "your_gpu": your_gpu.your_gpu,
+    "beside": beside.beside,
 }
 
 # A page with one of these is looked things up in, and nobody reads it from its head to its end.
