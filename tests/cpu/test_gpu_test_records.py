@@ -335,7 +335,7 @@ def test_an_edit_makes_the_groups_stale_that_it_touches_and_no_other(tree, edit,
     assert stale(tree, fresh) == expected
 
 
-@pytest.mark.parametrize("name", ["notes.md", ".draft.py", "k01_naive.pyc"])
+@pytest.mark.parametrize("name", ["notes.md", ".draft.py", "k01_naive.pyc", "k09_new.wgsl"])
 def test_what_is_only_written_about_a_folder_makes_nothing_stale(tree, edit, fresh, name):
     edit(f"{KERNELS}/transpose/{name}", new="x = 1\n")
 
@@ -439,7 +439,7 @@ def test_a_module_is_found_with_the_packages_above_it(tmp_path):
 def test_the_files_of_a_folder_are_its_sources_and_those_below_it(tmp_path):
     for name in (
         "k01.py", "k01.cu", "README.md", ".hidden", "k01.pyc", "__pycache__/k.py", ".git/k.py", "below/a.txt",
-        "below/b.md", "data",
+        "below/b.md", "data", "k01.wgsl",
     ):  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")

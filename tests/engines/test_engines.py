@@ -40,6 +40,10 @@ def zensical(file: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=file.parent, capture_output=True, text=True, timeout=1200)
 
 
+def place_of(site: Path, page: str) -> Path:
+    return (site / page).with_suffix(".html")
+
+
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory):
     found = stage(ROOT, None, staged_folder.settings(ROOT)["nav"])
@@ -53,8 +57,8 @@ def test_properdocs_builds_the_same_site(tmp_path):
     assert engines.differing(SITE, tmp_path / "site") == []
 
 
-def test_zensical_builds_nothing_where_nobody_ran_the_stage(staged):
-    _, file = staged
+def test_zensical_builds_no_page_where_nobody_ran_the_stage(staged):
+    found, file = staged
     said = yaml.safe_load(file.read_text(encoding="utf-8"))
     del said["extra"]["stage"]
     without = file.with_name("without.yml")
@@ -62,7 +66,12 @@ def test_zensical_builds_nothing_where_nobody_ran_the_stage(staged):
     done = zensical(without)
     assert done.returncode != 0
     assert "this engine has not run the stage of the course" in done.stdout + done.stderr
-    assert not list((file.parent / "site").rglob("*.html"))
+    made = [
+        uri
+        for uri in map(staged_folder.as_markdown, found.pages)
+        if place_of(file.parent / "site", uri).exists()
+    ]
+    assert made == []
 
 
 def test_what_zensical_leaves_out_is_known(staged, capsys):
