@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,15 +59,18 @@ def tried(browser: Browser, folder: Path, base: str, names: Iterable[str] | None
         base: the address of the folder, with a slash at its end; see `served`.
         names: the pages, as paths in the folder; all of them if None.
     """
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-    context.add_init_script(LISTEN)
     linked: dict[str, str] = {}
     ids: dict[str, set[str]] = {}
-    try:
+    for _, group in itertools.groupby(
+        all_pages(folder) if names is None else names, key=lambda name: _edition_of(folder, name)
+    ):
+        # What a reader has done is kept for all editions, and one may lack a question that another one has asked.
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+        context.add_init_script(LISTEN)
         page = context.new_page()
         heard: list[str] = []
         _listen(page, heard)
-        for name in all_pages(folder) if names is None else names:
+        for name in group:
             heard.clear()
             page.goto(base + name, wait_until="load")
             page.evaluate(USE)
@@ -76,9 +80,14 @@ def tried(browser: Browser, folder: Path, base: str, names: Iterable[str] | None
             for fault in dict.fromkeys([*heard, *page.evaluate("() => window.refusedByPolicy")]):
                 if not (name == MISSING_PAGE and fault.startswith("404 ") and base not in fault):
                     yield f"{name}: {fault}"
-    finally:
         context.close()
     yield from broken(linked, ids, base)
+
+
+def _edition_of(folder: Path, name: str) -> str:
+    """Return the folder of the edition that a page is of; "" at the root."""
+    first = name.split("/")[0]
+    return first if (folder / first / "ledger.json").is_file() else ""
 
 
 def all_pages(folder: Path) -> Sequence[str]:
