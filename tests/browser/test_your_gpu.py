@@ -274,6 +274,41 @@ def test_an_honest_time_is_believed(opened: Page) -> None:
     assert opened.evaluate(believed) == 5000
 
 
+# A kernel sampled as the stations do it, by another clock than the browser's: what was measured of it.
+BY_CLOCK = """async clock => {
+  const kit = PercentOfPeak.yourGpu, at = { turned: false };
+  const read = {
+    coarse: () => Math.floor(performance.now() * 5) / 5,
+    turned: () => (at.turned ? -1 : 1) * performance.now(),
+  };
+  const session = await kit.open(navigator.gpu, read[clock]);
+  if (clock === "coarse") session.about.stamp_step_us = 0;
+  at.turned = clock === "turned";
+  kit.use(session);
+  document.querySelector(".gpu-begin").dataset.rounds = 2;
+  const made = await kit.measure([{ kernel: "vector_add/k01_cuda", label: "add" }], true, () => {});
+  kit.use(null);
+  return made.results[0];
+}"""
+
+
+def test_a_coarse_clock_is_read_in_batches(lit: Page) -> None:
+    found = lit.evaluate(BY_CLOCK, "coarse")
+
+    assert "refused" not in found
+    assert found["by"] == "clock"
+    assert found["step_us"] == pytest.approx(200, rel=0.01)
+    assert found["us"] * found["in_a_batch"] > 50 * found["step_us"]
+    assert found["spread_us"] >= found["step_us"] / found["in_a_batch"] * 0.99
+
+
+def test_a_clock_that_is_turned_back_gives_no_time(lit: Page) -> None:
+    found = lit.evaluate(BY_CLOCK, "turned")
+
+    assert "Time refused" in found["refused"]
+    assert "us" not in found
+
+
 # --- the page -------------------------------------------------------------------------------------------
 
 
@@ -328,6 +363,11 @@ def test_stations_run_by_keyboard_and_by_touch_and_are_kept(lit: Page) -> None:
     lit.reload()
     expect(roofs.locator(".results tbody tr")).to_have_count(2)
     expect(lit.locator(".gpu-end .kept")).to_contain_text("sent nowhere")
+
+    roofs.get_by_role("button", name="Once more").click()
+    lit.get_by_role("button", name="Stop").click()
+    expect(lit.locator(".gpu-begin .status")).to_contain_text("Stopped", timeout=90 * SECONDS)
+    expect(roofs.locator(".results tbody tr")).to_have_count(2)
 
 
 def test_a_run_that_is_stopped_and_a_gpu_that_is_gone(lit: Page) -> None:

@@ -31,8 +31,9 @@
 
   /* The shortest step that the page's clock is seen to take, in microseconds. */
   function stepOfClock(clock) {
-    var least = Infinity, seen = 0, before = clock(), began = before, now;
-    while (seen < 20 && before - began < 60) {
+    var least = 100, seen = 0, asked = 0, before = clock(), began = before, now;
+    while (seen < 20 && before - began < 60 && asked < 3e6) {
+      asked += 1;
       now = clock();
       if (now > before) {
         least = Math.min(least, now - before);
@@ -286,18 +287,20 @@
       var step = arithmetic.stepOf(all);
       return all.indexOf(0n) < 0 && step < COARSEST_US ? step : 0;
     };
-    /* How long one dispatch has its reader wait, in milliseconds: the second of two. */
+    /* How long one dispatch has its reader wait at most, in milliseconds: the second of two. */
     session.once = async function (made, dims) {
       var at = await place(made, dims), one;
       one = await batch(made, at, dims, 1, false);
       if (one.wall_us < 1e3 * arithmetic.LONGEST_MS) one = await batch(made, at, dims, 1, false);
-      return one.wall_us / 1e3;
+      if (!(one.wall_us >= 0)) throw new arithmetic.Refused("the page's clock ran backwards");
+      /* What a coarse clock does not show may have taken all of its step. */
+      return Math.max(one.wall_us, session.about.clock_step_us) / 1e3;
     };
     /* How a kernel is sampled: by what, in steps of how long, how many dispatches together. */
     session.plan = function (once_ms, isByClock) {
       var about = session.about, isStamped = about.stamp_step_us > 0 && !isByClock;
       var step = isStamped ? Math.max(about.stamp_step_us, LEAST_STEP_US) : Math.max(about.clock_step_us, LEAST_STEP_US);
-      var count = arithmetic.batchOf(Math.max(1e3 * once_ms, 1), step);
+      var count = arithmetic.batchOf(1e3 * once_ms, step);
       /* Against a coarse clock several batches are waited for together. */
       var again = isStamped ? 1 : Math.max(1, Math.ceil(arithmetic.STEPS * step / (1e3 * once_ms * count)));
       return { by: isStamped ? "stamps" : "clock", step_us: step, count: count, again: Math.min(again, 10) };

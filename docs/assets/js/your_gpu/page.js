@@ -108,6 +108,30 @@
   }
   function dimsOf(one, base) { return Object.assign({}, base, one.dims || {}); }
 
+  /* Warm, and not counted: the batch grows until its own time says how long it must be, since a coarse clock shows nothing of one
+     dispatch. Stamps that cannot be believed even here are not asked again. */
+  async function warm(one) {
+    var step = session.about.clock_step_us, us = Math.max(1e3 * one.once_ms, step), isByClock = false, tries = 0, all, next;
+    one.plan = session.plan(us / 1e3, isByClock);
+    for (; tries < 6; tries++) {
+      all = one.plan.count * one.plan.again;
+      try {
+        us = await session.sample(one.made, one.dims, one.plan);
+      } catch (error) {
+        if (!(error instanceof arithmetic.Refused)) throw error;
+        us = step / all;
+        if (one.plan.by === "stamps") {
+          isByClock = true;
+          one.result.no_stamps = error.message;
+          us = Math.max(1e3 * one.once_ms, step);
+        }
+      }
+      next = session.plan(Math.max(us, step / all) / 1e3, isByClock);
+      if (next.by === one.plan.by && next.count * next.again < 1.5 * all) return;
+      one.plan = next;
+    }
+  }
+
   async function measure(list, isEach, tell) {
     var alive = [], i, r;
     /* Whatever throws for one of them is its own refusal, and the others go on. */
@@ -154,17 +178,20 @@
           tell(words.sizing(group[i].label + ", " + sizesOf(base)));
           try {
             ms = await session.once(group[i].made, dimsOf(group[i], base));
-            group[i].once_ms = ms;
             took.push(ms);
             if (ms > arithmetic.LONGEST_MS && base === problem.first) group[i].result.refused = words.refused.large;
           } catch (error) {
+            took.push(0);
             group[i].result.refused = refusal(error);
           }
         }
         session.free();
+        took = took.filter(function (ms, place) { return !group[place].result.refused; });
         group = group.filter(function (one) { return !one.result.refused; });
         if (!group.length) break;
-        group.forEach(function (one) { one.base = base; });
+        /* One size too far: the one before stays. */
+        if (base !== problem.first && Math.max.apply(null, took) > arithmetic.LONGEST_MS) break;
+        took.forEach(function (ms, place) { Object.assign(group[place], { base: base, once_ms: ms }); });
         var next = problem.larger(base);
         if (!arithmetic.grows(Math.max.apply(null, took), problem.factor)) break;
         if (!group.every(function (one) { return session.holds(one.made, dimsOf(one, next)); })) break;
@@ -177,16 +204,7 @@
       tell(words.checking(one.label + ", " + sizesOf(dimsOf(one, one.base))));
       one.dims = dimsOf(one, one.base);
       one.result.checked = await session.check(one.made, one.dims, seed());
-      one.plan = session.plan(one.once_ms);
-      /* Warm, and not counted; stamps that cannot be believed even here are not asked again. */
-      try {
-        await session.sample(one.made, one.dims, one.plan);
-      } catch (error) {
-        if (!(error instanceof arithmetic.Refused) || one.plan.by === "clock") throw error;
-        one.result.no_stamps = error.message;
-        one.plan = session.plan(one.once_ms, true);
-        await session.sample(one.made, one.dims, one.plan);
-      }
+      await warm(one);
     });
     var rounds = Number(root.dataset.rounds) || ROUNDS, order;
     for (r = 0; r < rounds && alive.length; r++) {
