@@ -143,7 +143,7 @@ def _whole_folder(file: Path) -> Iterator[Path]:
     else:
         return
     for path in files_in(folder):
-        if path.suffix != ".md":
+        if path.suffix not in (".md", ".wgsl"):  # what is written about it, and what a browser runs
             yield path
 
 

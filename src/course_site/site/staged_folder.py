@@ -26,7 +26,7 @@ _OURS = ("hooks", "watch", "plugins", "exclude_docs")
 
 
 class _Settings(yaml.SafeLoader):
-    """Reads mkdocs.yml, whose tags name what only MkDocs knows."""
+    """A reader of mkdocs.yml, whose tags name what only MkDocs knows."""
 
 
 def settings(root: Path) -> dict[str, Any]:
