@@ -72,7 +72,7 @@ OF_A_PAGE: Mapping[str, Callable[[str], list[str]]] = {
 
 @dataclass
 class Lack:
-    """What another engine leaves out, or adds.
+    """A thing that another engine leaves out, or adds.
 
     Attributes:
         pages: where, in order.

@@ -78,7 +78,7 @@ class Stage:
 
     @property
     def extra(self) -> dict[str, Any]:
-        """What the frame of every page says; the templates refuse a site without it."""
+        """Settings of every page's frame; the templates refuse a site without them."""
         about = self.course.about
         return {
             "stage": True,
@@ -89,7 +89,7 @@ class Stage:
 
     @property
     def templates_of_others(self) -> set[str]:
-        """What the theme would write besides, and is not for this edition: a sitemap only where there are addresses."""
+        """Files of the theme that are not for this edition: there is a sitemap only where there are addresses."""
         sitemap = set() if self.course.about.site_url else {"sitemap.xml"}
         return {"404.html", "sitemap.xml"} if self.course.here.folder else sitemap
 
