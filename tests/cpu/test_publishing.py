@@ -412,6 +412,18 @@ def test_a_folder_is_served_below_its_path_with_its_headers(site, tmp_path):
             assert ask(base, path).status == 404, path
 
 
+def test_a_browser_that_goes_away_is_no_news(site, tmp_path, capsys):
+    (site / "large.bin").write_bytes(bytes(1 << 25))
+    publish(site, tmp_path / "public")
+    with served(tmp_path / "public", "/peak/") as base:
+        with socket.create_connection(("127.0.0.1", urlsplit(base).port)) as browser:
+            browser.sendall(b"GET /peak/large.bin HTTP/1.1\r\nHost: x\r\n\r\n")
+            browser.recv(10)
+        assert ask(base, "/peak/index.html").status == 200
+        time.sleep(0.3)
+    assert capsys.readouterr().err == ""
+
+
 def test_a_link_that_is_broken_or_leaves_the_path_is_told(site, tmp_path):
     publish(site, tmp_path / "public")
     with served(tmp_path / "public", "/peak/") as base:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +60,10 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 class _Server(http.server.ThreadingHTTPServer):
     request_queue_size = 64  # a page asks for a dozen files at once
     daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # a browser that goes on to the next page
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
