@@ -335,7 +335,7 @@ def test_an_edit_makes_the_groups_stale_that_it_touches_and_no_other(tree, edit,
     assert stale(tree, fresh) == expected
 
 
-@pytest.mark.parametrize("name", ["notes.md", ".draft.py", "k01_naive.pyc"])
+@pytest.mark.parametrize("name", ["notes.md", ".draft.py", "k01_naive.pyc", "k01_naive.wgsl"])
 def test_what_is_only_written_about_a_folder_makes_nothing_stale(tree, edit, fresh, name):
     edit(f"{KERNELS}/transpose/{name}", new="x = 1\n")
 

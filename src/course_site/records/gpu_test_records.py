@@ -338,9 +338,9 @@ class Project:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder, without caches and what is only written about it."""
+    """Yield the files of a folder, without caches, what is only written about it, and what only a browser runs."""
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.name == "__pycache__" or path.suffix in (".pyc", ".md"):
+        if path.name.startswith(".") or path.name == "__pycache__" or path.suffix in (".pyc", ".md", ".wgsl"):
             continue
         if path.is_dir():
             yield from _files_in(path)
