@@ -52,6 +52,8 @@ EVERYWHERE = ("conftest.py", "once.py")
 FACTS = ("compiled.json", "verdicts.json")
 # Each of these is known as a whole, course_kernels folder by folder: who reads one file may read, include or run any.
 WHOLE = ("course_kernels", "course_models", "course_judge", "course_labs", "course_profile", "course_harness")
+# A kernel of this kind runs in a browser, and decides nothing here: who reads one names it.
+IN_A_BROWSER = ".wgsl"
 # Of these a comment or a function's docstring decides nothing. A kernel's do: pages and checks of form read them.
 TOLD_APART = ("course_judge", "course_labs", "course_profile", "course_harness")
 
@@ -127,7 +129,7 @@ def needs(file: Path) -> tuple[Path, ...]:
         found += _of_python(file)
     elif file.suffix in (".cu", ".cuh", ".cpp", ".h"):
         found += [file.parent / name for name in _INCLUDED.findall(file.read_text(encoding="utf-8"))]
-    found += [beside for beside in file.parent.glob(f"{file.stem}.*") if beside.is_file()]
+    found += [beside for beside in file.parent.glob(f"{file.stem}.*") if beside.suffix != IN_A_BROWSER]
     there = dict.fromkeys(path.resolve() for path in found if path.is_file())
     return tuple(path for path in there if path.name not in FACTS and path.is_relative_to(ROOT))
 
@@ -143,7 +145,7 @@ def _whole_folder(file: Path) -> Iterator[Path]:
     else:
         return
     for path in files_in(folder):
-        if path.suffix not in (".md", ".wgsl"):  # what is written about it, and what a browser runs
+        if path.suffix not in (".md", IN_A_BROWSER):
             yield path
 
 
