@@ -16,6 +16,8 @@ from course_site.pages.urls import shown_file
 from course_site.site.render.writer import Writer
 
 STYLE = "assets/css/rungs.css"
+# Where one language says nothing: the line stays empty as long as the other one stands beside it.
+GAP = '<i class="gap">\n</i>'
 
 
 def beside(writer: Writer, block: Block) -> str:
@@ -51,7 +53,7 @@ def _coloured(file: Path, text: Sequence[str]) -> list[str]:
 
 
 def _cell(piece: Sequence[Pair], side: int, colours: Sequence[str], name: str, first: int) -> str:
-    shown = [colours[pair[side]] if pair[side] is not None else "" for pair in piece]  # type: ignore[index]
+    shown = [GAP if (line := pair[side]) is None else f"{colours[line]}\n" for pair in piece]
     numbers = [pair[side] for pair in piece if pair[side] is not None]
     head = f'<span class="rung">{name}</span>' if name else ""
     if not numbers:
@@ -60,5 +62,5 @@ def _cell(piece: Sequence[Pair], side: int, colours: Sequence[str], name: str, f
     lines_ = f"{low}" if low == high else f"{low}–{high}"
     return (
         f'<div class="side highlight no-copy">{head}<span class="from">{lines_}</span>'
-        f"<pre><code>{chr(10).join(shown)}</code></pre></div>"
+        f"<pre><code>{''.join(shown)}</code></pre></div>"
     )
