@@ -47,6 +47,11 @@ def test_versions_decide_and_a_date_of_the_ledger_does_not(root: Path) -> None:
     before = key(root)
     assert kept_tests.key_of(root, root / "site", ["Chromium 157"]) != before
     (root / "site/ledger.json").write_text('of site/ledger.json, "date": "2027"')
+    (root / "site/percent-of-peak.tar.gz").write_text("with what was kept")
+    with_source = key(root)
+    (root / "site/percent-of-peak.tar.gz").write_text("with what is kept")
+    assert key(root) == with_source != before, "that it is there decides, what is in it does not"
+    (root / "site/percent-of-peak.tar.gz").unlink()
     (root / "src/course_site/__pycache__").mkdir()
     (root / "src/course_site/__pycache__/a.pyc").write_text("compiled")
     assert key(root) == before
