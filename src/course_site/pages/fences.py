@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-LANGUAGES = {
-    ".cu": "cuda", ".cuh": "cuda", ".wgsl": "wgsl", ".py": "python", ".toml": "toml", ".md": "markdown",
-}  # fmt: skip
+LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".py": "python", ".toml": "toml", ".md": "markdown"}
 
 # Code ends at a line of marks of the same kind, as many or more, or else with the text. `says` stands behind the first.
 FENCED = re.compile(

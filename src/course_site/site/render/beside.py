@@ -49,7 +49,10 @@ def beside(writer: Writer, block: Block) -> str:
 
 
 def _coloured(file: Path, text: Sequence[str]) -> list[str]:
-    return diffs.coloured("\n".join(text), LANGUAGES.get(file.suffix, "text"))
+    language = (
+        LANGUAGES.get(file.suffix) or file.suffix[1:]
+    )  # what only this page shows is called as its files end
+    return diffs.coloured("\n".join(text), language)
 
 
 def _cell(piece: Sequence[Pair], side: int, colours: Sequence[str], name: str, first: int) -> str:
