@@ -66,9 +66,9 @@ _BESIDE = re.compile(r"[\"']([\w/-]+\.(?:py|cu|cuh|cpp|h|json|toml|txt))[\"']")
 
 
 def files_in(folder: Path) -> Iterator[Path]:
-    """All files under a folder, without what Python or an editor leaves there."""
+    """All files under a folder, without what Python or an editor leaves there, and what runs in a browser."""
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.name == "__pycache__" or path.suffix == ".pyc":
+        if path.name.startswith(".") or path.name == "__pycache__" or path.suffix in (".pyc", IN_A_BROWSER):
             continue
         if path.is_dir():
             yield from files_in(path)
@@ -145,7 +145,7 @@ def _whole_folder(file: Path) -> Iterator[Path]:
     else:
         return
     for path in files_in(folder):
-        if path.suffix not in (".md", IN_A_BROWSER):
+        if path.suffix != ".md":
             yield path
 
 
