@@ -832,7 +832,7 @@ def test_who_has_just_measured_is_not_stopped_by_a_sum(with_mkdocs, monkeypatch)
 def test_a_swap_that_fails_puts_the_old_site_back(tmp_path):
     site = write(tmp_path, "site/index.html", "before").parent
     with pytest.raises(FileNotFoundError):
-        build._swap(tmp_path / "never_built", site, tmp_path / "old")
+        build.swap(tmp_path / "never_built", site, tmp_path / "old")
     assert (site / "index.html").read_text() == "before"
 
 
